@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
@@ -108,90 +108,88 @@ const importing = (files: readonly SourceFile[], is: (specifier: string) => bool
 /** The build, and the fast path that is loaded on Bun alone and has a portable fallback. */
 const boundToBun = [".ci/build.ts", "src/foreign.ts"];
 
-describe("the direction of imports", () => {
-  test("is cli → app → console | site → api → http → domain → partner, adapters beside", () => {
-    const files = [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"));
-    expect(files.flatMap(wrongImports)).toEqual([]);
-  });
+test("imports lead cli → app → console | site → api → http → domain → partner, adapters beside", () => {
+  const files = [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"));
+  expect(files.flatMap(wrongImports)).toEqual([]);
+});
 
-  test("allows the domain a store's type and none of its values", () => {
-    const inDomain = (code: string) =>
-      wrongImports({ path: "src/domain/x.ts", text: code, code, imports: importsOf(code) });
-    const store = "../store/keys.ts";
-    expect(inDomain(`import type { KeyStore } from "${store}";`)).toEqual([]);
-    const values = [
-      `import { createKeyStore } from "${store}";`,
-      `import { createKeyStore, type KeyStore } from "${store}";`,
-      `import { type KeyStore } from "${store}";`,
-      `import type { KeyStore } from "${store}";\nimport { createKeyStore } from "${store}";`,
-      `export * from "${store}";`,
-      `import "${store}";`,
-      `const { createKeyStore } = await import("${store}");`,
-    ];
-    for (const code of values) expect(inDomain(code)).toEqual([`src/domain/x.ts imports ${store}`]);
-    expect(inDomain('import type { Signer } from "../signing/signer.ts";')).toHaveLength(1);
-  });
+test("the domain imports a store's types and none of its values", () => {
+  const inDomain = (code: string) =>
+    wrongImports({ path: "src/domain/x.ts", text: code, code, imports: importsOf(code) });
+  const store = "../store/keys.ts";
+  expect(inDomain(`import type { KeyStore } from "${store}";`)).toEqual([]);
+  const values = [
+    `import { createKeyStore } from "${store}";`,
+    `import { createKeyStore, type KeyStore } from "${store}";`,
+    `import { type KeyStore } from "${store}";`,
+    `import type { KeyStore } from "${store}";\nimport { createKeyStore } from "${store}";`,
+    `export * from "${store}";`,
+    `import "${store}";`,
+    `const { createKeyStore } = await import("${store}");`,
+  ];
+  for (const code of values) expect(inDomain(code)).toEqual([`src/domain/x.ts imports ${store}`]);
+  expect(inDomain('import type { Signer } from "../signing/signer.ts";')).toHaveLength(1);
+});
 
-  test("is looked at in every file that there is", () => {
-    expect(
-      [...new Set([...source, ...commands].map((file) => layerOf(file.path)))].filter(
-        (layer) => layer !== "assets.d",
-      ),
-    ).toSatisfy((layers: string[]) => layers.every((layer) => layer in allowed));
-    const counted = [...source, ...commands].reduce((sum, file) => sum + file.imports.length, 0);
-    expect(counted).toBeGreaterThan(300);
-    expect(
-      importsOf(
-        'import a, {\n  type B,\n} from "./x.ts";\nexport * from "./y.ts";\nimport "./z.ts";\nawait import("w");',
-      ),
-    ).toEqual(["./x.ts", "./y.ts", "./z.ts", "w"]);
-  });
+test("every source file belongs to a layer whose imports are checked", () => {
+  expect(
+    [...new Set([...source, ...commands].map((file) => layerOf(file.path)))].filter(
+      (layer) => layer !== "assets.d",
+    ),
+  ).toSatisfy((layers: string[]) => layers.every((layer) => layer in allowed));
+  const counted = [...source, ...commands].reduce((sum, file) => sum + file.imports.length, 0);
+  expect(counted).toBeGreaterThan(300);
+  expect(
+    importsOf(
+      'import a, {\n  type B,\n} from "./x.ts";\nexport * from "./y.ts";\nimport "./z.ts";\nawait import("w");',
+    ),
+  ).toEqual(["./x.ts", "./y.ts", "./z.ts", "w"]);
+});
 
-  test("partner/ runs anywhere: nothing of Node or Bun, and no package", () => {
-    const partner = source.filter((file) => layerOf(file.path) === "partner");
-    expect(importing(partner, (one) => !isRelative(one))).toEqual([]);
-    const globals = partner.filter(({ code }) => /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/.test(code));
-    expect(globals.map((file) => file.path)).toEqual([]);
-  });
+test("partner/ imports nothing of Node or Bun, and no package", () => {
+  const partner = source.filter((file) => layerOf(file.path) === "partner");
+  expect(importing(partner, (one) => !isRelative(one))).toEqual([]);
+  const globals = partner.filter(({ code }) => /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/.test(code));
+  expect(globals.map((file) => file.path)).toEqual([]);
+});
 
-  test("the domain knows no database, no HTTP, no thread and no terminal", () => {
-    const adapters =
-      /^(?:libsql|@libsql\/|hono|@hono\/|citty|cli-|@logtape\/|node:(?:https?|net|tls|dgram|worker_threads|child_process|readline))/;
-    const domain = source.filter((file) => layerOf(file.path) === "domain");
-    expect(importing(domain, (one) => adapters.test(one))).toEqual([]);
-  });
+test("the domain imports no database, HTTP, thread or terminal", () => {
+  const adapters =
+    /^(?:libsql|@libsql\/|hono|@hono\/|citty|cli-|@logtape\/|node:(?:https?|net|tls|dgram|worker_threads|child_process|readline))/;
+  const domain = source.filter((file) => layerOf(file.path) === "domain");
+  expect(importing(domain, (one) => adapters.test(one))).toEqual([]);
+});
 
-  test("one file alone opens databases, so that every connection is as wary as the others", () => {
-    const opening = [...source, ...commands].filter((file) => /\bimport\("libsql"\)/.test(file.code));
-    expect(opening.map((file) => file.path)).toEqual(["src/store/driver/connection.ts"]);
-  });
+test("one file alone opens databases", () => {
+  const opening = [...source, ...commands].filter((file) => /\bimport\("libsql"\)/.test(file.code));
+  expect(opening.map((file) => file.path)).toEqual(["src/store/driver/connection.ts"]);
+});
 
-  test("src/, cli/ and .ci/ need neither Bun nor Deno: only node: modules and packages", () => {
-    const portable = [...source, ...commands].filter((file) => !boundToBun.includes(file.path));
-    expect(importing(portable, (one) => /^(?:bun$|bun:|npm:|jsr:|https?:)/.test(one))).toEqual([]);
-  });
+test("src/, cli/ and .ci/ import only node: modules and packages", () => {
+  const portable = [...source, ...commands].filter((file) => !boundToBun.includes(file.path));
+  expect(importing(portable, (one) => /^(?:bun$|bun:|npm:|jsr:|https?:)/.test(one))).toEqual([]);
+});
 
-  test("relative imports name the file with its ending, and Node's modules have their prefix", () => {
-    const bare = builtinModules.filter((one) => !one.startsWith("bun"));
-    const isWrong = (one: string) => (isRelative(one) ? !/\.\w+$/.test(one) : bare.includes(one));
-    expect(importing([...source, ...commands], isWrong)).toEqual([]);
-  });
+test("relative imports name the file with its ending, and Node's modules have their prefix", () => {
+  const bare = builtinModules.filter((one) => !one.startsWith("bun"));
+  const isWrong = (one: string) => (isRelative(one) ? !/\.\w+$/.test(one) : bare.includes(one));
+  expect(importing([...source, ...commands], isWrong)).toEqual([]);
+});
 
-  test("no circle leads from a file back to itself, but for types", () => {
-    const graph = new Map([...source, ...commands].map((file) => [file.path, valueImports(file)]));
-    const circles: string[] = [];
-    for (const start of graph.keys()) {
-      const seen = new Set<string>();
-      const open = [...(graph.get(start) ?? [])];
-      for (let path = open.pop(); path !== undefined; path = open.pop()) {
-        if (path === start) circles.push(start);
-        if (seen.has(path) || path === start) continue;
-        seen.add(path);
-        open.push(...(graph.get(path) ?? []));
-      }
+test("no circle of imports leads from a file back to itself, but for types", () => {
+  const graph = new Map([...source, ...commands].map((file) => [file.path, valueImports(file)]));
+  const circles: string[] = [];
+  for (const start of graph.keys()) {
+    const seen = new Set<string>();
+    const open = [...(graph.get(start) ?? [])];
+    for (let path = open.pop(); path !== undefined; path = open.pop()) {
+      if (path === start) circles.push(start);
+      if (seen.has(path) || path === start) continue;
+      seen.add(path);
+      open.push(...(graph.get(path) ?? []));
     }
-    expect(circles).toEqual([]);
-  });
+  }
+  expect(circles).toEqual([]);
 });
 
 /** The files that are loaded with this one: imports of types alone and dynamic ones are not. */
@@ -232,58 +230,56 @@ function isTaken(target: SourceFile, name: string): boolean {
   return [...shipped, ...tests, ...data].some((file) => imports(file, target) && named.test(file.code));
 }
 
-describe("every file", () => {
-  const all = [...source, ...commands, ...tests];
-  const matching = (files: readonly SourceFile[], pattern: RegExp) =>
-    files.filter((file) => pattern.test(file.text)).map((file) => file.path);
+const all = [...source, ...commands, ...tests];
+const matching = (files: readonly SourceFile[], pattern: RegExp) =>
+  files.filter((file) => pattern.test(file.text)).map((file) => file.path);
 
-  test("of src, cli and .ci has at most four hundred lines", () => {
-    const long = [...source, ...commands].filter((file) => linesOf(file) > 400).map((file) => file.path);
-    expect(long).toEqual([]);
-  });
+test("every file of src, cli and .ci has at most four hundred lines", () => {
+  const long = [...source, ...commands].filter((file) => linesOf(file) > 400).map((file) => file.path);
+  expect(long).toEqual([]);
+});
 
-  test("of src, cli and .ci exports no value and no type that no other file takes", () => {
-    const whole = [...packageEntries, "src/partner/api-types.ts"];
-    const idle = shipped
-      .filter((file) => !whole.includes(file.path))
-      .flatMap((file) => exportedNames(file).map((name) => ({ file, name })))
-      .filter(({ file, name }) => !isTaken(file, name))
-      .map(({ file, name }) => `${file.path}: ${name}`);
-    expect(idle).toEqual([]);
-  });
+test("every file of src, cli and .ci exports no value and no type that no other file takes", () => {
+  const whole = [...packageEntries, "src/partner/api-types.ts"];
+  const idle = shipped
+    .filter((file) => !whole.includes(file.path))
+    .flatMap((file) => exportedNames(file).map((name) => ({ file, name })))
+    .filter(({ file, name }) => !isTaken(file, name))
+    .map(({ file, name }) => `${file.path}: ${name}`);
+  expect(idle).toEqual([]);
+});
 
-  test("of the tests has at most four hundred lines", () => {
-    expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
-  });
+test("every file of the tests has at most four hundred lines", () => {
+  expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
+});
 
-  test("has a name that says what is in it", () => {
-    expect(
-      all
-        .map((file) => file.path)
-        .filter((path) => /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/.test(path)),
-    ).toEqual([]);
-  });
+test("every file has a name that says what is in it", () => {
+  expect(
+    all
+      .map((file) => file.path)
+      .filter((path) => /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/.test(path)),
+  ).toEqual([]);
+});
 
-  test("is checked by the compiler in all its parts", () => {
-    // The words are put together here, or this file would find itself.
-    expect(matching(all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`))).toEqual([]);
-    const loose = all.filter((file) => /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m.test(file.code));
-    expect(loose.map((file) => file.path)).toEqual([]);
-  });
+test("every file is checked by the compiler in all its parts", () => {
+  // The words are put together here, or this file would find itself.
+  expect(matching(all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`))).toEqual([]);
+  const loose = all.filter((file) => /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m.test(file.code));
+  expect(loose.map((file) => file.path)).toEqual([]);
+});
 
-  test("is finished", () => {
-    expect(
-      matching(
-        all,
-        new RegExp(`\\b(?:${["TO", "FIX"].map((word, i) => word + ["DO", "ME"][i]).join("|")})\\b`),
-      ),
-    ).toEqual([]);
-    expect(matching(tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/)).toEqual([]);
-  });
+test("no file has a note of unfinished work, and no test is skipped", () => {
+  expect(
+    matching(
+      all,
+      new RegExp(`\\b(?:${["TO", "FIX"].map((word, i) => word + ["DO", "ME"][i]).join("|")})\\b`),
+    ),
+  ).toEqual([]);
+  expect(matching(tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/)).toEqual([]);
+});
 
-  test("of src leaves the environment to config.ts", () => {
-    expect(source.filter((file) => /\bprocess\.env\b/.test(file.code)).map((file) => file.path)).toEqual([]);
-  });
+test("every file of src leaves the environment to config.ts", () => {
+  expect(source.filter((file) => /\bprocess\.env\b/.test(file.code)).map((file) => file.path)).toEqual([]);
 });
 
 test("events are stored in one place, which makes their deliveries with them", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { type Environment, type Flags, readConfig, readServeConfig } from "../src/config.ts";
@@ -16,272 +16,261 @@ function refusalOf(act: () => unknown): string {
   throw new Error("it was accepted");
 }
 
-describe("the configuration of a command", () => {
-  test("a command without flags and variables gets the defaults", () => {
-    const dataDir = resolve("./data");
-    expect(readConfig(nothing, nothing)).toEqual({
-      dataDir,
-      database: { kind: "file", file: join(dataDir, "tvs.db") },
-      sandbox: false,
-      masterKey: undefined,
-      masterKeyFile: join(dataDir, "master.key"),
-      accessLogFile: join(dataDir, "access.log"),
-      issuer: undefined,
-      timeZone: undefined,
-      policy: undefined,
-      allowPrivateWebhooks: undefined,
-      statusList: undefined,
-      site: undefined,
-      keepAttestations: undefined,
-      signingEngine: "auto",
-      cryptoMbFile: undefined,
-      operator: undefined,
-    });
-  });
-
-  const expected = {
-    dataDir: "/srv/tvs",
-    database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
-    sandbox: true,
-    masterKey: "the key",
-    masterKeyFile: "/srv/tvs/sandbox-master.key",
-    accessLogFile: "/srv/tvs/sandbox-access.log",
-    issuer: "https://teachers.example/base",
-    timeZone: "Pacific/Auckland",
-    policy: "/etc/policy.json",
-    allowPrivateWebhooks: true,
-    statusList: false,
-    site: "/etc/site.json",
-    keepAttestations: "7y",
-    signingEngine: "webcrypto",
-    cryptoMbFile: "/opt/libcrypto_mb.so.11",
+test("a command without flags and variables gets the defaults", () => {
+  const dataDir = resolve("./data");
+  expect(readConfig(nothing, nothing)).toEqual({
+    dataDir,
+    database: { kind: "file", file: join(dataDir, "tvs.db") },
+    sandbox: false,
+    masterKey: undefined,
+    masterKeyFile: join(dataDir, "master.key"),
+    accessLogFile: join(dataDir, "access.log"),
+    issuer: undefined,
+    timeZone: undefined,
+    policy: undefined,
+    allowPrivateWebhooks: undefined,
+    statusList: undefined,
+    site: undefined,
+    keepAttestations: undefined,
+    signingEngine: "auto",
+    cryptoMbFile: undefined,
     operator: undefined,
-  } as const;
-  const settings = {
-    data: "/srv/tvs",
-    database: "libsql://db.example",
-    "database-token": "t0ken",
-    sandbox: "true",
-    "master-key": "the key",
-    issuer: "https://teachers.example/base//",
-    "time-zone": "Pacific/Auckland",
-    policy: "/etc/policy.json",
-    "allow-private-webhooks": "yes",
-    "status-list": "off",
-    site: "/etc/site.json",
-    "keep-attestations": "7y",
-    "signing-engine": "webcrypto",
-    "crypto-mb": "/opt/libcrypto_mb.so.11",
+  });
+});
+
+const expected = {
+  dataDir: "/srv/tvs",
+  database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
+  sandbox: true,
+  masterKey: "the key",
+  masterKeyFile: "/srv/tvs/sandbox-master.key",
+  accessLogFile: "/srv/tvs/sandbox-access.log",
+  issuer: "https://teachers.example/base",
+  timeZone: "Pacific/Auckland",
+  policy: "/etc/policy.json",
+  allowPrivateWebhooks: true,
+  statusList: false,
+  site: "/etc/site.json",
+  keepAttestations: "7y",
+  signingEngine: "webcrypto",
+  cryptoMbFile: "/opt/libcrypto_mb.so.11",
+  operator: undefined,
+} as const;
+const settings = {
+  data: "/srv/tvs",
+  database: "libsql://db.example",
+  "database-token": "t0ken",
+  sandbox: "true",
+  "master-key": "the key",
+  issuer: "https://teachers.example/base//",
+  "time-zone": "Pacific/Auckland",
+  policy: "/etc/policy.json",
+  "allow-private-webhooks": "yes",
+  "status-list": "off",
+  site: "/etc/site.json",
+  "keep-attestations": "7y",
+  "signing-engine": "webcrypto",
+  "crypto-mb": "/opt/libcrypto_mb.so.11",
+};
+
+test("flags and variables give a command the same configuration", () => {
+  const variables = Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
+  );
+  expect(readConfig(settings, nothing)).toEqual(expected);
+  expect(readConfig(nothing, variables)).toEqual(expected);
+  expect(Object.keys(variables)).toEqual([
+    "TVS_DATA",
+    "TVS_DATABASE",
+    "TVS_DATABASE_TOKEN",
+    "TVS_SANDBOX",
+    "TVS_MASTER_KEY",
+    "TVS_ISSUER",
+    "TVS_TIME_ZONE",
+    "TVS_POLICY",
+    "TVS_ALLOW_PRIVATE_WEBHOOKS",
+    "TVS_STATUS_LIST",
+    "TVS_SITE",
+    "TVS_KEEP_ATTESTATIONS",
+    "TVS_SIGNING_ENGINE",
+    "TVS_CRYPTO_MB",
+  ]);
+});
+
+test("a flag counts before its variable, a switch that is off too", () => {
+  expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
+  const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
+  expect(config.allowPrivateWebhooks).toBe(false);
+});
+
+test("an empty variable counts as one that is not set", () => {
+  const empty: Environment = {
+    TVS_DATA: "",
+    TVS_ISSUER: "",
+    TVS_SANDBOX: "",
+    TVS_MASTER_KEY: "",
+    TVS_DATABASE: undefined,
   };
+  expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
+});
 
-  test("flags and variables give a command the same configuration", () => {
-    const variables = Object.fromEntries(
-      Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
-    );
-    expect(readConfig(settings, nothing)).toEqual(expected);
-    expect(readConfig(nothing, variables)).toEqual(expected);
-    expect(Object.keys(variables)).toEqual([
-      "TVS_DATA",
-      "TVS_DATABASE",
-      "TVS_DATABASE_TOKEN",
-      "TVS_SANDBOX",
-      "TVS_MASTER_KEY",
-      "TVS_ISSUER",
-      "TVS_TIME_ZONE",
-      "TVS_POLICY",
-      "TVS_ALLOW_PRIVATE_WEBHOOKS",
-      "TVS_STATUS_LIST",
-      "TVS_SITE",
-      "TVS_KEEP_ATTESTATIONS",
-      "TVS_SIGNING_ENGINE",
-      "TVS_CRYPTO_MB",
-    ]);
-  });
+test.each([
+  ["1", true],
+  ["true", true],
+  ["yes", true],
+  ["0", false],
+  ["false", false],
+  ["no", false],
+])("a switch reads %s as %p", (word, value) => {
+  expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
+});
 
-  test("a flag counts before its variable, a switch that is off too", () => {
-    expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
-    const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
-    expect(config.allowPrivateWebhooks).toBe(false);
-  });
+const place = (flags: Flags) => {
+  const { database, masterKeyFile } = readConfig({ data: "/d", ...flags }, nothing);
+  return [database.kind === "file" ? database.file : database.url, masterKeyFile];
+};
 
-  test("an empty variable counts as one that is not set", () => {
-    const empty: Environment = {
-      TVS_DATA: "",
-      TVS_ISSUER: "",
-      TVS_SANDBOX: "",
-      TVS_MASTER_KEY: "",
-      TVS_DATABASE: undefined,
-    };
-    expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
-  });
+test("the database is in the data directory, and the key beside the database", () => {
+  expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
+  expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
+  expect(place({ database: "file:///elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
+  expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
+});
 
-  test.each([
-    ["1", true],
-    ["true", true],
-    ["yes", true],
-    ["0", false],
-    ["false", false],
-    ["no", false],
-  ])("a switch reads %s as %p", (word, value) => {
-    expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
+test("a sandbox has a database and a key of its own, by whatever name it is reached", () => {
+  expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
+  expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
+  expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
+    "https://db.example",
+    "/d/sandbox-master.key",
+  ]);
+});
+
+test("the key of a libSQL server's database is in the data directory", () => {
+  expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
+});
+
+test("serve without flags and variables gets the defaults", () => {
+  expect(readServeConfig(nothing, nothing)).toMatchObject({
+    host: "127.0.0.1",
+    port: 8080,
+    signers: Math.min(64, availableParallelism() - 1),
+    publicPerMinute: 60,
+    trustedProxies: [],
+    clientCertFrom: [],
+    tls: undefined,
   });
 });
 
-describe("the places of the database and its master key", () => {
-  const place = (flags: Flags) => {
-    const { database, masterKeyFile } = readConfig({ data: "/d", ...flags }, nothing);
-    return [database.kind === "file" ? database.file : database.url, masterKeyFile];
+test("flags and variables give serve the same configuration", () => {
+  const settings: Record<string, string> = {
+    host: "0.0.0.0",
+    port: "0",
+    signers: "3",
+    "public-per-minute": "5",
+    "trusted-proxy": "10.0.0.0/8, ::1",
+    "client-cert-from": "10.0.0.5",
+    "tls-port": "8443",
+    "tls-cert": "c.pem",
+    "tls-key": "k.pem",
   };
-
-  test("the database is in the data directory, and the key beside the database", () => {
-    expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
-    expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
-    expect(place({ database: "file:///elsewhere/x.db" })).toEqual([
-      "/elsewhere/x.db",
-      "/elsewhere/master.key",
-    ]);
-    expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
-  });
-
-  test("a sandbox has a database and a key of its own, by whatever name it is reached", () => {
-    expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
-    expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
-    expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
-      "https://db.example",
-      "/d/sandbox-master.key",
-    ]);
-  });
-
-  test("the key of a libSQL server's database is in the data directory", () => {
-    expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
-  });
+  const expected = {
+    host: "0.0.0.0",
+    port: 0,
+    signers: 3,
+    publicPerMinute: 5,
+    trustedProxies: ["10.0.0.0/8", "::1"],
+    clientCertFrom: ["10.0.0.5"],
+    tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
+  };
+  const variables = Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
+  );
+  expect(readServeConfig(settings, nothing)).toMatchObject(expected);
+  expect(readServeConfig(nothing, variables)).toMatchObject(expected);
 });
 
-describe("the configuration of serve", () => {
-  test("serve without flags and variables gets the defaults", () => {
-    expect(readServeConfig(nothing, nothing)).toMatchObject({
-      host: "127.0.0.1",
-      port: 8080,
-      signers: Math.min(64, availableParallelism() - 1),
-      publicPerMinute: 60,
-      trustedProxies: [],
-      clientCertFrom: [],
-      tls: undefined,
-    });
-  });
+test("an answer to init counts where neither a flag nor a variable is given", () => {
+  const remembered = new Map([
+    ["host", "127.0.0.2"],
+    ["port", "9000"],
+    ["access_log", "on"],
+  ]);
+  const told = readServeConfig({ port: "0" }, { TVS_HOST: "", TVS_ACCESS_LOG: "off" }, remembered);
+  expect(told).toMatchObject({ host: "127.0.0.2", port: 0, accessLog: false });
+  expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
+});
 
-  test("flags and variables give serve the same configuration", () => {
-    const settings: Record<string, string> = {
-      host: "0.0.0.0",
-      port: "0",
-      signers: "3",
-      "public-per-minute": "5",
-      "trusted-proxy": "10.0.0.0/8, ::1",
-      "client-cert-from": "10.0.0.5",
-      "tls-port": "8443",
-      "tls-cert": "c.pem",
-      "tls-key": "k.pem",
-    };
-    const expected = {
-      host: "0.0.0.0",
-      port: 0,
-      signers: 3,
-      publicPerMinute: 5,
-      trustedProxies: ["10.0.0.0/8", "::1"],
-      clientCertFrom: ["10.0.0.5"],
-      tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
-    };
-    const variables = Object.fromEntries(
-      Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
+test("trusted proxies are read from several flags, or several in one, with or without spaces", () => {
+  const proxies = (value: string | string[]) =>
+    readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
+  expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+  expect(proxies(" 10.0.0.1 ,, 10.0.0.2,")).toEqual(["10.0.0.1", "10.0.0.2"]);
+  expect(proxies([])).toEqual([]);
+});
+
+test("serve refuses a TLS port, certificate or key without the other two", () => {
+  const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
+  for (const left of Object.keys(all)) {
+    const { [left]: _, ...two } = all;
+    expect(refusalOf(() => readServeConfig(two, nothing))).toContain(
+      "--tls-port, --tls-cert and --tls-key belong together",
     );
-    expect(readServeConfig(settings, nothing)).toMatchObject(expected);
-    expect(readServeConfig(nothing, variables)).toMatchObject(expected);
-  });
-
-  test("an answer to init counts where neither a flag nor a variable is given", () => {
-    const remembered = new Map([
-      ["host", "127.0.0.2"],
-      ["port", "9000"],
-      ["access_log", "on"],
-    ]);
-    const told = readServeConfig({ port: "0" }, { TVS_HOST: "", TVS_ACCESS_LOG: "off" }, remembered);
-    expect(told).toMatchObject({ host: "127.0.0.2", port: 0, accessLog: false });
-    expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
-  });
-
-  test("trusted proxies are read from several flags, or several in one, with or without spaces", () => {
-    const proxies = (value: string | string[]) =>
-      readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
-    expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
-    expect(proxies(" 10.0.0.1 ,, 10.0.0.2,")).toEqual(["10.0.0.1", "10.0.0.2"]);
-    expect(proxies([])).toEqual([]);
-  });
-
-  test("serve refuses a TLS port, certificate or key without the other two", () => {
-    const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
-    for (const left of Object.keys(all)) {
-      const { [left]: _, ...two } = all;
-      expect(refusalOf(() => readServeConfig(two, nothing))).toContain(
-        "--tls-port, --tls-cert and --tls-key belong together",
-      );
-    }
-  });
+  }
 });
 
-describe("a wrong value", () => {
-  test.each<[string, string | undefined, RegExp]>([
-    ["data", "  ", /must not be empty$/],
-    ["sandbox", "maybe", /must be true or false$/],
-    ["allow-private-webhooks", "TRUE", /must be true or false$/],
-    ["issuer", "teachers.example", /must be an http or https URL/],
-    ["issuer", "ftp://teachers.example", /must be an http or https URL/],
-    ["issuer", "https://teachers.example/?a=1", /without user, query or fragment$/],
-    ["issuer", "https://teachers.example/#a", /without user, query or fragment$/],
-    ["issuer", "https://user@teachers.example/", /without user, query or fragment$/],
-    ["issuer", "https://:p@teachers.example", /without user, query or fragment$/],
-    ["issuer", "https:///teachers", /must be an http or https URL/],
-    ["issuer", "http://0.0.0.0:8090", /must be/],
-    ["issuer", "https://[::]", /must be/],
-    ["time-zone", "Lagos", /must be an IANA time zone such as Africa\/Lagos$/],
-    ["port", "http", /must be a whole number$/],
-    ["port", "-1", /must be a whole number$/],
-    ["port", "65536", /must be at most 65535$/],
-    ["port", "80.5", /must be a whole number$/],
-    ["public-per-minute", "many", /must be a whole number$/],
-    ["public-per-minute", "100000001", /must be at most 100000000$/],
-    ["tls-port", "1e3", /must be a whole number$/],
-    ["host", " ", /must not be empty$/],
-  ])("--%s %j is refused in one line with flag and variable", (name, value, message) => {
-    for (const read of [
-      () => readServeConfig({ [name]: value }, nothing),
-      () => readServeConfig(nothing, { [variableOf(name)]: value }),
-    ]) {
-      const line = refusalOf(read);
-      expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
-      expect(line).toMatch(message);
-      expect(line).not.toContain("\n");
-    }
-  });
+test.each<[string, string | undefined, RegExp]>([
+  ["data", "  ", /must not be empty$/],
+  ["sandbox", "maybe", /must be true or false$/],
+  ["allow-private-webhooks", "TRUE", /must be true or false$/],
+  ["issuer", "teachers.example", /must be an http or https URL/],
+  ["issuer", "ftp://teachers.example", /must be an http or https URL/],
+  ["issuer", "https://teachers.example/?a=1", /without user, query or fragment$/],
+  ["issuer", "https://teachers.example/#a", /without user, query or fragment$/],
+  ["issuer", "https://user@teachers.example/", /without user, query or fragment$/],
+  ["issuer", "https://:p@teachers.example", /without user, query or fragment$/],
+  ["issuer", "https:///teachers", /must be an http or https URL/],
+  ["issuer", "http://0.0.0.0:8090", /must be/],
+  ["issuer", "https://[::]", /must be/],
+  ["time-zone", "Lagos", /must be an IANA time zone such as Africa\/Lagos$/],
+  ["port", "http", /must be a whole number$/],
+  ["port", "-1", /must be a whole number$/],
+  ["port", "65536", /must be at most 65535$/],
+  ["port", "80.5", /must be a whole number$/],
+  ["public-per-minute", "many", /must be a whole number$/],
+  ["public-per-minute", "100000001", /must be at most 100000000$/],
+  ["tls-port", "1e3", /must be a whole number$/],
+  ["host", " ", /must not be empty$/],
+])("--%s %j is refused in one line with flag and variable", (name, value, message) => {
+  for (const read of [
+    () => readServeConfig({ [name]: value }, nothing),
+    () => readServeConfig(nothing, { [variableOf(name)]: value }),
+  ]) {
+    const line = refusalOf(read);
+    expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
+    expect(line).toMatch(message);
+    expect(line).not.toContain("\n");
+  }
+});
 
-  test("a database of an unknown kind is refused", () => {
-    for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
-      expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
-        /^--database \(TVS_DATABASE\) must begin with file:/,
-      );
-    }
-  });
+test("a database of an unknown kind is refused", () => {
+  for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
+    expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
+      /^--database \(TVS_DATABASE\) must begin with file:/,
+    );
+  }
+});
 
-  test("a libSQL server's address with a path, a query or a user is refused", () => {
-    for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
-      expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
-        "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +
-          "such as http://db.example.gov:8080",
-      );
-    }
-    const withUser = refusalOf(() => readConfig({ database: "https://me:s3cret@db.example" }, nothing));
-    expect(withUser).not.toContain("s3cret");
-    expect(readConfig({ database: "https://db.example/" }, nothing).database).toMatchObject({
-      url: "https://db.example",
-    });
+test("a libSQL server's address with a path, a query or a user is refused", () => {
+  for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
+    expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
+      "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +
+        "such as http://db.example.gov:8080",
+    );
+  }
+  const withUser = refusalOf(() => readConfig({ database: "https://me:s3cret@db.example" }, nothing));
+  expect(withUser).not.toContain("s3cret");
+  expect(readConfig({ database: "https://db.example/" }, nothing).database).toMatchObject({
+    url: "https://db.example",
   });
 });

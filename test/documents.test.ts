@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { OurCommand } from "../cli/command.ts";
@@ -35,17 +35,15 @@ function anchorsOf(text: string): string[] {
   });
 }
 
-describe("every document", () => {
-  test.each(documents)("%s links only to what is there", (path) => {
-    const links = [...prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = ""]) => href);
-    for (const href of links.filter((one) => !/^[a-z]+:/.test(one))) {
-      const [file = "", anchor] = href.split("#");
-      const target = file === "" ? path : relative(root, join(root, dirname(path), file));
-      expect({ href, exists: existsSync(join(root, target)) }).toEqual({ href, exists: true });
-      if (anchor === undefined) continue;
-      expect({ href, found: anchorsOf(read(target)).includes(anchor) }).toEqual({ href, found: true });
-    }
-  });
+test.each(documents)("the document %s links only to what is there", (path) => {
+  const links = [...prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = ""]) => href);
+  for (const href of links.filter((one) => !/^[a-z]+:/.test(one))) {
+    const [file = "", anchor] = href.split("#");
+    const target = file === "" ? path : relative(root, join(root, dirname(path), file));
+    expect({ href, exists: existsSync(join(root, target)) }).toEqual({ href, exists: true });
+    if (anchor === undefined) continue;
+    expect({ href, found: anchorsOf(read(target)).includes(anchor) }).toEqual({ href, found: true });
+  }
 });
 
 test.each([
@@ -143,67 +141,63 @@ async function unknownIn(words: readonly string[]): Promise<string[]> {
   ];
 }
 
-describe("the dependencies", () => {
-  const [, said = ""] = read("src/README.md").split("## Why each dependency is there");
-  const rows = [...said.matchAll(/^\| (.+?) \| (.+?) \|$/gm)].filter(
-    ([, name]) => !/^(package|-+)/.test(name ?? ""),
-  );
-  const explained = rows.flatMap(([, names = ""]) => names.replace(" (optional)", "").split(", "));
+const [, said = ""] = read("src/README.md").split("## Why each dependency is there");
+const rows = [...said.matchAll(/^\| (.+?) \| (.+?) \|$/gm)].filter(
+  ([, name]) => !/^(package|-+)/.test(name ?? ""),
+);
+const explained = rows.flatMap(([, names = ""]) => names.replace(" (optional)", "").split(", "));
 
-  test("are each explained once, those of package.json and no others", () => {
-    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
-    const names = [dependencies, devDependencies, optionalDependencies].flatMap((one) => Object.keys(one));
-    expect(explained.sort()).toEqual(names.sort());
-  });
-
-  test("are each imported by the program, but for those to develop with", () => {
-    const code = ["src", "cli"].flatMap((folder) => filesBelow(folder, /\.ts$/)).map(read);
-    const names = Object.keys(JSON.parse(read("package.json")).dependencies);
-    const isImported = (name: string) =>
-      code.some((text) => new RegExp(`["']${name.replace(/[/.]/g, "\\$&")}(?:/[^"']*)?["']`).test(text));
-    expect(names.filter((name) => !isImported(name))).toEqual([]);
-  });
+test("the dependencies are each explained once, those of package.json and no others", () => {
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
+  const names = [dependencies, devDependencies, optionalDependencies].flatMap((one) => Object.keys(one));
+  expect(explained.sort()).toEqual(names.sort());
 });
 
-describe("the contract's clauses and the decisions", () => {
-  const numbers = [...read("src/decisions.md").matchAll(/^(?:\| |- )\*\*([CD]\d+(?:\.\d+)?)\*\*/gm)].map(
-    ([, number = ""]) => number,
+test("the dependencies are each imported by the program, but for those to develop with", () => {
+  const code = ["src", "cli"].flatMap((folder) => filesBelow(folder, /\.ts$/)).map(read);
+  const names = Object.keys(JSON.parse(read("package.json")).dependencies);
+  const isImported = (name: string) =>
+    code.some((text) => new RegExp(`["']${name.replace(/[/.]/g, "\\$&")}(?:/[^"']*)?["']`).test(text));
+  expect(names.filter((name) => !isImported(name))).toEqual([]);
+});
+
+const numbers = [...read("src/decisions.md").matchAll(/^(?:\| |- )\*\*([CD]\d+(?:\.\d+)?)\*\*/gm)].map(
+  ([, number = ""]) => number,
+);
+const code = ["src", "cli", "test", "data", ".ci"]
+  .flatMap((folder) => filesBelow(folder, /\.(?:ts|mjs|js|sql|css|lua)$|\.ci\/run$/))
+  .filter((path) => !/\.bundle\.|documents\.test\.ts$/.test(path));
+/** Comments in one piece, where a line break had parted a citation. */
+const joined = (path: string) => read(path).replace(/\n\s*(?:\*|\/\/|--) /g, " ");
+
+test("the contract's clauses and the decisions have a number each, in order and no two the same", () => {
+  expect(numbers.length).toBeGreaterThan(60);
+  expect(new Set(numbers).size).toBe(numbers.length);
+  const parts = (number: string) => [number[0], ...number.slice(1).split(".").map(Number)];
+  const sorted = numbers.toSorted((one, other) => compare(parts(one), parts(other)));
+  expect(numbers).toEqual(sorted);
+});
+
+test("every clause and decision that a comment cites is there", () => {
+  const cited = code.flatMap((path) =>
+    [...joined(path).matchAll(/\b(?:contract|decisions?)\s+([CD]\d+(?:\.\d+)?)\b/gi)].map(
+      ([, number = ""]) => ({
+        path,
+        number,
+      }),
+    ),
   );
-  const code = ["src", "cli", "test", "data", ".ci"]
-    .flatMap((folder) => filesBelow(folder, /\.(?:ts|mjs|js|sql|css|lua)$|\.ci\/run$/))
-    .filter((path) => !/\.bundle\.|documents\.test\.ts$/.test(path));
-  /** Comments in one piece, where a line break had parted a citation. */
-  const joined = (path: string) => read(path).replace(/\n\s*(?:\*|\/\/|--) /g, " ");
+  expect(cited.length).toBeGreaterThan(30);
+  expect(cited.filter(({ number }) => !numbers.includes(number))).toEqual([]);
+});
 
-  test("have a number each, in order and no two the same", () => {
-    expect(numbers.length).toBeGreaterThan(60);
-    expect(new Set(numbers).size).toBe(numbers.length);
-    const parts = (number: string) => [number[0], ...number.slice(1).split(".").map(Number)];
-    const sorted = numbers.toSorted((one, other) => compare(parts(one), parts(other)));
-    expect(numbers).toEqual(sorted);
-  });
-
-  test("are all there that a comment cites", () => {
-    const cited = code.flatMap((path) =>
-      [...joined(path).matchAll(/\b(?:contract|decisions?)\s+([CD]\d+(?:\.\d+)?)\b/gi)].map(
-        ([, number = ""]) => ({
-          path,
-          number,
-        }),
-      ),
-    );
-    expect(cited.length).toBeGreaterThan(30);
-    expect(cited.filter(({ number }) => !numbers.includes(number))).toEqual([]);
-  });
-
-  test("are cited by number, never by the name of a chapter", () => {
-    const unnumbered = code.flatMap((path) =>
-      [...joined(path).matchAll(/\b(?:contract|decisions), (?:[A-Z][\w-]*|POST \/)|\bdecisions \(The /gi)]
-        .filter(([words]) => /, [A-Z]|\(The/.test(words))
-        .map(([words]) => `${path}: ${words}`),
-    );
-    expect(unnumbered).toEqual([]);
-  });
+test("the contract's clauses and the decisions are cited by number, never by the name of a chapter", () => {
+  const unnumbered = code.flatMap((path) =>
+    [...joined(path).matchAll(/\b(?:contract|decisions), (?:[A-Z][\w-]*|POST \/)|\bdecisions \(The /gi)]
+      .filter(([words]) => /, [A-Z]|\(The/.test(words))
+      .map(([words]) => `${path}: ${words}`),
+  );
+  expect(unnumbered).toEqual([]);
 });
 
 function compare(one: (string | number | undefined)[], other: (string | number | undefined)[]): number {

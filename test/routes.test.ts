@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { scopes } from "../src/domain/partners.ts";
 import { type Route, routes } from "../src/routes.ts";
 import { document } from "./api/openapi/document.ts";
@@ -19,82 +19,79 @@ function operationOf({ method, path }: Route) {
     | undefined;
 }
 
-describe("the table of routes", () => {
-  test("names each address and method once", () => {
-    expect(new Set(named).size).toBe(named.length);
-  });
+test("the table of routes names each address and method once", () => {
+  expect(new Set(named).size).toBe(named.length);
+});
 
-  test("is what the app answers", async () => {
-    for (const { method, path } of routes) {
-      const response = await world.call(path.replace(/\{\w+\}/g, "x"), { method });
-      expect([path, response.status]).not.toEqual([path, 405]);
+test("the table of routes is what the app answers", async () => {
+  for (const { method, path } of routes) {
+    const response = await world.call(path.replace(/\{\w+\}/g, "x"), { method });
+    expect([path, response.status]).not.toEqual([path, 405]);
+  }
+});
+
+test("the table of routes asks for the scopes that the document names, one route for each scope", async () => {
+  const asked: string[] = [];
+  for (const route of routes) {
+    const response = await world.call(route.path.replace(/\{\w+\}/g, "1"), {
+      method: route.method,
+      as: "unscoped",
+    });
+    const { message = "" } = response.status === 403 ? ((await response.json()) as { message?: string }) : {};
+    const scope = /^this credential lacks the scope (\w+)$/.exec(message)?.slice(1) ?? [];
+    asked.push(...scope);
+    const operation = operationOf(route);
+    if (operation === undefined) {
+      expect([route.path, scope]).toEqual([route.path, []]);
+      continue;
     }
-  });
+    const methods = ["mutualTLS", "bearerKey", "headerKey"];
+    const security = route.traffic === "partner" ? methods.map((method) => ({ [method]: scope })) : [];
+    expect([route.path, operation.security]).toEqual([route.path, security]);
+    for (const one of scope) expect(operation.description).toContain(`Scope \`${one}\`.`);
+  }
+  expect(asked.sort()).toEqual([...scopes].sort());
+});
 
-  test("asks for the scopes that the document names, one route for each scope", async () => {
-    const asked: string[] = [];
-    for (const route of routes) {
-      const response = await world.call(route.path.replace(/\{\w+\}/g, "1"), {
-        method: route.method,
-        as: "unscoped",
-      });
-      const { message = "" } =
-        response.status === 403 ? ((await response.json()) as { message?: string }) : {};
-      const scope = /^this credential lacks the scope (\w+)$/.exec(message)?.slice(1) ?? [];
-      asked.push(...scope);
-      const operation = operationOf(route);
-      if (operation === undefined) {
-        expect([route.path, scope]).toEqual([route.path, []]);
-        continue;
-      }
-      const methods = ["mutualTLS", "bearerKey", "headerKey"];
-      const security = route.traffic === "partner" ? methods.map((method) => ({ [method]: scope })) : [];
-      expect([route.path, operation.security]).toEqual([route.path, security]);
-      for (const one of scope) expect(operation.description).toContain(`Scope \`${one}\`.`);
-    }
-    expect(asked.sort()).toEqual([...scopes].sort());
-  });
+test("the table of routes counts the routes that ask for a credential as partner traffic, and no others", async () => {
+  for (const { method, path, traffic } of routes) {
+    const { status } = await world.call(path.replace(/\{\w+\}/g, "1"), { method });
+    expect([path, status === 401]).toEqual([path, traffic === "partner"]);
+  }
+});
 
-  test("counts the routes that ask for a credential as partner traffic, and no others", async () => {
-    for (const { method, path, traffic } of routes) {
-      const { status } = await world.call(path.replace(/\{\w+\}/g, "1"), { method });
-      expect([path, status === 401]).toEqual([path, traffic === "partner"]);
-    }
-  });
+test("the table of routes has every operation that the document names", () => {
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(operations.filter((one) => !named.includes(one))).toEqual([]);
+});
 
-  test("has every operation that the document names", () => {
-    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
-    );
-    expect(operations.filter((one) => !named.includes(one))).toEqual([]);
-  });
+test("the table of routes has an operation for every document that is for machines", async () => {
+  for (const route of routes) {
+    if (route.method !== "GET" || operationOf(route) !== undefined) continue;
+    const response = await world.call(route.path);
+    if (response.status !== 200) continue;
+    expect([route.path, response.headers.get("Content-Type")]).toEqual([
+      route.path,
+      expect.stringMatching(/^(?:text\/(?:html|css|javascript|plain)|image\/svg\+xml)\b/),
+    ]);
+  }
+});
 
-  test("has an operation for every document that is for machines", async () => {
-    for (const route of routes) {
-      if (route.method !== "GET" || operationOf(route) !== undefined) continue;
-      const response = await world.call(route.path);
-      if (response.status !== 200) continue;
-      expect([route.path, response.headers.get("Content-Type")]).toEqual([
-        route.path,
-        expect.stringMatching(/^(?:text\/(?:html|css|javascript|plain)|image\/svg\+xml)\b/),
-      ]);
-    }
-  });
+test("the table of routes opens to scripts of other sites only what everybody may read", () => {
+  const open = routes.filter(({ cors }) => cors);
+  expect(open.filter(({ method, traffic }) => method !== "GET" || traffic === "partner")).toEqual([]);
+  expect(open.length).toBeGreaterThan(0);
+  const told = routes.filter((route) => operationOf(route)?.description.includes("(CORS)"));
+  expect(told).toEqual(open);
+});
 
-  test("opens to scripts of other sites only what everybody may read", () => {
-    const open = routes.filter(({ cors }) => cors);
-    expect(open.filter(({ method, traffic }) => method !== "GET" || traffic === "partner")).toEqual([]);
-    expect(open.length).toBeGreaterThan(0);
-    const told = routes.filter((route) => operationOf(route)?.description.includes("(CORS)"));
-    expect(told).toEqual(open);
-  });
-
-  test("says which methods an address has to who asks with another one", async () => {
-    for (const path of new Set(routes.map((route) => route.path))) {
-      const own = routes.filter((route) => route.path === path).map(({ method }) => method);
-      const allowed = own.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-      const response = await world.call(path.replace(/\{\w+\}/, "1"), { method: "PATCH" });
-      expect([path, response.status, response.headers.get("Allow")]).toEqual([path, 405, allowed.join(", ")]);
-    }
-  });
+test("a request with another method gets the methods of the address", async () => {
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const own = routes.filter((route) => route.path === path).map(({ method }) => method);
+    const allowed = own.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+    const response = await world.call(path.replace(/\{\w+\}/, "1"), { method: "PATCH" });
+    expect([path, response.status, response.headers.get("Allow")]).toEqual([path, 405, allowed.join(", ")]);
+  }
 });

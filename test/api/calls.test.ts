@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { beginTrace } from "../../src/http/context.ts";
@@ -34,68 +34,66 @@ function post(as: PartnerName | null, body: unknown, headers: Record<string, str
   return { method: "POST", headers: { ...authorization, ...headers }, body: JSON.stringify(body) };
 }
 
-describe("what is told of a call", () => {
-  test("is who asked what kind of thing, and what became of it", async () => {
-    const response = await answerOf(app, `${api}/eligibility-check`, post("full", question));
-    expect(calls).toEqual([
-      {
-        requestId: response.headers.get("X-Request-Id") ?? "",
-        route: `${api}/eligibility-check`,
-        method: "POST",
-        status: 200,
-        partnerId: "full",
-        keyId,
-        ms: expect.any(Number),
-        error: null,
-        replayed: false,
-      },
-    ]);
-    expect(calls[0]?.ms).toBeGreaterThan(0);
-    expect(calls[0]?.ms).toBeLessThan(60_000);
-  });
+test("the record of a call names the caller, the route, the status and the time it took", async () => {
+  const response = await answerOf(app, `${api}/eligibility-check`, post("full", question));
+  expect(calls).toEqual([
+    {
+      requestId: response.headers.get("X-Request-Id") ?? "",
+      route: `${api}/eligibility-check`,
+      method: "POST",
+      status: 200,
+      partnerId: "full",
+      keyId,
+      ms: expect.any(Number),
+      error: null,
+      replayed: false,
+    },
+  ]);
+  expect(calls[0]?.ms).toBeGreaterThan(0);
+  expect(calls[0]?.ms).toBeLessThan(60_000);
+});
 
-  test("names a replay", async () => {
-    const init = post("full", question, { "Idempotency-Key": "again" });
-    for (const _time of [1, 2]) await answerOf(app, `${api}/eligibility-check`, init);
-    expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
-  });
+test("the record of a call names a replay", async () => {
+  const init = post("full", question, { "Idempotency-Key": "again" });
+  for (const _time of [1, 2]) await answerOf(app, `${api}/eligibility-check`, init);
+  expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
+});
 
-  test.each<[ApiErrorCode, PartnerName | null]>([
-    ["CREDENTIAL_REQUIRED", null],
-    ["SCOPE_MISSING", "unscoped"],
-    ["MINUTE_QUOTA", "spent"],
-    ["REQUEST_INVALID", "full"],
-  ])("gives the reason of a refusal and whom it met: %s", async (error, partnerId) => {
-    const body = error === "REQUEST_INVALID" ? {} : question;
-    const { status } = await answerOf(app, `${api}/eligibility-check`, post(partnerId, body));
-    expect(status).toBeGreaterThanOrEqual(400);
-    const key = partnerId === null ? null : expect.any(String);
-    expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
-  });
+test.each<[ApiErrorCode, PartnerName | null]>([
+  ["CREDENTIAL_REQUIRED", null],
+  ["SCOPE_MISSING", "unscoped"],
+  ["MINUTE_QUOTA", "spent"],
+  ["REQUEST_INVALID", "full"],
+])("the record of a refused call gives the error code and the partner: %s", async (error, partnerId) => {
+  const body = error === "REQUEST_INVALID" ? {} : question;
+  const { status } = await answerOf(app, `${api}/eligibility-check`, post(partnerId, body));
+  expect(status).toBeGreaterThanOrEqual(400);
+  const key = partnerId === null ? null : expect.any(String);
+  expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
+});
 
-  test("never holds a path, a term, or a method that is none", async () => {
-    const headers = { Authorization: `Bearer ${world.keyOf("full")}` };
-    const paths: [path: string, init: RequestInit, route: string, status: number][] = [
-      [`${api}/lookup/by-tid/12345678901`, { headers }, `${api}/lookup/by-tid/{tId}`, 200],
-      [`${api}/lookup/by-reg-no/LA/2019/PRI/04417`, { headers }, `${api}/lookup/by-reg-no/{regNo}`, 200],
-      ["/teacher/verify-license?searchTerm=12345678901", {}, "/teacher/verify-license", 200],
-      ["/teacher/verify-license?searchTerm=12345678901", {}, "/teacher/verify-license", 429],
-      ["/?regNo=LA/2019/PRI/04417", {}, "/", 429],
-      ["/verify-envelope/12345678901", {}, "/verify-envelope/{file}", 404],
-      ["/12345678901", {}, "other", 404],
-      [`${api}/nothing/12345678901?email=a@b.example`, {}, "other", 404],
-      [`${api}/batch`, { method: "DELETE" }, `${api}/batch`, 405],
-      [`${api}/health`, {}, `${api}/health`, 200],
-    ];
-    for (const [path, init] of paths) await answerOf(app, path, init);
-    expect(calls.map(({ route, status }) => [route, status])).toEqual(
-      paths.map(([, , route, status]) => [route, status]),
-    );
-    expect(calls.filter(({ status }) => status === 429).map(({ error }) => error)).toEqual([
-      "ADDRESS_QUOTA",
-      "ADDRESS_QUOTA",
-    ]);
-    expect(JSON.stringify(calls)).not.toMatch(/12345678901|04417|example/);
-    expect(beginTrace("12345678901", "other").method).toBe("other");
-  });
+test("the record of a call never holds a path, a search term or an unknown method", async () => {
+  const headers = { Authorization: `Bearer ${world.keyOf("full")}` };
+  const paths: [path: string, init: RequestInit, route: string, status: number][] = [
+    [`${api}/lookup/by-tid/12345678901`, { headers }, `${api}/lookup/by-tid/{tId}`, 200],
+    [`${api}/lookup/by-reg-no/LA/2019/PRI/04417`, { headers }, `${api}/lookup/by-reg-no/{regNo}`, 200],
+    ["/teacher/verify-license?searchTerm=12345678901", {}, "/teacher/verify-license", 200],
+    ["/teacher/verify-license?searchTerm=12345678901", {}, "/teacher/verify-license", 429],
+    ["/?regNo=LA/2019/PRI/04417", {}, "/", 429],
+    ["/verify-envelope/12345678901", {}, "/verify-envelope/{file}", 404],
+    ["/12345678901", {}, "other", 404],
+    [`${api}/nothing/12345678901?email=a@b.example`, {}, "other", 404],
+    [`${api}/batch`, { method: "DELETE" }, `${api}/batch`, 405],
+    [`${api}/health`, {}, `${api}/health`, 200],
+  ];
+  for (const [path, init] of paths) await answerOf(app, path, init);
+  expect(calls.map(({ route, status }) => [route, status])).toEqual(
+    paths.map(([, , route, status]) => [route, status]),
+  );
+  expect(calls.filter(({ status }) => status === 429).map(({ error }) => error)).toEqual([
+    "ADDRESS_QUOTA",
+    "ADDRESS_QUOTA",
+  ]);
+  expect(JSON.stringify(calls)).not.toMatch(/12345678901|04417|example/);
+  expect(beginTrace("12345678901", "other").method).toBe("other");
 });

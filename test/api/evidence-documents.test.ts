@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createEvidenceDocuments } from "../../src/api/evidence-api.ts";
 import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
@@ -164,47 +164,45 @@ test("what they prove, a partner can verify", () =>
       }
   }));
 
-describe("the database is looked at", () => {
-  test("for the newest checkpoint at most once a second, and only when somebody asks", () =>
-    withLog(async (world) => {
-      const { documents, asked, clock, grow, sign } = world;
-      await openLog(world);
-      expect(asked).toEqual({ newest: 0, inclusion: 0, consistency: 0, logs: 0 });
-      const empty = await Promise.all([1, 2, 3].map(() => rejection(documents.checkpoint())));
-      expect(empty.map((error) => (error as Error).message)).toEqual([unmade, unmade, unmade]);
-      await grow(1);
-      await sign();
-      clock.add(999);
-      expect(await rejection(documents.checkpoint())).toMatchObject({ code: "NOT_KNOWN" });
-      expect(asked.newest).toBe(1);
-      clock.add(1);
-      const [one, other] = await Promise.all([documents.checkpoint(), documents.checkpoint()]);
-      expect(other).toBe(one);
-      await documents.key();
-      await documents.key();
-      expect(asked).toMatchObject({ newest: 2, logs: 1 });
-    }));
+test("the newest checkpoint is read at most once a second, and only on request", () =>
+  withLog(async (world) => {
+    const { documents, asked, clock, grow, sign } = world;
+    await openLog(world);
+    expect(asked).toEqual({ newest: 0, inclusion: 0, consistency: 0, logs: 0 });
+    const empty = await Promise.all([1, 2, 3].map(() => rejection(documents.checkpoint())));
+    expect(empty.map((error) => (error as Error).message)).toEqual([unmade, unmade, unmade]);
+    await grow(1);
+    await sign();
+    clock.add(999);
+    expect(await rejection(documents.checkpoint())).toMatchObject({ code: "NOT_KNOWN" });
+    expect(asked.newest).toBe(1);
+    clock.add(1);
+    const [one, other] = await Promise.all([documents.checkpoint(), documents.checkpoint()]);
+    expect(other).toBe(one);
+    await documents.key();
+    await documents.key();
+    expect(asked).toMatchObject({ newest: 2, logs: 1 });
+  }));
 
-  test("once for a proof, and each time for what is not there yet", () =>
-    withLog(async (world) => {
-      const { documents, asked, grow, sign } = world;
-      await openLog(world);
-      const [jws = ""] = await grow(2);
-      const leaf = hexOf(jws);
-      for (const _ of [1, 2])
-        expect(await rejection(documents.inclusion(leaf))).toMatchObject({ code: "NOT_KNOWN" });
-      expect(asked.inclusion).toBe(2);
-      await sign();
-      const proof = await documents.inclusion(leaf);
-      expect(await documents.inclusion(leaf)).toBe(proof);
-      expect(asked.inclusion).toBe(3);
-      expect(await rejection(documents.inclusion(leaf, 3))).toMatchObject({ code: "NOT_KNOWN" });
-      const growth = await documents.consistency(1, 2);
-      await documents.consistency(1, 2);
-      expect(asked.consistency).toBe(1);
-      expect(await documents.consistency(1, 2)).toEqual(growth);
-    }));
-});
+test("a proof is read once, and a missing one on every request", () =>
+  withLog(async (world) => {
+    const { documents, asked, grow, sign } = world;
+    await openLog(world);
+    const [jws = ""] = await grow(2);
+    const leaf = hexOf(jws);
+    for (const _ of [1, 2])
+      expect(await rejection(documents.inclusion(leaf))).toMatchObject({ code: "NOT_KNOWN" });
+    expect(asked.inclusion).toBe(2);
+    await sign();
+    const proof = await documents.inclusion(leaf);
+    expect(await documents.inclusion(leaf)).toBe(proof);
+    expect(asked.inclusion).toBe(3);
+    expect(await rejection(documents.inclusion(leaf, 3))).toMatchObject({ code: "NOT_KNOWN" });
+    const growth = await documents.consistency(1, 2);
+    await documents.consistency(1, 2);
+    expect(asked.consistency).toBe(1);
+    expect(await documents.consistency(1, 2)).toEqual(growth);
+  }));
 
 test("proofs are kept, and their number is bounded", () =>
   withLog(async (world) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { WebhookEvent } from "../../src/partner/contract.ts";
 import { statement } from "../../src/store/driver/driver.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
@@ -32,74 +32,72 @@ async function refusal(query: string, headers: HeadersInit = {}) {
   return { status: response.status, code: response.headers.get("X-Error-Code"), body: await response.json() };
 }
 
-describe("events to fetch", () => {
-  test("events come each once, in order, page by page, while others are added, to every partner", async () => {
-    expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
-    await register("A/1/B/1", "A/1/B/2");
-    const first = await fetchPage("limit=3");
-    expect([told(first), first.done]).toEqual([both("A/1/B/1", "A/1/B/2").slice(0, 3), false]);
-    await register("A/1/B/3");
-    const last = await fetchPage(`limit=3&after=${first.iterator}`);
-    expect([told(last), last.done]).toEqual([both("A/1/B/2", "A/1/B/3").slice(1), true]);
-    expect(await fetchPage(`after=${last.iterator}`)).toEqual({
-      data: [],
-      iterator: last.iterator,
-      done: true,
-    });
-    expect(told(await fetchPage("limit=3"))).toEqual(told(first));
-
-    const ids = (page: Page) => page.data.map(({ eventId }) => eventId);
-    for (const audience of ["full", "unscoped"] as const)
-      expect(ids(await fetchPage("limit=500", audience))).toEqual([...ids(first), ...ids(last)]);
-    expect([first.iterator, last.iterator]).toEqual([ids(first).at(-1), ids(last).at(-1)] as string[]);
-    // Each is what a webhook delivers.
-    expect(Object.keys(first.data[0] ?? {})).toEqual(["eventId", "eventType", "occurredAt", "data"]);
+test("every partner fetches each event once, in order, page by page, while others are added", async () => {
+  expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
+  await register("A/1/B/1", "A/1/B/2");
+  const first = await fetchPage("limit=3");
+  expect([told(first), first.done]).toEqual([both("A/1/B/1", "A/1/B/2").slice(0, 3), false]);
+  await register("A/1/B/3");
+  const last = await fetchPage(`limit=3&after=${first.iterator}`);
+  expect([told(last), last.done]).toEqual([both("A/1/B/2", "A/1/B/3").slice(1), true]);
+  expect(await fetchPage(`after=${last.iterator}`)).toEqual({
+    data: [],
+    iterator: last.iterator,
+    done: true,
   });
+  expect(told(await fetchPage("limit=3"))).toEqual(told(first));
 
-  test("a wrong limit or cursor gets 400, and a page costs one call of the minute", async () => {
-    const bad = [
-      ...["0", "501", "-1", "1.5", "1e999", "x", ""].map((limit) => `limit=${limit}`),
-      ...["x", "", "%00", "7"].map((after) => `after=${after}`),
-    ];
-    for (const query of bad)
-      expect(await refusal(query)).toMatchObject({ status: 400, code: "REQUEST_INVALID" });
-    const left = async () =>
-      Number((await world.call(events, { as: "full" })).headers.get("X-RateLimit-Remaining"));
-    expect((await left()) - (await left())).toBe(1);
-    expect((await world.call(events, { as: "spent" })).status).toBe(429);
-    expect((await world.call(events)).status).toBe(401);
-  });
+  const ids = (page: Page) => page.data.map(({ eventId }) => eventId);
+  for (const audience of ["full", "unscoped"] as const)
+    expect(ids(await fetchPage("limit=500", audience))).toEqual([...ids(first), ...ids(last)]);
+  expect([first.iterator, last.iterator]).toEqual([ids(first).at(-1), ids(last).at(-1)] as string[]);
+  // Each is what a webhook delivers.
+  expect(Object.keys(first.data[0] ?? {})).toEqual(["eventId", "eventType", "occurredAt", "data"]);
+});
 
-  test("a changed filter counts for later events only", async () => {
-    const { iterator } = await fetchPage("limit=500");
-    const told_ = { events: ["license.verified"], teachers: "all" } as const;
-    await world.operator.stores.partners.update({ partnerId: "full", told: told_ });
-    await register("A/1/B/4");
-    expect(told(await fetchPage(`after=${iterator}`))).toEqual(["license.verified A/1/B/4"]);
-    expect((await fetchPage("limit=500")).data).toHaveLength(7);
-  });
+test("a wrong limit or cursor of /events gets 400, and a page costs one call of the minute", async () => {
+  const bad = [
+    ...["0", "501", "-1", "1.5", "1e999", "x", ""].map((limit) => `limit=${limit}`),
+    ...["x", "", "%00", "7"].map((after) => `after=${after}`),
+  ];
+  for (const query of bad)
+    expect(await refusal(query)).toMatchObject({ status: 400, code: "REQUEST_INVALID" });
+  const left = async () =>
+    Number((await world.call(events, { as: "full" })).headers.get("X-RateLimit-Remaining"));
+  expect((await left()) - (await left())).toBe(1);
+  expect((await world.call(events, { as: "spent" })).status).toBe(429);
+  expect((await world.call(events)).status).toBe(401);
+});
 
-  test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS_GONE", async () => {
-    const [first, second] = [await fetchPage("limit=1"), await fetchPage("limit=2")];
-    const { driver } = world.operator;
-    await driver.batch([
-      statement("DELETE FROM told WHERE event = (SELECT min(event) FROM told WHERE partner_id = 'full')"),
-    ]);
-    expect(await refusal(`after=${first.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
-    const left = await fetchPage();
-    expect(left.data).toHaveLength(6);
-    // A partner whose last event is still kept misses nothing.
-    expect((await fetchPage(`after=${second.iterator?.toUpperCase()}`)).data).toEqual(left.data.slice(1));
+test("a changed event filter counts for later events only", async () => {
+  const { iterator } = await fetchPage("limit=500");
+  const told_ = { events: ["license.verified"], teachers: "all" } as const;
+  await world.operator.stores.partners.update({ partnerId: "full", told: told_ });
+  await register("A/1/B/4");
+  expect(told(await fetchPage(`after=${iterator}`))).toEqual(["license.verified A/1/B/4"]);
+  expect((await fetchPage("limit=500")).data).toHaveLength(7);
+});
 
-    // After a restore another event has the number of one that was lost.
-    const other = "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3";
-    const [next = ""] = left.data.map(({ eventId }) => eventId);
-    await driver.batch([statement("UPDATE events SET event_id = ? WHERE event_id = ?", [other, next])]);
-    expect(await refusal(`after=${second.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
+test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS_GONE", async () => {
+  const [first, second] = [await fetchPage("limit=1"), await fetchPage("limit=2")];
+  const { driver } = world.operator;
+  await driver.batch([
+    statement("DELETE FROM told WHERE event = (SELECT min(event) FROM told WHERE partner_id = 'full')"),
+  ]);
+  expect(await refusal(`after=${first.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
+  const left = await fetchPage();
+  expect(left.data).toHaveLength(6);
+  // A partner whose last event is still kept misses nothing.
+  expect((await fetchPage(`after=${second.iterator?.toUpperCase()}`)).data).toEqual(left.data.slice(1));
 
-    const [others = ""] = (await fetchPage("limit=500", "unscoped")).data.map(({ eventId }) => eventId);
-    await driver.batch([statement("DELETE FROM told WHERE partner_id = 'full'")]);
-    expect(await refusal(`after=${others}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
-    expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
-  });
+  // After a restore another event has the number of one that was lost.
+  const other = "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3";
+  const [next = ""] = left.data.map(({ eventId }) => eventId);
+  await driver.batch([statement("UPDATE events SET event_id = ? WHERE event_id = ?", [other, next])]);
+  expect(await refusal(`after=${second.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
+
+  const [others = ""] = (await fetchPage("limit=500", "unscoped")).data.map(({ eventId }) => eventId);
+  await driver.batch([statement("DELETE FROM told WHERE partner_id = 'full'")]);
+  expect(await refusal(`after=${others}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
+  expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
 });

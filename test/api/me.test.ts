@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { aClock } from "../harness/clock.ts";
 import { openTestService, type PartnerName, type TestService } from "../harness/service.ts";
@@ -47,87 +47,80 @@ const hooks = () => {
   return { webhooks, partners, secrets: world.operator.secrets, clock };
 };
 
-describe("what a partner sees of itself", () => {
-  test("GET /me shows what was agreed, told and used, and nothing that opens the service", async () => {
-    const { status, answer: seen, headers } = await ask("GET", "");
-    expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
-    expect(seen).toMatchObject({ partnerId: "full", webhook: null });
-    expect(seen).toMatchObject({ told: { events: "all", teachers: "all" }, credentials: [seen.credential] });
-    const quota = { perMinute: 5000, perDay: 5000, usedToday: 0, dayEndsAt: "2026-03-02T00:00:00.000Z" };
-    expect(seen.quota).toEqual(quota);
-    expect(JSON.stringify(seen)).not.toMatch(/tvs_|whsec_|mac/);
-  });
+test("GET /me shows what was agreed, told and used, and no key or secret", async () => {
+  const { status, answer: seen, headers } = await ask("GET", "");
+  expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
+  expect(seen).toMatchObject({ partnerId: "full", webhook: null });
+  expect(seen).toMatchObject({ told: { events: "all", teachers: "all" }, credentials: [seen.credential] });
+  const quota = { perMinute: 5000, perDay: 5000, usedToday: 0, dayEndsAt: "2026-03-02T00:00:00.000Z" };
+  expect(seen.quota).toEqual(quota);
+  expect(JSON.stringify(seen)).not.toMatch(/tvs_|whsec_|mac/);
 });
 
-describe("a partner's deliveries", () => {
-  test("a partner sees only its own deliveries, page by page, and sends one again", async () => {
-    const as = "unscoped";
-    const url = "https://203.0.114.7/hook";
-    await setWebhook(hooks(), { partnerId: as, url, check: async () => {} });
-    const made: string[] = [];
-    for (let count = 0; count < 3; count++) made.unshift((await testWebhook(hooks(), as)).deliveryId);
-    expect((await ask("GET", "", { as })).answer.webhook).toEqual({ url, state: "enabled" });
-    const page = async (query: string) => (await ask("GET", `/deliveries?${query}`, { as })).answer;
-    const ids = ({ data }: { data: { deliveryId: string }[] }) => data.map(({ deliveryId }) => deliveryId);
-    const first = await page("limit=2");
-    await testWebhook(hooks(), as);
-    const second = await page(`limit=2&after=${first.iterator}`);
-    expect([ids(first), ids(second), second.done]).toEqual([made.slice(0, 2), made.slice(2), true]);
-    expect(ids(await page("state=dead"))).toEqual([]);
-    expect(await refused(ask("GET", "/deliveries?state=x", { as }))).toEqual([400, "REQUEST_INVALID"]);
-    for (const after of ["", "x", "0", "-1", "1.5", "1e9"])
-      expect(await refused(ask("GET", `/deliveries?after=${after}`, { as }))).toEqual([
-        400,
-        "REQUEST_INVALID",
-      ]);
-    // A cursor of another partner opens nothing of that partner's.
-    expect(ids((await ask("GET", `/deliveries?after=${first.iterator}`)).answer)).toEqual([]);
+test("a partner sees only its own deliveries, page by page, and sends one again", async () => {
+  const as = "unscoped";
+  const url = "https://203.0.114.7/hook";
+  await setWebhook(hooks(), { partnerId: as, url, check: async () => {} });
+  const made: string[] = [];
+  for (let count = 0; count < 3; count++) made.unshift((await testWebhook(hooks(), as)).deliveryId);
+  expect((await ask("GET", "", { as })).answer.webhook).toEqual({ url, state: "enabled" });
+  const page = async (query: string) => (await ask("GET", `/deliveries?${query}`, { as })).answer;
+  const ids = ({ data }: { data: { deliveryId: string }[] }) => data.map(({ deliveryId }) => deliveryId);
+  const first = await page("limit=2");
+  await testWebhook(hooks(), as);
+  const second = await page(`limit=2&after=${first.iterator}`);
+  expect([ids(first), ids(second), second.done]).toEqual([made.slice(0, 2), made.slice(2), true]);
+  expect(ids(await page("state=dead"))).toEqual([]);
+  expect(await refused(ask("GET", "/deliveries?state=x", { as }))).toEqual([400, "REQUEST_INVALID"]);
+  for (const after of ["", "x", "0", "-1", "1.5", "1e9"])
+    expect(await refused(ask("GET", `/deliveries?after=${after}`, { as }))).toEqual([400, "REQUEST_INVALID"]);
+  // A cursor of another partner opens nothing of that partner's.
+  expect(ids((await ask("GET", `/deliveries?after=${first.iterator}`)).answer)).toEqual([]);
 
-    const [newest = ""] = made;
-    const { outbox } = world.operator.stores;
-    const lease = {
-      token: "00000000-0000-7000-8000-000000000001 x",
-      now: clock.now(),
-      until: clock.now() + 30_000,
-    };
-    const leased = await outbox.lease([{ partnerId: as, limit: 9, except: [] }], lease);
-    const one = leased.find(({ deliveryId }) => deliveryId === newest);
-    expect(await refused(ask("POST", `/deliveries/${newest}/retry`, { as }))).toEqual([
-      409,
-      "DELIVERY_UNDER_WAY",
-    ]);
-    const attempt = {
-      url,
-      at: clock.now(),
-      finishedAt: clock.now(),
-      status: 503,
-      durationMs: 3,
-      isGone: false,
-    };
-    if (one === undefined) throw new Error("not leased");
-    await outbox.finish({ delivery: one, ...attempt, error: "BAD_STATUS", next: "delivered" });
-    const shown = await ask("POST", `/deliveries/${newest}/retry`, { as });
-    expect(shown.answer).toMatchObject({
-      deliveryId: newest,
-      state: "pending",
-      attempts: 1,
-      lastOutcome: "BAD_STATUS",
-    });
-    // What is due already is so: a loop of such calls leaves nothing behind.
-    expect((await ask("POST", `/deliveries/${newest}/retry`, { as })).answer).toEqual(shown.answer);
-    // What a partner sends again is its own affair, and no operator's change.
-    const recorded = await world.operator.stores.changes.list({ limit: 999 });
-    expect(recorded.filter(({ action }) => action === "retried")).toEqual([]);
-    expect(shown.answer).toMatchObject({ attemptList: [{ number: 1, status: 503, outcome: "BAD_STATUS" }] });
-    expect(shown.answer).not.toHaveProperty("body");
-    const other = { as: "spent" } as const;
-    await world.operator.stores.partners.update({ partnerId: "spent", perMinute: 100 });
-    await world.service.configuration.refresh();
-    for (const id of ["x", "%00", "00000000-0000-7000-8000-000000000001", newest]) {
-      expect(await refused(ask("GET", `/deliveries/${id}`, other))).toEqual([404, "DELIVERY_UNKNOWN"]);
-      expect(await refused(ask("POST", `/deliveries/${id}/retry`, other))).toEqual([404, "DELIVERY_UNKNOWN"]);
-    }
-    await world.operator.stores.webhooks.remove(as);
-    expect(await refused(ask("POST", `/deliveries/${newest}/retry`, { as }))).toEqual([404, "NO_WEBHOOK"]);
+  const [newest = ""] = made;
+  const { outbox } = world.operator.stores;
+  const lease = {
+    token: "00000000-0000-7000-8000-000000000001 x",
+    now: clock.now(),
+    until: clock.now() + 30_000,
+  };
+  const leased = await outbox.lease([{ partnerId: as, limit: 9, except: [] }], lease);
+  const one = leased.find(({ deliveryId }) => deliveryId === newest);
+  expect(await refused(ask("POST", `/deliveries/${newest}/retry`, { as }))).toEqual([
+    409,
+    "DELIVERY_UNDER_WAY",
+  ]);
+  const attempt = {
+    url,
+    at: clock.now(),
+    finishedAt: clock.now(),
+    status: 503,
+    durationMs: 3,
+    isGone: false,
+  };
+  if (one === undefined) throw new Error("not leased");
+  await outbox.finish({ delivery: one, ...attempt, error: "BAD_STATUS", next: "delivered" });
+  const shown = await ask("POST", `/deliveries/${newest}/retry`, { as });
+  expect(shown.answer).toMatchObject({
+    deliveryId: newest,
+    state: "pending",
+    attempts: 1,
+    lastOutcome: "BAD_STATUS",
   });
+  // What is due already is so: a loop of such calls leaves nothing behind.
+  expect((await ask("POST", `/deliveries/${newest}/retry`, { as })).answer).toEqual(shown.answer);
+  // What a partner sends again is its own affair, and no operator's change.
+  const recorded = await world.operator.stores.changes.list({ limit: 999 });
+  expect(recorded.filter(({ action }) => action === "retried")).toEqual([]);
+  expect(shown.answer).toMatchObject({ attemptList: [{ number: 1, status: 503, outcome: "BAD_STATUS" }] });
+  expect(shown.answer).not.toHaveProperty("body");
+  const other = { as: "spent" } as const;
+  await world.operator.stores.partners.update({ partnerId: "spent", perMinute: 100 });
+  await world.service.configuration.refresh();
+  for (const id of ["x", "%00", "00000000-0000-7000-8000-000000000001", newest]) {
+    expect(await refused(ask("GET", `/deliveries/${id}`, other))).toEqual([404, "DELIVERY_UNKNOWN"]);
+    expect(await refused(ask("POST", `/deliveries/${id}/retry`, other))).toEqual([404, "DELIVERY_UNKNOWN"]);
+  }
+  await world.operator.stores.webhooks.remove(as);
+  expect(await refused(ask("POST", `/deliveries/${newest}/retry`, { as }))).toEqual([404, "NO_WEBHOOK"]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { statement } from "../../src/store/driver/driver.ts";
 import { answerOf } from "../harness/answer.ts";
@@ -41,70 +41,68 @@ test("a call that is answered after the turn of its minute tells of the minute, 
   }
 });
 
-describe("a call with two credentials", () => {
-  const path = "/v1/inter-agency/eligibility-check";
-  const other = { ...aPartner("other"), purposes: [question.purpose, refusedPurpose], perMinute: 7 };
+const path = "/v1/inter-agency/eligibility-check";
+const other = { ...aPartner("other"), purposes: [question.purpose, refusedPurpose], perMinute: 7 };
 
-  /** A service with a further partner, and a call with the keys of two whose body comes when a change is committed. */
-  async function withTwo(
-    act: (two: {
-      world: TestService;
-      otherKey: string;
-      send(keys: { bearer: string; header: string }, change: () => Promise<unknown>): Promise<Response>;
-    }) => Promise<void>,
-    body: object = question,
-  ): Promise<void> {
-    const world = await openTestService();
-    try {
-      const { keyKind: kind, secrets, stores } = world.operator;
-      const { text, record } = mintApiKey("other", { kind, secrets, now: Date.now() });
-      await stores.partners.add(other, record);
-      await world.service.configuration.refresh();
-      const send = async (keys: { bearer: string; header: string }, change: () => Promise<unknown>) => {
-        const stream = new ReadableStream({
-          async pull(controller) {
-            await change();
-            controller.enqueue(new TextEncoder().encode(JSON.stringify(body)));
-            controller.close();
-          },
-        });
-        const headers = {
-          Authorization: `Bearer ${keys.bearer}`,
-          "x-agency-api-key": keys.header,
-          "Idempotency-Key": "k",
-        };
-        const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
-        return answerOf(world.app, path, init);
+/** A service with a further partner, and a call with the keys of two whose body comes when a change is committed. */
+async function withTwo(
+  act: (two: {
+    world: TestService;
+    otherKey: string;
+    send(keys: { bearer: string; header: string }, change: () => Promise<unknown>): Promise<Response>;
+  }) => Promise<void>,
+  body: object = question,
+): Promise<void> {
+  const world = await openTestService();
+  try {
+    const { keyKind: kind, secrets, stores } = world.operator;
+    const { text, record } = mintApiKey("other", { kind, secrets, now: Date.now() });
+    await stores.partners.add(other, record);
+    await world.service.configuration.refresh();
+    const send = async (keys: { bearer: string; header: string }, change: () => Promise<unknown>) => {
+      const stream = new ReadableStream({
+        async pull(controller) {
+          await change();
+          controller.enqueue(new TextEncoder().encode(JSON.stringify(body)));
+          controller.close();
+        },
+      });
+      const headers = {
+        Authorization: `Bearer ${keys.bearer}`,
+        "x-agency-api-key": keys.header,
+        "Idempotency-Key": "k",
       };
-      await act({ world, otherKey: text, send });
-    } finally {
-      await world.close();
-    }
+      const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
+      return answerOf(world.app, path, init);
+    };
+    await act({ world, otherKey: text, send });
+  } finally {
+    await world.close();
   }
+}
 
-  const disable = ({ operator }: TestService, partnerId: string) =>
-    operator.stores.partners.disable(partnerId, Date.now());
+const disable = ({ operator }: TestService, partnerId: string) =>
+  operator.stores.partners.disable(partnerId, Date.now());
 
-  test("is refused as the second one's, and not with what the first one was refused for", () =>
-    withTwo(
-      async ({ world, otherKey, send }) => {
-        const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };
-        const answer = await send(keys, () => disable(world, "full"));
-        expect([answer.status, JSON.parse(await answer.text()).audience]).toEqual([200, "other"]);
-        const toSpent = { bearer: otherKey, header: world.keyOf("spent") ?? "" };
-        const refused = await send(toSpent, () => disable(world, "other"));
-        expect([refused.status, refused.headers.get("X-RateLimit-Limit")]).toEqual([429, "0"]);
-        const toUnscoped = { bearer: otherKey, header: world.keyOf("unscoped") ?? "" };
-        await world.operator.stores.partners.disable("other", null);
-        const lacking = await send(toUnscoped, () => disable(world, "other"));
-        expect([lacking.status, await lacking.text()]).toEqual([
-          403,
-          expect.stringContaining("lacks the scope"),
-        ]);
-      },
-      { ...question, purpose: refusedPurpose },
-    ));
-});
+test("a call with two credentials is refused as the second one's, and not with what the first one was refused for", () =>
+  withTwo(
+    async ({ world, otherKey, send }) => {
+      const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };
+      const answer = await send(keys, () => disable(world, "full"));
+      expect([answer.status, JSON.parse(await answer.text()).audience]).toEqual([200, "other"]);
+      const toSpent = { bearer: otherKey, header: world.keyOf("spent") ?? "" };
+      const refused = await send(toSpent, () => disable(world, "other"));
+      expect([refused.status, refused.headers.get("X-RateLimit-Limit")]).toEqual([429, "0"]);
+      const toUnscoped = { bearer: otherKey, header: world.keyOf("unscoped") ?? "" };
+      await world.operator.stores.partners.disable("other", null);
+      const lacking = await send(toUnscoped, () => disable(world, "other"));
+      expect([lacking.status, await lacking.text()]).toEqual([
+        403,
+        expect.stringContaining("lacks the scope"),
+      ]);
+    },
+    { ...question, purpose: refusedPurpose },
+  ));
 
 test("a call whose evidence the database refuses costs nothing, is not kept waiting for a charge, nor told what is left", async () => {
   const world = await openTestService();

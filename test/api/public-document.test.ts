@@ -1,41 +1,39 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { type CompressedDocument, compressedDocument, keptDocuments } from "../../src/api/public-document.ts";
 import type { Snapshot } from "../../src/domain/configuration.ts";
 
-describe("a document that says something of the service", () => {
-  const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
-  const site = {};
+const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
+const site = {};
 
-  test("is made once for each name, and anew when the issuer has changed", async () => {
-    let snapshot = settingsOf("https://one.example");
-    const kept = keptDocuments({ current: () => snapshot });
-    const made: string[] = [];
-    const get = (name: string): Promise<CompressedDocument> =>
-      kept(name, ({ issuer }) => {
-        made.push(`${name} of ${issuer}`);
-        return compressedDocument(issuer, "text/plain");
-      });
-    const first = await get("a");
-    expect(await get("a")).toBe(first);
-    await get("b");
-    snapshot = settingsOf("https://other.example");
-    expect(await get("a")).not.toBe(first);
-    expect(made).toEqual([
-      "a of https://one.example",
-      "b of https://one.example",
-      "a of https://other.example",
-    ]);
-  });
+test("a document that says something of the service is made once for each name, and anew when the issuer has changed", async () => {
+  let snapshot = settingsOf("https://one.example");
+  const kept = keptDocuments({ current: () => snapshot });
+  const made: string[] = [];
+  const get = (name: string): Promise<CompressedDocument> =>
+    kept(name, ({ issuer }) => {
+      made.push(`${name} of ${issuer}`);
+      return compressedDocument(issuer, "text/plain");
+    });
+  const first = await get("a");
+  expect(await get("a")).toBe(first);
+  await get("b");
+  snapshot = settingsOf("https://other.example");
+  expect(await get("a")).not.toBe(first);
+  expect(made).toEqual([
+    "a of https://one.example",
+    "b of https://one.example",
+    "a of https://other.example",
+  ]);
+});
 
-  test("is made again where it could not be", async () => {
-    const kept = keptDocuments({ current: () => settingsOf("https://one.example") });
-    let tries = 0;
-    const get = () =>
-      kept("a", async () => {
-        if (++tries === 1) throw new Error("no disk");
-        return compressedDocument("it", "text/plain");
-      });
-    await expect(get()).rejects.toThrow("no disk");
-    await expect(get()).resolves.toMatchObject({ type: "text/plain" });
-  });
+test("a document that says something of the service is made again where it could not be", async () => {
+  const kept = keptDocuments({ current: () => settingsOf("https://one.example") });
+  let tries = 0;
+  const get = () =>
+    kept("a", async () => {
+      if (++tries === 1) throw new Error("no disk");
+      return compressedDocument("it", "text/plain");
+    });
+  await expect(get()).rejects.toThrow("no disk");
+  await expect(get()).resolves.toMatchObject({ type: "text/plain" });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Hono } from "hono";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
 import type { AppEnv } from "../../src/http/context.ts";
@@ -15,42 +15,40 @@ async function read(body: BodyInit | null): Promise<unknown> {
 
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
-describe("a body", () => {
-  test("is given back as it was sent, unknown members and all", async () => {
-    expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
-      value: { nin: "12345678901" },
-      raw: { nin: "12345678901", x: [1] },
-    });
+test("a body is given back as it was sent, unknown members and all", async () => {
+  expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
+    value: { nin: "12345678901" },
+    raw: { nin: "12345678901", x: [1] },
   });
+});
 
-  test.each<[string, BodyInit | null]>([
-    ["nothing", null],
-    ["white space", " \n"],
-    ["half of it", '{"nin":'],
-    ["two values", "{} {}"],
-    ["a form", "nin=12345678901"],
-    ["a comment", "{} // hello"],
-    ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22])],
-    ["a lone continuation byte", new Uint8Array([0x22, 0x80, 0x22])],
-    ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])],
-  ])("of %s is refused", async (_what, body) => {
-    expect(await read(body)).toEqual(notJson);
-  });
+test.each<[string, BodyInit | null]>([
+  ["nothing", null],
+  ["white space", " \n"],
+  ["half of it", '{"nin":'],
+  ["two values", "{} {}"],
+  ["a form", "nin=12345678901"],
+  ["a comment", "{} // hello"],
+  ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22])],
+  ["a lone continuation byte", new Uint8Array([0x22, 0x80, 0x22])],
+  ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])],
+])("a body of %s is refused", async (_what, body) => {
+  expect(await read(body)).toEqual(notJson);
+});
 
-  test.each([
-    '{"nin":"12345678901","nin":"12345678902"}',
-    '{"nin":"12345678901","n\\u0069n":"12345678902"}',
-    '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
-  ])("with a member twice is refused, and the value is not repeated: %s", async (body) => {
-    expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
-  });
+test.each([
+  '{"nin":"12345678901","nin":"12345678902"}',
+  '{"nin":"12345678901","n\\u0069n":"12345678902"}',
+  '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
+])("a body with a member twice is refused, and the value is not repeated: %s", async (body) => {
+  expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
+});
 
-  test("that is nested too deeply is refused", async () => {
-    const nested = (depth: number) => `{"nin":"12345678901","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
-    expect(await read(nested(31))).toMatchObject({ value: { nin: "12345678901" } });
-    for (const depth of [32, 100_000])
-      expect(await read(nested(depth))).toMatchObject({ message: expect.stringContaining("too deeply") });
-  });
+test("a body that is nested too deeply is refused", async () => {
+  const nested = (depth: number) => `{"nin":"12345678901","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+  expect(await read(nested(31))).toMatchObject({ value: { nin: "12345678901" } });
+  for (const depth of [32, 100_000])
+    expect(await read(nested(depth))).toMatchObject({ message: expect.stringContaining("too deeply") });
 });
 
 function messageOf(
@@ -67,64 +65,58 @@ function messageOf(
   throw new Error("it was accepted");
 }
 
-describe("what is wrong is named by its member, and its value is not repeated", () => {
-  const item = (identifier: unknown) => ({ identifier, purpose: "EMPLOYER_BACKGROUND_CHECK" });
-  const good = item({ tId: 1 });
-  const exactlyOne = "identifier must have exactly one of regNo, tId, nin";
+const item = (identifier: unknown) => ({ identifier, purpose: "EMPLOYER_BACKGROUND_CHECK" });
+const good = item({ tId: 1 });
+const exactlyOne = "identifier must have exactly one of regNo, tId, nin";
 
-  test.each<[string, unknown, string]>([
-    ["the whole", null, "the body must be an object"],
-    ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
-    ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
-    ["no member", item({}), exactlyOne],
-    ["two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
-    ["two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
-    ["two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
-    ["a member in lower case", item({ regno: "A/B/C/1" }), `${exactlyOne}; did you mean regNo?`],
-    ["an identifier that is text", item("A/B/C/1"), "identifier must be an object"],
-    ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
-    ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
-    ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
-    ["a NIN in other digits", item({ nin: "١٢٣٤٥٦٧٨٩٠١" }), "identifier.nin must be 11 digits"],
-    ["a teacher id as text", item({ tId: "7" }), "identifier.tId must be a whole number"],
-    ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
-    ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
-    [
-      "three segments",
-      item({ regNo: "LA/2019/PRI" }),
-      "identifier.regNo must have four segments separated by /",
-    ],
-    ["a NUL", item({ regNo: "LA/2019/PRI/1\0" }), "identifier.regNo must have four segments separated by /"],
-    ["a context that is text", { ...good, context: "x" }, "context must be an object"],
-    ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
-    ["null there", { ...good, context: { correlationId: null } }, "context.correlationId must be text"],
-  ])("%s: %j", (_what, value, message) => {
-    expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
-  });
+test.each<[string, unknown, string]>([
+  ["the whole", null, "the body must be an object"],
+  ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
+  ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
+  ["no member", item({}), exactlyOne],
+  ["two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
+  ["two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
+  ["two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
+  ["a member in lower case", item({ regno: "A/B/C/1" }), `${exactlyOne}; did you mean regNo?`],
+  ["an identifier that is text", item("A/B/C/1"), "identifier must be an object"],
+  ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
+  ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
+  ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
+  ["a NIN in other digits", item({ nin: "١٢٣٤٥٦٧٨٩٠١" }), "identifier.nin must be 11 digits"],
+  ["a teacher id as text", item({ tId: "7" }), "identifier.tId must be a whole number"],
+  ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
+  ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
+  [
+    "three segments",
+    item({ regNo: "LA/2019/PRI" }),
+    "identifier.regNo must have four segments separated by /",
+  ],
+  ["a NUL", item({ regNo: "LA/2019/PRI/1\0" }), "identifier.regNo must have four segments separated by /"],
+  ["a context that is text", { ...good, context: "x" }, "context must be an object"],
+  ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
+  ["null there", { ...good, context: { correlationId: null } }, "context.correlationId must be text"],
+])("a wrong member is named and its value is not repeated: %s: %j", (_what, value, message) => {
+  expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
+});
 
-  test("an unknown purpose names what there is", () => {
-    const message = messageOf(
-      eligibilityCheckSchema,
-      { ...good, purpose: "SECRET_VALUE" },
-      "PURPOSE_UNKNOWN",
-    );
-    expect(message).toStartWith("purpose must be one of BODYA_INVIGILATOR_ELIGIBILITY, ");
-    expect(message).not.toContain("SECRET_VALUE");
-  });
+test("the refusal of an unknown purpose lists the known ones", () => {
+  const message = messageOf(eligibilityCheckSchema, { ...good, purpose: "SECRET_VALUE" }, "PURPOSE_UNKNOWN");
+  expect(message).toStartWith("purpose must be one of BODYA_INVIGILATOR_ELIGIBILITY, ");
+  expect(message).not.toContain("SECRET_VALUE");
+});
 
-  test.each<[unknown, string, ApiErrorCode]>([
-    [{}, "items is required", "REQUEST_INVALID"],
-    [{ items: {} }, "items must be an array", "REQUEST_INVALID"],
-    [{ items: [] }, "items must have 1 to 100 elements", "BATCH_SIZE"],
-    [{ items: new Array(101).fill(good) }, "items must have 1 to 100 elements", "BATCH_SIZE"],
-    [{ items: [good, null] }, "items[1] must be an object", "REQUEST_INVALID"],
-    [
-      { items: [good, good, good, item({ nin: "x" })] },
-      "items[3].identifier.nin must be 11 digits",
-      "REQUEST_INVALID",
-    ],
-    [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required", "REQUEST_INVALID"],
-  ])("a batch, case %#", (value, message, code) => {
-    expect(messageOf(batchCheckSchema, value, code)).toBe(message);
-  });
+test.each<[unknown, string, ApiErrorCode]>([
+  [{}, "items is required", "REQUEST_INVALID"],
+  [{ items: {} }, "items must be an array", "REQUEST_INVALID"],
+  [{ items: [] }, "items must have 1 to 100 elements", "BATCH_SIZE"],
+  [{ items: new Array(101).fill(good) }, "items must have 1 to 100 elements", "BATCH_SIZE"],
+  [{ items: [good, null] }, "items[1] must be an object", "REQUEST_INVALID"],
+  [
+    { items: [good, good, good, item({ nin: "x" })] },
+    "items[3].identifier.nin must be 11 digits",
+    "REQUEST_INVALID",
+  ],
+  [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required", "REQUEST_INVALID"],
+])("a wrong member of a batch is named by its index, case %#", (value, message, code) => {
+  expect(messageOf(batchCheckSchema, value, code)).toBe(message);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { compromiseKey } from "../../src/domain/keys.ts";
@@ -62,149 +62,143 @@ const verify = async (envelope: object) => {
   return verifyEnvelope(JSON.stringify(envelope), options);
 };
 
-describe("an envelope", () => {
-  test("says inside its signature where to look whether it was withdrawn, and verifies", async () => {
-    const envelope = await envelopeOf(known.tId);
-    expect(payloadOf(envelope.signature).status).toEqual({
-      status_list: { idx: expect.any(Number), uri: `https://teachers.example${api}/status/0` },
-    });
-    expect(Object.keys(envelope)).not.toContain("status");
-    expect(await verify(envelope)).toMatchObject({ valid: true });
-    const again = await envelopeOf(known.tId);
-    expect(payloadOf(again.signature).status).toEqual(payloadOf(envelope.signature).status);
+test("an envelope says inside its signature where to look whether it was withdrawn, and verifies", async () => {
+  const envelope = await envelopeOf(known.tId);
+  expect(payloadOf(envelope.signature).status).toEqual({
+    status_list: { idx: expect.any(Number), uri: `https://teachers.example${api}/status/0` },
   });
-
-  test("says it of everybody in a batch who was found", async () => {
-    const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
-    const items = [known.tId, 1, legacy.tId].map((tId) => ({ identifier: { tId }, purpose }));
-    const answer = await world.call(`${api}/batch`, { as: "full", body: { items } });
-    const { results } = (await answer.json()) as { results: { signature: string }[] };
-    const claims = results.map(({ signature }) => payloadOf(signature).status?.status_list.idx);
-    expect(claims).toEqual([expect.any(Number), undefined, expect.any(Number)]);
-    expect(claims[0]).not.toBe(claims[2]);
-  });
-
-  test("says nothing while there are no lists", async () => {
-    await turn("off");
-    expect(payloadOf((await envelopeOf(known.tId)).signature)).not.toContainKey("status");
-    for (const path of ["status", "status/0"]) expect((await world.call(`${api}/${path}`)).status).toBe(404);
-    expect(await (await world.call(`${api}/offline-pack`)).json()).toMatchObject({ statusLists: [] });
-  });
+  expect(Object.keys(envelope)).not.toContain("status");
+  expect(await verify(envelope)).toMatchObject({ valid: true });
+  const again = await envelopeOf(known.tId);
+  expect(payloadOf(again.signature).status).toEqual(payloadOf(envelope.signature).status);
 });
 
-describe("a list", () => {
-  test("is a token as the draft has it, for everybody, and may be kept for a quarter of an hour", async () => {
-    const response = await world.call(`${api}/status/0`);
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      "content-type": "application/statuslist+jwt",
-      "cache-control": "public, max-age=900",
-      "access-control-allow-origin": "*",
-      etag: expect.stringMatching(/^".+"$/),
-    });
-    const jwt = await response.text();
-    const { kid } = world.service.configuration.current().keys.active;
-    expect(headerOf(jwt)).toEqual({ alg: "RS256", kid, typ: "statuslist+jwt" });
-    const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
-    expect(payloadOf(jwt)).toEqual({
-      sub: `https://teachers.example${api}/status/0`,
-      iat,
-      exp: iat + 7 * 86_400,
-      ttl: 900,
-      status_list: { bits: 1, lst: expect.any(String) },
-    });
-    expect(getListFromStatusListJWT(jwt).statusList.length).toBe(2 ** 20);
-    expect(readStrictJson(JSON.stringify(payloadOf(jwt)))).toBeDefined();
-    const headers = { "If-None-Match": response.headers.get("ETag") ?? "" };
-    expect((await world.call(`${api}/status/0`, { headers })).status).toBe(304);
-  });
-
-  test("counts towards no limit: who has nothing left of the day may have it, and all else that tells of it", async () => {
-    const { secrets, stores } = world.operator;
-    const { text, record } = mintApiKey("spent-day", { kind: "live", secrets, now: clock.now() });
-    const partner = { ...aPartner("spent-day"), scopes: ["lookup_by_tid"] as const, perDay: 0 };
-    await stores.partners.add(partner, record);
-    const ask = (path: string) => world.call(api + path, { headers: { Authorization: `Bearer ${text}` } });
-    const refused = await ask(`/lookup/by-tid/${known.tId}`);
-    expect([refused.status, refused.headers.get("X-Error-Code")]).toEqual([429, "DAY_QUOTA"]);
-    for (const path of ["/status", "/status/0", "/offline-pack"]) expect((await ask(path)).status).toBe(200);
-  });
-
-  test("is named by the aggregation document, and no other number is one", async () => {
-    const lists = await (await world.call(`${api}/status`)).json();
-    expect(lists).toEqual({ status_lists: [`https://teachers.example${api}/status/0`] });
-    for (const number of ["1", "00", "-1", "0x0", "4096", "%30%30", "0?time=1"])
-      expect([number, (await world.call(`${api}/status/${number}`)).status]).toEqual([
-        number,
-        number === "0?time=1" ? 200 : 404,
-      ]);
-  });
-
-  test("shows what the operator withdraws and gives back, at that place alone", async () => {
-    const [one, other] = [await envelopeOf(known.tId), await envelopeOf(legacy.tId)];
-    const both = async () => [await statusOf(one.signature), await statusOf(other.signature)];
-    expect(await both()).toEqual([0, 0]);
-    await change(known.tId, "revoke");
-    expect(await both()).toEqual([1, 0]);
-    await change(legacy.tId, "deactivate");
-    expect(await both()).toEqual([1, 1]);
-    await change(known.tId, "reinstate");
-    await change(legacy.tId, "reactivate");
-    expect(await both()).toEqual([0, 0]);
-    await change(known.tId, "hide");
-    expect(await both()).toEqual([1, 0]);
-    await change(known.tId, "unhide");
-    expect(await both()).toEqual([0, 0]);
-  });
-
-  test("is signed by the active key, also when that was rotated or compromised a moment ago", async () => {
-    const uri = `https://teachers.example${api}/status/0`;
-    const { stores, secrets } = world.operator;
-    const kids = [headerOf(await listAt(uri)).kid];
-    clock.set("2026-03-01T12:00:00Z");
-    const now = clock.now();
-    await rotateKeys(stores.keys, secrets, { immediately: true, now, bits: 2048 });
-    clock.add(1_000);
-    kids.push(headerOf(await listAt(uri)).kid);
-    expect(payloadOf(await listAt(uri)).iat).toBe(now / 1000);
-    await compromiseKey(stores.keys, secrets, { kid: kids[1], since: now, bits: 2048, now: clock.now() });
-    clock.add(1_000);
-    kids.push(headerOf(await listAt(uri)).kid);
-    expect(new Set(kids).size).toBe(3);
-    expect(world.service.configuration.current().keys.active.kid).toBe(kids[2]);
-  });
-
-  test("is not answered from memory when the database is gone", async () => {
-    await listAt(`https://teachers.example${api}/status/0`);
-    await world.operator.driver.close();
-    clock.add(1_000);
-    for (const path of ["status", "status/0", "offline-pack"])
-      expect([path, (await world.call(`${api}/${path}`)).status]).toEqual([path, 503]);
-  });
+test("every envelope of a batch for a found teacher names its place in the status list", async () => {
+  const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+  const items = [known.tId, 1, legacy.tId].map((tId) => ({ identifier: { tId }, purpose }));
+  const answer = await world.call(`${api}/batch`, { as: "full", body: { items } });
+  const { results } = (await answer.json()) as { results: { signature: string }[] };
+  const claims = results.map(({ signature }) => payloadOf(signature).status?.status_list.idx);
+  expect(claims).toEqual([expect.any(Number), undefined, expect.any(Number)]);
+  expect(claims[0]).not.toBe(claims[2]);
 });
 
-describe("the offline pack", () => {
-  test("has all that an envelope is verified with, and is the same until something of it changes", async () => {
-    const ask = () => world.call(`${api}/offline-pack`);
-    const response = await ask();
-    expect(response.headers.get("Cache-Control")).toBe("public, max-age=900");
-    const text = await response.text();
-    const pack = JSON.parse(text);
-    const uri = `https://teachers.example${api}/status/0`;
-    const served = async (path: string) => (await world.call(`${api}/.well-known/${path}`)).text();
-    expect(pack).toEqual({
-      issuer: "https://teachers.example",
-      madeAt: "2026-03-01T09:30:01Z",
-      jwks: JSON.parse(await served("jwks.json")),
-      keyHistory: await served("key-history"),
-      statusLists: [await listAt(uri)],
-      checkpoint: null,
-    });
-    clock.add(60_000);
-    expect(await (await ask()).text()).toBe(text);
-    await change(known.tId, "revoke");
-    const next = await (await ask()).json();
-    expect(next).toMatchObject({ madeAt: "2026-03-01T09:31:02Z", statusLists: [await listAt(uri)] });
-    clock.add(900_000);
-    expect(await (await ask()).json()).toEqual({ ...next, madeAt: "2026-03-01T09:46:02Z" });
+test("an envelope names no status list while there are none", async () => {
+  await turn("off");
+  expect(payloadOf((await envelopeOf(known.tId)).signature)).not.toContainKey("status");
+  for (const path of ["status", "status/0"]) expect((await world.call(`${api}/${path}`)).status).toBe(404);
+  expect(await (await world.call(`${api}/offline-pack`)).json()).toMatchObject({ statusLists: [] });
+});
+
+test("a status list is a public token of the draft's form that may be kept for 15 minutes", async () => {
+  const response = await world.call(`${api}/status/0`);
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    "content-type": "application/statuslist+jwt",
+    "cache-control": "public, max-age=900",
+    "access-control-allow-origin": "*",
+    etag: expect.stringMatching(/^".+"$/),
   });
+  const jwt = await response.text();
+  const { kid } = world.service.configuration.current().keys.active;
+  expect(headerOf(jwt)).toEqual({ alg: "RS256", kid, typ: "statuslist+jwt" });
+  const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
+  expect(payloadOf(jwt)).toEqual({
+    sub: `https://teachers.example${api}/status/0`,
+    iat,
+    exp: iat + 7 * 86_400,
+    ttl: 900,
+    status_list: { bits: 1, lst: expect.any(String) },
+  });
+  expect(getListFromStatusListJWT(jwt).statusList.length).toBe(2 ** 20);
+  expect(readStrictJson(JSON.stringify(payloadOf(jwt)))).toBeDefined();
+  const headers = { "If-None-Match": response.headers.get("ETag") ?? "" };
+  expect((await world.call(`${api}/status/0`, { headers })).status).toBe(304);
+});
+
+test("a partner without quota may fetch the status lists and the offline pack", async () => {
+  const { secrets, stores } = world.operator;
+  const { text, record } = mintApiKey("spent-day", { kind: "live", secrets, now: clock.now() });
+  const partner = { ...aPartner("spent-day"), scopes: ["lookup_by_tid"] as const, perDay: 0 };
+  await stores.partners.add(partner, record);
+  const ask = (path: string) => world.call(api + path, { headers: { Authorization: `Bearer ${text}` } });
+  const refused = await ask(`/lookup/by-tid/${known.tId}`);
+  expect([refused.status, refused.headers.get("X-Error-Code")]).toEqual([429, "DAY_QUOTA"]);
+  for (const path of ["/status", "/status/0", "/offline-pack"]) expect((await ask(path)).status).toBe(200);
+});
+
+test("the aggregation document names every status list, and other numbers get 404", async () => {
+  const lists = await (await world.call(`${api}/status`)).json();
+  expect(lists).toEqual({ status_lists: [`https://teachers.example${api}/status/0`] });
+  for (const number of ["1", "00", "-1", "0x0", "4096", "%30%30", "0?time=1"])
+    expect([number, (await world.call(`${api}/status/${number}`)).status]).toEqual([
+      number,
+      number === "0?time=1" ? 200 : 404,
+    ]);
+});
+
+test("a status list shows what the operator withdraws and gives back, at that place alone", async () => {
+  const [one, other] = [await envelopeOf(known.tId), await envelopeOf(legacy.tId)];
+  const both = async () => [await statusOf(one.signature), await statusOf(other.signature)];
+  expect(await both()).toEqual([0, 0]);
+  await change(known.tId, "revoke");
+  expect(await both()).toEqual([1, 0]);
+  await change(legacy.tId, "deactivate");
+  expect(await both()).toEqual([1, 1]);
+  await change(known.tId, "reinstate");
+  await change(legacy.tId, "reactivate");
+  expect(await both()).toEqual([0, 0]);
+  await change(known.tId, "hide");
+  expect(await both()).toEqual([1, 0]);
+  await change(known.tId, "unhide");
+  expect(await both()).toEqual([0, 0]);
+});
+
+test("a status list is signed by the active key right after a rotation or compromise", async () => {
+  const uri = `https://teachers.example${api}/status/0`;
+  const { stores, secrets } = world.operator;
+  const kids = [headerOf(await listAt(uri)).kid];
+  clock.set("2026-03-01T12:00:00Z");
+  const now = clock.now();
+  await rotateKeys(stores.keys, secrets, { immediately: true, now, bits: 2048 });
+  clock.add(1_000);
+  kids.push(headerOf(await listAt(uri)).kid);
+  expect(payloadOf(await listAt(uri)).iat).toBe(now / 1000);
+  await compromiseKey(stores.keys, secrets, { kid: kids[1], since: now, bits: 2048, now: clock.now() });
+  clock.add(1_000);
+  kids.push(headerOf(await listAt(uri)).kid);
+  expect(new Set(kids).size).toBe(3);
+  expect(world.service.configuration.current().keys.active.kid).toBe(kids[2]);
+});
+
+test("status lists are 503 when the database is gone", async () => {
+  await listAt(`https://teachers.example${api}/status/0`);
+  await world.operator.driver.close();
+  clock.add(1_000);
+  for (const path of ["status", "status/0", "offline-pack"])
+    expect([path, (await world.call(`${api}/${path}`)).status]).toEqual([path, 503]);
+});
+
+test("the offline pack has all that verifies an envelope and is the same until a part changes", async () => {
+  const ask = () => world.call(`${api}/offline-pack`);
+  const response = await ask();
+  expect(response.headers.get("Cache-Control")).toBe("public, max-age=900");
+  const text = await response.text();
+  const pack = JSON.parse(text);
+  const uri = `https://teachers.example${api}/status/0`;
+  const served = async (path: string) => (await world.call(`${api}/.well-known/${path}`)).text();
+  expect(pack).toEqual({
+    issuer: "https://teachers.example",
+    madeAt: "2026-03-01T09:30:01Z",
+    jwks: JSON.parse(await served("jwks.json")),
+    keyHistory: await served("key-history"),
+    statusLists: [await listAt(uri)],
+    checkpoint: null,
+  });
+  clock.add(60_000);
+  expect(await (await ask()).text()).toBe(text);
+  await change(known.tId, "revoke");
+  const next = await (await ask()).json();
+  expect(next).toMatchObject({ madeAt: "2026-03-01T09:31:02Z", statusLists: [await listAt(uri)] });
+  clock.add(900_000);
+  expect(await (await ask()).json()).toEqual({ ...next, madeAt: "2026-03-01T09:46:02Z" });
 });

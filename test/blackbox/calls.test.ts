@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
@@ -14,22 +14,20 @@ const logged = () => readFileSync(join(world.dataDir, "access.log"), "utf8");
 const idOf = (response: Response) => response.headers.get("X-Request-Id") ?? "";
 const question = { regNo: teachers.valid.reg_no };
 
-describe("the access log of a running service", () => {
-  test("is written to its end when the service stops", async () => {
-    const answers = await Promise.all(Array.from({ length: 200 }, () => partner.check(question)));
-    await world.restart();
-    const lines = logged();
-    expect(answers.filter((answer) => !lines.includes(idOf(answer)))).toEqual([]);
-  });
+test("the access log of a running service is written to its end when the service stops", async () => {
+  const answers = await Promise.all(Array.from({ length: 200 }, () => partner.check(question)));
+  await world.restart();
+  const lines = logged();
+  expect(answers.filter((answer) => !lines.includes(idOf(answer)))).toEqual([]);
+});
 
-  test("keeps the lines that were written before a kill, and continues after them", async () => {
-    const before = idOf(await partner.check(question));
-    await until(() => logged().includes(before));
-    await world.restart({ kill: true });
-    const after = idOf(await partner.check(question));
-    await until(() => logged().includes(after));
-    expect(logged()).toContain(before);
-  });
+test("the access log of a running service keeps the lines that were written before a kill, and continues after them", async () => {
+  const before = idOf(await partner.check(question));
+  await until(() => logged().includes(before));
+  await world.restart({ kill: true });
+  const after = idOf(await partner.check(question));
+  await until(() => logged().includes(after));
+  expect(logged()).toContain(before);
 });
 
 test("a request id leads to what the call attested: one answer, or each item of a batch", async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import {
   type Batch,
   type EligibilityResult,
@@ -77,8 +77,9 @@ function licenseOf(name: TeacherName, row: Row, today: string): License {
   return { ...dated, status: left >= 0 ? "VALID" : "EXPIRED", daysRemaining: Math.max(0, left) };
 }
 
-describe("results", () => {
-  test.each(Object.keys(teachers) as TeacherName[])("%s under every purpose", async (name) => {
+test.each(Object.keys(teachers) as TeacherName[])(
+  "a check of the teacher %s gives the policy's reasons under every purpose",
+  async (name) => {
     const row: Row = teachers[name];
     for (const purpose of purposes) {
       const envelope = await check(row.reg_no, purpose);
@@ -109,49 +110,47 @@ describe("results", () => {
             : { ninVerified: row.nin_verified === "true", qualifications: [], employment: [] },
       });
     }
-  });
+  },
+);
 
-  test("nobody: every member is null, for each kind of identifier", async () => {
-    const nobody: EligibilityResult = {
-      found: false,
-      source: null,
-      status: "NOT_FOUND",
-      eligible: false,
-      reasons: ["TEACHER_NOT_FOUND"],
-      teacher: null,
-      license: null,
-      certificate: null,
-      profile: null,
-    };
-    for (const identifier of [{ regNo: "LA/PT/2019/99999" }, { tId: 9_999_999 }, { nin: "79999999999" }]) {
-      for (const purpose of ["GENERAL_PUBLIC_VERIFICATION", "BODYB_EXAMINER_CREDENTIAL_CHECK"] as const) {
-        const envelope = await envelopeOf(await partner.check(identifier, purpose));
-        expect(envelope.result).toStrictEqual(nobody);
-        expectGenuine(envelope, await fetchJwks(world), partner.id);
-      }
+test("a check of nobody gives an envelope whose members are null, for each kind of identifier", async () => {
+  const nobody: EligibilityResult = {
+    found: false,
+    source: null,
+    status: "NOT_FOUND",
+    eligible: false,
+    reasons: ["TEACHER_NOT_FOUND"],
+    teacher: null,
+    license: null,
+    certificate: null,
+    profile: null,
+  };
+  for (const identifier of [{ regNo: "LA/PT/2019/99999" }, { tId: 9_999_999 }, { nin: "79999999999" }]) {
+    for (const purpose of ["GENERAL_PUBLIC_VERIFICATION", "BODYB_EXAMINER_CREDENTIAL_CHECK"] as const) {
+      const envelope = await envelopeOf(await partner.check(identifier, purpose));
+      expect(envelope.result).toStrictEqual(nobody);
+      expectGenuine(envelope, await fetchJwks(world), partner.id);
     }
-  });
+  }
 });
 
-describe("envelope", () => {
-  test("has the published members and headers, and verifies against the served key set", async () => {
-    const response = await partner.check({ regNo: teachers.valid.reg_no });
-    const envelope = await envelopeOf(response);
-    expect(Object.keys(envelope).sort()).toEqual(
-      "audience issuer result signature signatureKid verificationId verifiedAt".split(" "),
-    );
-    expectGenuine(envelope, await fetchJwks(world), partner.id);
-    const { headers } = response;
-    expect(headers.get("X-Verification-Id")).toBe(envelope.verificationId);
-    expect(headers.get("X-Signature-Kid")).toBe(envelope.signatureKid);
-    for (const name of ["Limit", "Remaining", "Reset"]) {
-      expect(headers.get(`X-RateLimit-${name}`)).toMatch(/^\d+$/);
-    }
-    expect(headers.get("Cache-Control")).toBe("no-store");
-    expect(headers.get("Content-Type")).toMatch(/^application\/json\b/);
-    expect(headers.get("X-Request-Id")).toMatch(uuid);
-    expect(Math.abs(Date.parse(envelope.verifiedAt) - Date.now())).toBeLessThan(60_000);
-  });
+test("an envelope has the published members and headers, and verifies against the served key set", async () => {
+  const response = await partner.check({ regNo: teachers.valid.reg_no });
+  const envelope = await envelopeOf(response);
+  expect(Object.keys(envelope).sort()).toEqual(
+    "audience issuer result signature signatureKid verificationId verifiedAt".split(" "),
+  );
+  expectGenuine(envelope, await fetchJwks(world), partner.id);
+  const { headers } = response;
+  expect(headers.get("X-Verification-Id")).toBe(envelope.verificationId);
+  expect(headers.get("X-Signature-Kid")).toBe(envelope.signatureKid);
+  for (const name of ["Limit", "Remaining", "Reset"]) {
+    expect(headers.get(`X-RateLimit-${name}`)).toMatch(/^\d+$/);
+  }
+  expect(headers.get("Cache-Control")).toBe("no-store");
+  expect(headers.get("Content-Type")).toMatch(/^application\/json\b/);
+  expect(headers.get("X-Request-Id")).toMatch(uuid);
+  expect(Math.abs(Date.parse(envelope.verifiedAt) - Date.now())).toBeLessThan(60_000);
 });
 
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
@@ -164,22 +163,20 @@ async function batch(items: unknown[]): Promise<Batch> {
   return readJson<Batch>(response);
 }
 
-describe("a batch", () => {
-  test("a hundred items, in their order, found and not found mixed, each signed on its own", async () => {
-    const asked = Array.from({ length: 100 }, (_, index) =>
-      index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as Row).reg_no,
-    );
-    const answer = await batch(asked.map(item));
-    const jwks = await fetchJwks(world);
-    expect(Object.keys(answer)).toEqual(["count", "results"]);
-    expect(answer.count).toBe(100);
-    expect(answer.results).toHaveLength(100);
-    for (const [index, envelope] of answer.results.entries()) {
-      const found = index % 3 !== 0;
-      expect(envelope.result.found).toBe(found);
-      if (found) expect(envelope.result.certificate?.regNo).toBe(asked[index] as string);
-      expectGenuine(envelope, jwks, partner.id);
-    }
-    expect(new Set(answer.results.map(({ verificationId }) => verificationId)).size).toBe(100);
-  });
+test("a batch answers a hundred items in their order, each signed on its own", async () => {
+  const asked = Array.from({ length: 100 }, (_, index) =>
+    index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as Row).reg_no,
+  );
+  const answer = await batch(asked.map(item));
+  const jwks = await fetchJwks(world);
+  expect(Object.keys(answer)).toEqual(["count", "results"]);
+  expect(answer.count).toBe(100);
+  expect(answer.results).toHaveLength(100);
+  for (const [index, envelope] of answer.results.entries()) {
+    const found = index % 3 !== 0;
+    expect(envelope.result.found).toBe(found);
+    if (found) expect(envelope.result.certificate?.regNo).toBe(asked[index] as string);
+    expectGenuine(envelope, jwks, partner.id);
+  }
+  expect(new Set(answer.results.map(({ verificationId }) => verificationId)).size).toBe(100);
 });

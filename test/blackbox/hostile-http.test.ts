@@ -1,5 +1,5 @@
 /** What comes in over the network and is no request that anybody should answer: on both ports, on every runtime. */
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { programWords } from "../harness/program.ts";
 import { get, openClient, type RawClient } from "../harness/raw-client.ts";
@@ -89,37 +89,35 @@ test.each<[what: string, statuses: number[], request: () => string, onDeno?: num
     expect(statusesIn(answers)).toEqual(isOnDeno ? onDeno : statuses);
 });
 
-describe("a body", () => {
-  const part = `10000\r\n${"a".repeat(65_536)}\r\n`;
-  test.each([
-    ["with its length", () => check(`${host}${close}Content-Length: 300000\r\n`, "x".repeat(300_000))],
-    ["in pieces", () => check(`${host}${close}${chunked}`, `${part.repeat(5)}0\r\n\r\n`)],
-  ])("above 256 KiB %s gets 413 with the contract's body", async (_how, request) => {
-    for (const answers of await answersTo(request())) {
-      expect(statusesIn(answers)).toEqual([413]);
-      expect(answers).toMatch(/^x-error-code: BODY_TOO_LARGE\r$/im);
-      expect(answers).toContain('"statusCode":413,"message":"the body must be at most 262144 bytes"');
-    }
-  });
+const part = `10000\r\n${"a".repeat(65_536)}\r\n`;
+test.each([
+  ["with its length", () => check(`${host}${close}Content-Length: 300000\r\n`, "x".repeat(300_000))],
+  ["in pieces", () => check(`${host}${close}${chunked}`, `${part.repeat(5)}0\r\n\r\n`)],
+])("a body above 256 KiB %s gets 413 with the contract's body", async (_how, request) => {
+  for (const answers of await answersTo(request())) {
+    expect(statusesIn(answers)).toEqual([413]);
+    expect(answers).toMatch(/^x-error-code: BODY_TOO_LARGE\r$/im);
+    expect(answers).toContain('"statusCode":413,"message":"the body must be at most 262144 bytes"');
+  }
+});
 
-  test.each([
-    ["with its length", () => check(`${host}${close}Content-Length: 2000000\r\n`, "{}")],
-    ["in pieces", () => check(`${host}${close}${chunked}`, `${part.repeat(20)}0\r\n\r\n`)],
-  ])("above a mebibyte %s is not taken", async (_how, request) => {
-    for (const answers of await answersTo(request())) expect(statusesIn(answers)).not.toContain(200);
-  });
+test.each([
+  ["with its length", () => check(`${host}${close}Content-Length: 2000000\r\n`, "{}")],
+  ["in pieces", () => check(`${host}${close}${chunked}`, `${part.repeat(20)}0\r\n\r\n`)],
+])("a body above a mebibyte %s is not taken", async (_how, request) => {
+  for (const answers of await answersTo(request())) expect(statusesIn(answers)).not.toContain(200);
+});
 
-  test("that breaks off is no error of the service", async () => {
-    for (const port of ports) {
-      const client = await openClient(port);
-      client.write(check(`${host}Content-Length: 100\r\n${expects("100-continue", 0)}`, ""));
-      await client.receives("100 Continue");
-      client.write('{"identifier":');
-      client.socket.destroy();
-    }
-    expect(statusesIn((await answersTo(`${health}${host}${close}\r\n`)).join())).toEqual([200, 200]);
-    expect(world.service().stderr()).not.toContain('"level":"ERROR"');
-  });
+test("a body that breaks off is no error of the service", async () => {
+  for (const port of ports) {
+    const client = await openClient(port);
+    client.write(check(`${host}Content-Length: 100\r\n${expects("100-continue", 0)}`, ""));
+    await client.receives("100 Continue");
+    client.write('{"identifier":');
+    client.socket.destroy();
+  }
+  expect(statusesIn((await answersTo(`${health}${host}${close}\r\n`)).join())).toEqual([200, 200]);
+  expect(world.service().stderr()).not.toContain('"level":"ERROR"');
 });
 
 test("requests in one write end the connection on Bun, and are all answered on Deno", async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
 import type { Envelope } from "./contract.ts";
 import { teachers } from "./registry.ts";
@@ -41,19 +41,17 @@ function expectReplay(replay: Sent, original: Sent): void {
   }
 }
 
-describe("the same call again", () => {
-  test("is answered with the same bytes, and says so", async () => {
-    const key = freshKey();
-    const original = await check(question, key);
-    expect(original.status).toBe(200);
-    expect(original.replayed).toBeNull();
-    const replay = await check(question, key);
-    expectReplay(replay, original);
-    expect(replay.headers.get("X-Request-Id")).not.toBe(original.headers.get("X-Request-Id"));
-    for (const name of ["Limit", "Remaining", "Reset"]) {
-      expect(replay.headers.get(`X-RateLimit-${name}`)).toMatch(/^\d+$/);
-    }
-  });
+test("a repeated call is answered with the same bytes and Idempotent-Replayed", async () => {
+  const key = freshKey();
+  const original = await check(question, key);
+  expect(original.status).toBe(200);
+  expect(original.replayed).toBeNull();
+  const replay = await check(question, key);
+  expectReplay(replay, original);
+  expect(replay.headers.get("X-Request-Id")).not.toBe(original.headers.get("X-Request-Id"));
+  for (const name of ["Limit", "Remaining", "Reset"]) {
+    expect(replay.headers.get(`X-RateLimit-${name}`)).toMatch(/^\d+$/);
+  }
 });
 
 test("twenty duplicates of a whole batch at once are one batch", async () => {

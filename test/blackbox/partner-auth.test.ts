@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
@@ -22,88 +22,82 @@ const endpoints: [string, string, string][] = [
   ["POST", "/batch", "batch"],
 ];
 
-describe("API keys", () => {
-  test("count in the Authorization header, its scheme in any case, and in x-agency-api-key; a bad one hides no good one", async () => {
-    const unknown = `${first.apiKey.slice(0, -1)}${first.apiKey.endsWith("a") ? "b" : "a"}`;
-    for (const headers of [
-      bearer(first.apiKey),
-      { Authorization: `BEARER ${first.apiKey}` },
-      header(first.apiKey),
-      { ...bearer(unknown), ...header(first.apiKey) },
-      { ...bearer(first.apiKey), ...header(unknown) },
-      { ...bearer(first.apiKey), ...header(second.apiKey) },
-    ]) {
-      expect(await audienceOf(await call(headers))).toBe(first.id);
-    }
-  });
-
-  test("a revoked key ends within one second, the partner's other key goes on", async () => {
-    const partner = await world.partner();
-    const { apiKey, keyId } = await world.tvsJson<Partner>("partners", "key", "issue", partner.id);
-    expect(keyId).not.toBe(partner.keyId);
-    expect(await withinOneSecond(async () => (await statusOf(bearer(apiKey))) === 200)).toBe(true);
-    expect(await statusOf(bearer(partner.apiKey))).toBe(200);
-    expect((await world.tvs("partners", "key", "revoke", partner.keyId)).code).toBe(0);
-    expect(await withinOneSecond(async () => (await statusOf(bearer(partner.apiKey))) === 401)).toBe(true);
-    expect(await audienceOf(await call(bearer(apiKey)))).toBe(partner.id);
-  });
+test("an API key counts in Authorization and in x-agency-api-key, and a bad one hides no good one", async () => {
+  const unknown = `${first.apiKey.slice(0, -1)}${first.apiKey.endsWith("a") ? "b" : "a"}`;
+  for (const headers of [
+    bearer(first.apiKey),
+    { Authorization: `BEARER ${first.apiKey}` },
+    header(first.apiKey),
+    { ...bearer(unknown), ...header(first.apiKey) },
+    { ...bearer(first.apiKey), ...header(unknown) },
+    { ...bearer(first.apiKey), ...header(second.apiKey) },
+  ]) {
+    expect(await audienceOf(await call(headers))).toBe(first.id);
+  }
 });
 
-describe("scopes", () => {
-  test.each(endpoints)(
-    "%s %s without its scope is 403, before its body is looked at",
-    async (method, path, scope) => {
-      const others = endpoints.map(([, , name]) => name).filter((name) => name !== scope);
-      const partner = await world.partner({ scopes: others.join(",") });
-      const response = method === "GET" ? await partner.get(path) : await partner.post(path, "not json");
-      expect(response.status).toBe(403);
-      const body = await readJson<Problem>(response);
-      expect(Object.keys(body)).toEqual(["statusCode", "message"]);
-      expect(body.statusCode).toBe(403);
-      expect(response.headers.get("X-RateLimit-Limit")).toBe("100000");
-      expect(response.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
-      expect(response.headers.get("X-RateLimit-Reset")).toMatch(/^\d+$/);
-    },
-  );
-
-  test("that are given and taken count within one second", async () => {
-    const partner = await world.partner({ scopes: "batch" });
-    const status = () => statusOf(bearer(partner.apiKey));
-    expect(await status()).toBe(403);
-    await world.tvs("partners", "set", partner.id, "--scopes", "lookup_by_tid");
-    expect(await withinOneSecond(async () => (await status()) === 200)).toBe(true);
-    await world.tvs("partners", "set", partner.id, "--scopes", "batch");
-    expect(await withinOneSecond(async () => (await status()) === 403)).toBe(true);
-  });
+test("a revoked key ends within one second, and the partner's other key goes on", async () => {
+  const partner = await world.partner();
+  const { apiKey, keyId } = await world.tvsJson<Partner>("partners", "key", "issue", partner.id);
+  expect(keyId).not.toBe(partner.keyId);
+  expect(await withinOneSecond(async () => (await statusOf(bearer(apiKey))) === 200)).toBe(true);
+  expect(await statusOf(bearer(partner.apiKey))).toBe(200);
+  expect((await world.tvs("partners", "key", "revoke", partner.keyId)).code).toBe(0);
+  expect(await withinOneSecond(async () => (await statusOf(bearer(partner.apiKey))) === 401)).toBe(true);
+  expect(await audienceOf(await call(bearer(apiKey)))).toBe(partner.id);
 });
 
-describe("client certificates", () => {
-  test("count by their fingerprint, before any key, until they are removed", async () => {
-    const certificate = await makeCertificate({ commonName: "agency" });
-    const fingerprint = await addCertificate(second, certificate);
-    expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
-    for (const headers of [{}, bearer(first.apiKey)]) {
-      const isSecond = async () => {
-        const response = await callTls(certificate, headers);
-        return response.status === 200 && (await audienceOf(response)) === second.id;
-      };
-      expect(await withinOneSecond(isSecond)).toBe(true);
-    }
-    const withColons = certificate.fingerprint256.toUpperCase().replace(/..(?=.)/g, "$&:");
-    expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
-    expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
-  });
+test.each(endpoints)(
+  "%s %s without its scope is 403, before its body is looked at",
+  async (method, path, scope) => {
+    const others = endpoints.map(([, , name]) => name).filter((name) => name !== scope);
+    const partner = await world.partner({ scopes: others.join(",") });
+    const response = method === "GET" ? await partner.get(path) : await partner.post(path, "not json");
+    expect(response.status).toBe(403);
+    const body = await readJson<Problem>(response);
+    expect(Object.keys(body)).toEqual(["statusCode", "message"]);
+    expect(body.statusCode).toBe(403);
+    expect(response.headers.get("X-RateLimit-Limit")).toBe("100000");
+    expect(response.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
+    expect(response.headers.get("X-RateLimit-Reset")).toMatch(/^\d+$/);
+  },
+);
 
-  test("count from a trusted proxy in Client-Cert, and a malformed one counts as none", async () => {
-    const certificate = await makeCertificate({ commonName: "agency behind a proxy" });
-    await addCertificate(second, certificate);
-    const forwarded = `:${Buffer.from(certificate.der).toString("base64")}:`;
+test("a scope that is given or taken counts within one second", async () => {
+  const partner = await world.partner({ scopes: "batch" });
+  const status = () => statusOf(bearer(partner.apiKey));
+  expect(await status()).toBe(403);
+  await world.tvs("partners", "set", partner.id, "--scopes", "lookup_by_tid");
+  expect(await withinOneSecond(async () => (await status()) === 200)).toBe(true);
+  await world.tvs("partners", "set", partner.id, "--scopes", "batch");
+  expect(await withinOneSecond(async () => (await status()) === 403)).toBe(true);
+});
+
+test("client certificates count by their fingerprint, before any key, until they are removed", async () => {
+  const certificate = await makeCertificate({ commonName: "agency" });
+  const fingerprint = await addCertificate(second, certificate);
+  expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
+  for (const headers of [{}, bearer(first.apiKey)]) {
     const isSecond = async () => {
-      const response = await call({ "Client-Cert": forwarded, ...bearer(first.apiKey) });
+      const response = await callTls(certificate, headers);
       return response.status === 200 && (await audienceOf(response)) === second.id;
     };
     expect(await withinOneSecond(isSecond)).toBe(true);
-    for (const wrong of [forwarded.slice(1), `${forwarded}, ${forwarded}`, certificate.fingerprint256])
-      expect(await statusOf({ "Client-Cert": wrong })).toBe(401);
-  });
+  }
+  const withColons = certificate.fingerprint256.toUpperCase().replace(/..(?=.)/g, "$&:");
+  expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
+  expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
+});
+
+test("client certificates count from a trusted proxy in Client-Cert, and a malformed one counts as none", async () => {
+  const certificate = await makeCertificate({ commonName: "agency behind a proxy" });
+  await addCertificate(second, certificate);
+  const forwarded = `:${Buffer.from(certificate.der).toString("base64")}:`;
+  const isSecond = async () => {
+    const response = await call({ "Client-Cert": forwarded, ...bearer(first.apiKey) });
+    return response.status === 200 && (await audienceOf(response)) === second.id;
+  };
+  expect(await withinOneSecond(isSecond)).toBe(true);
+  for (const wrong of [forwarded.slice(1), `${forwarded}, ${forwarded}`, certificate.fingerprint256])
+    expect(await statusOf({ "Client-Cert": wrong })).toBe(401);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { roomInMinute } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
@@ -46,60 +46,56 @@ async function refusal(response: Response): Promise<Problem & { retryAfterSecond
   return { retryAfterSeconds: 0, ...body };
 }
 
-describe("figures", () => {
-  test("Limit, Remaining and Reset are exact from the first call to the last of the minute", async () => {
-    const partner = await freshPartner({ perMinute: 4 });
-    const reset = minuteEnd();
-    // These cost nothing.
-    await partner.get("/health");
-    await partner.get("/.well-known/jwks.json");
-    for (const remaining of [3, 2, 1, 0]) {
-      expect(figures(await partner.check({ tId }))).toEqual({ status: 200, limit: 4, remaining, reset });
-    }
-    const refused = await partner.check({ tId });
-    expect(figures(refused)).toEqual({ status: 429, limit: 4, remaining: 0, reset });
-    const body = await refusal(refused);
-    expect(body.message).toContain("minute");
-    expect(body.message).not.toContain("day");
-    const leftSeconds = reset - Date.now() / 1000;
-    expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
-  });
-
-  test("the day's refusal names the day and waits for its end, in UTC", async () => {
-    const partner = await freshPartner({ perMinute: 50, perDay: 2 });
-    expect(await check(partner)).toEqual([200, 1]);
-    expect(figures(await partner.check({ tId }))).toMatchObject({
-      status: 200,
-      remaining: 0,
-      reset: minuteEnd(),
-    });
-    const refused = await partner.check({ tId });
-    expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
-    const body = await refusal(refused);
-    expect(body.message).toContain("day");
-    expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
-  });
-
-  test("of many calls at once exactly the quota is answered", async () => {
-    const partner = await freshPartner({ perMinute: 10 });
-    const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
-    const answered = responses.filter(({ status }) => status === 200);
-    expect(answered).toHaveLength(10);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(30);
-    const attested = await world.tvsJson<unknown[]>("attestations", "list", "--partner", partner.id);
-    expect(attested).toHaveLength(10);
-  });
+test("X-RateLimit-Limit, Remaining and Reset are exact from the first call to the last of the minute", async () => {
+  const partner = await freshPartner({ perMinute: 4 });
+  const reset = minuteEnd();
+  // These cost nothing.
+  await partner.get("/health");
+  await partner.get("/.well-known/jwks.json");
+  for (const remaining of [3, 2, 1, 0]) {
+    expect(figures(await partner.check({ tId }))).toEqual({ status: 200, limit: 4, remaining, reset });
+  }
+  const refused = await partner.check({ tId });
+  expect(figures(refused)).toEqual({ status: 429, limit: 4, remaining: 0, reset });
+  const body = await refusal(refused);
+  expect(body.message).toContain("minute");
+  expect(body.message).not.toContain("day");
+  const leftSeconds = reset - Date.now() / 1000;
+  expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
 });
 
-describe("changes and restarts", () => {
-  test("a restart gives nothing back, nor does kill -9", async () => {
-    const partner = await freshPartner({ perMinute: 10, perDay: 1_000 });
-    await check(partner);
-    await check(partner);
-    expect((await partner.post("/eligibility-check", {})).status).toBe(400);
-    await world.restart();
-    expect(await check(partner)).toEqual([200, 6]);
-    await world.restart({ kill: true });
-    expect(await check(partner)).toEqual([200, 5]);
+test("the refusal of a spent day names the day and waits for its end, in UTC", async () => {
+  const partner = await freshPartner({ perMinute: 50, perDay: 2 });
+  expect(await check(partner)).toEqual([200, 1]);
+  expect(figures(await partner.check({ tId }))).toMatchObject({
+    status: 200,
+    remaining: 0,
+    reset: minuteEnd(),
   });
+  const refused = await partner.check({ tId });
+  expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
+  const body = await refusal(refused);
+  expect(body.message).toContain("day");
+  expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
+});
+
+test("of many calls at once exactly the quota is answered", async () => {
+  const partner = await freshPartner({ perMinute: 10 });
+  const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
+  const answered = responses.filter(({ status }) => status === 200);
+  expect(answered).toHaveLength(10);
+  expect(responses.filter(({ status }) => status === 429)).toHaveLength(30);
+  const attested = await world.tvsJson<unknown[]>("attestations", "list", "--partner", partner.id);
+  expect(attested).toHaveLength(10);
+});
+
+test("neither a restart nor kill -9 gives back any quota", async () => {
+  const partner = await freshPartner({ perMinute: 10, perDay: 1_000 });
+  await check(partner);
+  await check(partner);
+  expect((await partner.post("/eligibility-check", {})).status).toBe(400);
+  await world.restart();
+  expect(await check(partner)).toEqual([200, 6]);
+  await world.restart({ kill: true });
+  expect(await check(partner)).toEqual([200, 5]);
 });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { Envelope, Problem } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { teachers } from "./registry.ts";
@@ -40,28 +40,26 @@ async function find(response: Response): Promise<Envelope> {
   return envelope;
 }
 
-describe("a lookup by NIN", () => {
-  test("finds the teacher", async () => {
-    const response = await examiner.post("/lookup/by-nin", { nin: valid.nin, extra: true });
-    const { result } = await find(response);
-    expect(result.teacher?.name).toBe(valid.name);
-    expect(result.profile?.ninVerified).toBe(true);
-    expect(JSON.stringify(result)).not.toContain(valid.nin);
-  });
+test("a lookup by NIN finds the teacher", async () => {
+  const response = await examiner.post("/lookup/by-nin", { nin: valid.nin, extra: true });
+  const { result } = await find(response);
+  expect(result.teacher?.name).toBe(valid.name);
+  expect(result.profile?.ninVerified).toBe(true);
+  expect(JSON.stringify(result)).not.toContain(valid.nin);
+});
 
-  test("a telephone number of the same digits is not a NIN", async () => {
-    const { result } = await find(await examiner.post("/lookup/by-nin", { nin: "08031234501" }));
-    expect(result.found).toBe(false);
-  });
+test("a lookup by NIN finds nobody for a telephone number of the same digits", async () => {
+  const { result } = await find(await examiner.post("/lookup/by-nin", { nin: "08031234501" }));
+  expect(result.found).toBe(false);
+});
 
-  test("a NIN is never taken from the address", async () => {
-    const response = await examiner.get(`/lookup/by-nin/${valid.nin}`);
-    expect(response.status).toBe(404);
-    expect(await response.text()).not.toContain(valid.nin);
-    expect((await examiner.get(`/lookup/by-nin?nin=${valid.nin}`)).status).toBe(405);
-    const empty = await examiner.post(`/lookup/by-nin?nin=${valid.nin}`, {});
-    expect(empty.status).toBe(400);
-  });
+test("a NIN is never taken from the address", async () => {
+  const response = await examiner.get(`/lookup/by-nin/${valid.nin}`);
+  expect(response.status).toBe(404);
+  expect(await response.text()).not.toContain(valid.nin);
+  expect((await examiner.get(`/lookup/by-nin?nin=${valid.nin}`)).status).toBe(405);
+  const empty = await examiner.post(`/lookup/by-nin?nin=${valid.nin}`, {});
+  expect(empty.status).toBe(400);
 });
 
 test("a lookup is judged for the public's purpose, whatever the partner's purposes are", async () => {

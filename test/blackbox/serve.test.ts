@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/eventually.ts";
 import { type Service, startService } from "../harness/program.ts";
@@ -7,76 +7,74 @@ import { sharedUsedFolder } from "./used-folder.ts";
 
 const folder = sharedUsedFolder();
 
-describe("serve", () => {
-  /** Starts, acts and ends; the service has to end with 0. */
-  async function serving(
-    options: { data?: string; args?: string[]; env?: Record<string, string> },
-    act: (service: Service, data: string) => Promise<void>,
-  ): Promise<Service> {
-    const data = options.data ?? (await folder.copyOfUsed());
-    const service = await startService({ dataDir: data, args: options.args ?? [], env: options.env ?? {} });
-    try {
-      await act(service, data);
-    } finally {
-      expect(await service.stop()).toBe(0);
-    }
-    return service;
+/** Starts, acts and ends; the service has to end with 0. */
+async function serving(
+  options: { data?: string; args?: string[]; env?: Record<string, string> },
+  act: (service: Service, data: string) => Promise<void>,
+): Promise<Service> {
+  const data = options.data ?? (await folder.copyOfUsed());
+  const service = await startService({ dataDir: data, args: options.args ?? [], env: options.env ?? {} });
+  try {
+    await act(service, data);
+  } finally {
+    expect(await service.stop()).toBe(0);
   }
+  return service;
+}
 
-  const health = async (service: Service) =>
-    (await (await fetch(`${service.url}/v1/inter-agency/health`)).json()) as Health;
+const health = async (service: Service) =>
+  (await (await fetch(`${service.url}/v1/inter-agency/health`)).json()) as Health;
 
-  test("says where it listens on stdout and nothing else; its log is structured, on stderr", async () => {
-    const service = await serving({}, async (one) => {
-      expect((await health(one)).status).toBe("ok");
-    });
-    expect(service.stdout()).toBe(`listening on ${service.url}\n`);
-    const lines = service.stderr().trim().split("\n");
-    for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
+test("serve says where it listens on stdout and nothing else; its log is structured, on stderr", async () => {
+  const service = await serving({}, async (one) => {
+    expect((await health(one)).status).toBe("ok");
   });
-
-  test.each(["SIGTERM", "SIGINT"] as const)(
-    "%s with an idle connection open ends it at once, with 0",
-    async (signal) => {
-      const service = await startService({ dataDir: await folder.copyOfUsed() });
-      const { socket } = await openSocket(service);
-      service.signal(signal);
-      expect(await service.exited).toBe(0);
-      socket.destroy();
-    },
-  );
-
-  test("a second SIGTERM changes nothing", async () => {
-    const service = await startService({ dataDir: await folder.copyOfUsed() });
-    service.signal("SIGTERM");
-    service.signal("SIGTERM");
-    expect(await service.exited).toBe(0);
-  });
-
-  test.each([
-    ["head", 20],
-    ["body", -5],
-  ])(
-    "SIGTERM while a request is within its %s: it is answered, new ones are refused, exit 0",
-    async (_part, at) => {
-      const service = await startService({ dataDir: folder.used });
-      const { socket, received } = await openSocket(service);
-      const body = JSON.stringify({ identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
-      const head = `POST /v1/inter-agency/eligibility-check HTTP/1.1\r\nHost: x\r\nx-agency-api-key: ${folder.apiKey}\r\n`;
-      const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-      socket.write(request.slice(0, at));
-      // An answer on another connection shows that the service has read the first bytes of this one.
-      await health(service);
-      service.signal("SIGTERM");
-      await refused(service);
-      socket.write(request.slice(at));
-      const answer = await received;
-      expect(answer).toStartWith("HTTP/1.1 200 OK");
-      expect(answer).toContain('"signature":"');
-      expect(await service.exited).toBe(0);
-    },
-  );
+  expect(service.stdout()).toBe(`listening on ${service.url}\n`);
+  const lines = service.stderr().trim().split("\n");
+  for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
 });
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s ends serve with 0 although an idle connection is open",
+  async (signal) => {
+    const service = await startService({ dataDir: await folder.copyOfUsed() });
+    const { socket } = await openSocket(service);
+    service.signal(signal);
+    expect(await service.exited).toBe(0);
+    socket.destroy();
+  },
+);
+
+test("a second SIGTERM changes nothing", async () => {
+  const service = await startService({ dataDir: await folder.copyOfUsed() });
+  service.signal("SIGTERM");
+  service.signal("SIGTERM");
+  expect(await service.exited).toBe(0);
+});
+
+test.each([
+  ["head", 20],
+  ["body", -5],
+])(
+  "after SIGTERM a request that is within its %s is answered, new ones are refused, and serve ends with 0",
+  async (_part, at) => {
+    const service = await startService({ dataDir: folder.used });
+    const { socket, received } = await openSocket(service);
+    const body = JSON.stringify({ identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
+    const head = `POST /v1/inter-agency/eligibility-check HTTP/1.1\r\nHost: x\r\nx-agency-api-key: ${folder.apiKey}\r\n`;
+    const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+    socket.write(request.slice(0, at));
+    // An answer on another connection shows that the service has read the first bytes of this one.
+    await health(service);
+    service.signal("SIGTERM");
+    await refused(service);
+    socket.write(request.slice(at));
+    const answer = await received;
+    expect(answer).toStartWith("HTTP/1.1 200 OK");
+    expect(answer).toContain('"signature":"');
+    expect(await service.exited).toBe(0);
+  },
+);
 
 async function openSocket(service: Service): Promise<{ socket: Socket; received: Promise<string> }> {
   const { hostname, port } = new URL(service.url);

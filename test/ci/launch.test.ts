@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -13,14 +13,12 @@ const bunPath = Object.keys(lock.packages).find(
   (path) => path !== "" && process.execPath.endsWith(`${path}/bin/bun`),
 ) as string;
 
-describe("the lock file", () => {
-  test("has a checksum for every package, of other platforms too, and names no registry", () => {
-    const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
-    expect(packages.length).toBeGreaterThan(200);
-    const unchecked = packages.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
-    expect(unchecked.map(([path]) => path)).toEqual([]);
-    expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
-  });
+test("the lock file has a checksum for every package, of other platforms too, and names no registry", () => {
+  const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
+  expect(packages.length).toBeGreaterThan(200);
+  const unchecked = packages.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
+  expect(unchecked.map(([path]) => path)).toEqual([]);
+  expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
 });
 
 /** Stands for npm: says what it was told, and unpacks a "Bun" that says what it is to run. */
@@ -46,17 +44,15 @@ async function launch(unpacks: string) {
   });
 }
 
-describe("the launcher", () => {
-  test("has npm install what the lock file names where Bun is missing, optional packages too, and bundles", async () => {
-    const { stdout, status, seen } = await launch(bunPath);
-    expect({ stdout, status }).toEqual({ stdout: ".ci/bundles.ts\ntest/run.ts\n", status: 0 });
-    expect(seen).toStartWith("ci ");
-    expect(seen).toContain("--include=optional");
-  });
+test("the launcher has npm install what the lock file names where Bun is missing, optional packages too, and bundles", async () => {
+  const { stdout, status, seen } = await launch(bunPath);
+  expect({ stdout, status }).toEqual({ stdout: ".ci/bundles.ts\ntest/run.ts\n", status: 0 });
+  expect(seen).toStartWith("ci ");
+  expect(seen).toContain("--include=optional");
+});
 
-  test("says so in a line where npm has no Bun for the machine", async () => {
-    const { stdout, stderr, status } = await launch("node_modules/elsewhere");
-    expect({ stdout, status }).toEqual({ stdout: "", status: 1 });
-    expect(stderr).toContain("launch: npm has no Bun for ");
-  });
+test("the launcher says so in a line where npm has no Bun for the machine", async () => {
+  const { stdout, stderr, status } = await launch("node_modules/elsewhere");
+  expect({ stdout, status }).toEqual({ stdout: "", status: 1 });
+  expect(stderr).toContain("launch: npm has no Bun for ");
 });

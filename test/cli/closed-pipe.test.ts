@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -16,20 +16,18 @@ async function codeUnread(args: readonly string[]): Promise<number> {
   return code;
 }
 
-describe("a command whose output nobody reads to its end", () => {
-  test("never says 0 for an envelope that it has refused or did not judge", async () => {
-    const forged = join(folder, "inputs", "payload-changed.json");
-    const keys = ["--jwks", join(folder, "keys", "jwks.json"), "--issuer", issuer, "--audience", audience];
-    expect(await codeUnread(["verify", forged, ...keys])).toBe(2);
-    expect(await codeUnread(["verify", "--json", join(folder, "inputs"), ...keys])).toBe(2);
-  });
-
-  test("keeps its own exit code, and ends", () =>
-    withTempDir(async (dataDir) => {
-      await makeRegister(dataDir);
-      const data = ["--data", dataDir];
-      const envelope = join(folder, "inputs", "valid.json");
-      expect(await codeUnread(["attestations", "check", envelope, ...data])).toBe(1);
-      expect(await codeUnread(["partners", "list", ...data])).toBe(0);
-    }));
+test("a command whose output nobody reads to its end never says 0 for an envelope that it has refused or did not judge", async () => {
+  const forged = join(folder, "inputs", "payload-changed.json");
+  const keys = ["--jwks", join(folder, "keys", "jwks.json"), "--issuer", issuer, "--audience", audience];
+  expect(await codeUnread(["verify", forged, ...keys])).toBe(2);
+  expect(await codeUnread(["verify", "--json", join(folder, "inputs"), ...keys])).toBe(2);
 });
+
+test("a command whose output nobody reads to its end keeps its own exit code, and ends", () =>
+  withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
+    const data = ["--data", dataDir];
+    const envelope = join(folder, "inputs", "valid.json");
+    expect(await codeUnread(["attestations", "check", envelope, ...data])).toBe(1);
+    expect(await codeUnread(["partners", "list", ...data])).toBe(0);
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -23,52 +23,50 @@ async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
   return { seen, error: error as { code?: string; message: string } | undefined };
 }
 
-describe("a command line", () => {
-  test("reaches the command with its own flags and the common ones", async () => {
-    const { seen, error } = await call("x.csv --dry-run --reason why --data /d --json --sandbox".split(" "));
-    expect(error).toBeUndefined();
-    expect(seen).toMatchObject({
-      file: "x.csv",
-      "dry-run": true,
-      reason: "why",
-      data: "/d",
-      json: true,
-      sandbox: true,
-    });
+test("a command gets its own flags and the common ones", async () => {
+  const { seen, error } = await call("x.csv --dry-run --reason why --data /d --json --sandbox".split(" "));
+  expect(error).toBeUndefined();
+  expect(seen).toMatchObject({
+    file: "x.csv",
+    "dry-run": true,
+    reason: "why",
+    data: "/d",
+    json: true,
+    sandbox: true,
   });
+});
 
-  test.each([
-    ["a mistyped flag", ["x.csv", "--dry-rum"], /--dry-rum/],
-    ["a flag of another command", ["x.csv", "--port", "1"], /--port/],
-    ["an unknown short flag", ["x.csv", "-n"], /-n/],
-    ["a value for a yes or no", ["x.csv", "--dry-run=maybe"], /--dry-run/],
-    ["no value where one belongs", ["x.csv", "--reason"], /--reason/],
-    ["a flag where a value belongs", ["x.csv", "--reason", "--dry-run"], /--reason/],
-    [
-      "one operand too many",
-      ["x.csv", "y.csv"],
-      /unexpected argument number 2: the command takes FILE and nothing else;/,
-    ],
-  ])("with %s is refused before anything is done", async (_what, rawArgs, message) => {
-    const { seen, error } = await call(rawArgs);
-    expect(seen).toBeUndefined();
-    expect(error).toMatchObject({ code: "USAGE" });
-    expect(error?.message).toMatch(message);
-    expect(error?.message).toEndWith("--help shows its options");
-    expect(error?.message).not.toContain("\n");
-  });
+test.each([
+  ["a mistyped flag", ["x.csv", "--dry-rum"], /--dry-rum/],
+  ["a flag of another command", ["x.csv", "--port", "1"], /--port/],
+  ["an unknown short flag", ["x.csv", "-n"], /-n/],
+  ["a value for a yes or no", ["x.csv", "--dry-run=maybe"], /--dry-run/],
+  ["no value where one belongs", ["x.csv", "--reason"], /--reason/],
+  ["a flag where a value belongs", ["x.csv", "--reason", "--dry-run"], /--reason/],
+  [
+    "one operand too many",
+    ["x.csv", "y.csv"],
+    /unexpected argument number 2: the command takes FILE and nothing else;/,
+  ],
+])("a command line with %s is refused before anything is done", async (_what, rawArgs, message) => {
+  const { seen, error } = await call(rawArgs);
+  expect(seen).toBeUndefined();
+  expect(error).toMatchObject({ code: "USAGE" });
+  expect(error?.message).toMatch(message);
+  expect(error?.message).toEndWith("--help shows its options");
+  expect(error?.message).not.toContain("\n");
+});
 
-  test("with too many operands does not repeat them: they may be personal", async () => {
-    const { error } = await call(["x.csv", "12345678901"]);
-    expect(error?.message).not.toContain("12345678901");
-  });
+test("a command line with too many operands does not repeat them: they may be personal", async () => {
+  const { error } = await call(["x.csv", "12345678901"]);
+  expect(error?.message).not.toContain("12345678901");
+});
 
-  test("of a variadic command may have any number of operands", async () => {
-    const { seen, error } = await call(["a", "b", "c"], { variadic: true });
-    expect(error).toBeUndefined();
-    expect(seen?._).toEqual(["a", "b", "c"]);
-    expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
-  });
+test("a variadic command takes any number of operands", async () => {
+  const { seen, error } = await call(["a", "b", "c"], { variadic: true });
+  expect(error).toBeUndefined();
+  expect(seen?._).toEqual(["a", "b", "c"]);
+  expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
 });
 
 test("a flag that is given several times keeps all its values, in either spelling", () => {

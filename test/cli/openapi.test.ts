@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openApiDocument } from "../../src/api/openapi.ts";
@@ -6,29 +6,27 @@ import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { withTestOperator } from "../harness/service.ts";
 
-describe("tvs openapi", () => {
-  test("prints the document without making a database", async () => {
-    await withTempDir(async (folder) => {
-      const data = join(folder, "none");
-      const words = ["openapi", "--data", data, "--issuer", "https://verify.example.gov/"];
-      const { code, stdout, stderr } = await runTvs(words);
-      expect([code, stderr]).toEqual([0, ""]);
-      expect(JSON.parse(stdout)).toEqual(
-        JSON.parse(JSON.stringify(openApiDocument("https://verify.example.gov"))),
-      );
-      expect(stdout.split("\n").length).toBeGreaterThan(100);
-      expect(existsSync(data)).toBe(false);
-    });
+test("tvs openapi prints the document without making a database", async () => {
+  await withTempDir(async (folder) => {
+    const data = join(folder, "none");
+    const words = ["openapi", "--data", data, "--issuer", "https://verify.example.gov/"];
+    const { code, stdout, stderr } = await runTvs(words);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toEqual(
+      JSON.parse(JSON.stringify(openApiDocument("https://verify.example.gov"))),
+    );
+    expect(stdout.split("\n").length).toBeGreaterThan(100);
+    expect(existsSync(data)).toBe(false);
   });
+});
 
-  test("prints one line of JSON when asked to, with the issuer that the database remembers", async () => {
-    await withTempDir(async (data) => {
-      await withTestOperator(data, ({ stores: { settings } }) =>
-        settings.write({ issuer: "https://remembered.example" }),
-      );
-      const { stdout } = await runTvs(["openapi", "--data", data, "--json"]);
-      expect(stdout.trimEnd()).not.toContain("\n");
-      expect(JSON.parse(stdout)).toMatchObject({ servers: [{ url: "https://remembered.example" }] });
-    });
+test("tvs openapi prints one line of JSON when asked to, with the issuer that the database remembers", async () => {
+  await withTempDir(async (data) => {
+    await withTestOperator(data, ({ stores: { settings } }) =>
+      settings.write({ issuer: "https://remembered.example" }),
+    );
+    const { stdout } = await runTvs(["openapi", "--data", data, "--json"]);
+    expect(stdout.trimEnd()).not.toContain("\n");
+    expect(JSON.parse(stdout)).toMatchObject({ servers: [{ url: "https://remembered.example" }] });
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openTestConsole, pathOf, type TestConsole } from "../harness/console.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -8,139 +8,133 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe("a one-time link", () => {
-  test("opens the console and leaves a clean address and a strict cookie behind", async () => {
-    const entered = await world.call(pathOf(await world.newLink()));
-    expect(entered.status).toBe(303);
-    const home = String(entered.headers.location);
-    expect(home).toMatch(/^\/s\/[\w-]{22}\/$/);
-    const [cookie = ""] = entered.headers["set-cookie"] ?? [];
-    expect(cookie).toMatch(
-      /^tvs_console=[\w-]{43}; Max-Age=43200; Path=\/s\/[\w-]{22}\/; HttpOnly; SameSite=Strict$/,
-    );
-    const page = await world.call(home, { headers: { Cookie: cookie.replace(/;.*$/, "") } });
-    expect(page.status).toBe(200);
-    expect(page.text).toContain("https://teachers.example");
-    expect(page.text).not.toContain("token=");
-  });
-
-  test("used twice says so in plain words, with the command for another, and lets nobody in", async () => {
-    const link = await world.newLink();
-    const { home } = await world.signIn(link);
-    const again = await world.call(pathOf(link));
-    expect(again.status).toBe(410);
-    expect(again.headers["set-cookie"]).toBeUndefined();
-    expect(again.headers["content-type"]).toStartWith("text/html");
-    expect(again.text).toContain("This link was used already");
-    expect(again.text).toContain(`tvs console --data ${world.folder}`);
-    expect(again.text).not.toContain(home);
-  });
-
-  test("begins a session whose cookie is for its own path, and opens no page at another", async () => {
-    const { home, cookie } = await world.signIn();
-    const other = await world.signIn();
-    expect(other.home).not.toBe(home);
-    const headers = { Cookie: cookie };
-    expect((await world.call(`${home}teachers`, { headers })).status).toBe(200);
-    const unknown = `/s/${"A".repeat(22)}/`;
-    for (const page of ["", "teachers", "live.json", "nowhere"]) {
-      const signedOut = await world.call(`${home}${page}`);
-      expect(signedOut.status).toBe(page === "nowhere" ? 404 : 401);
-      for (const path of [other.home, unknown]) {
-        const { status, text } = await world.call(`${path}${page}`, { headers });
-        expect([status, text]).toEqual([signedOut.status, signedOut.text]);
-      }
-      expect((await world.call(`/${page}`, { headers })).status).toBe(page === "" ? 401 : 404);
-    }
-  });
-
-  test("begins a session of twelve hours", async () => {
-    const session = await world.signIn();
-    world.forward(12 * 3_600_000 - 1);
-    expect((await session.get("/")).status).toBe(200);
-    world.forward(1);
-    expect((await session.get("/")).status).toBe(401);
-  });
+test("a one-time link opens the console and leaves a clean address and a strict cookie behind", async () => {
+  const entered = await world.call(pathOf(await world.newLink()));
+  expect(entered.status).toBe(303);
+  const home = String(entered.headers.location);
+  expect(home).toMatch(/^\/s\/[\w-]{22}\/$/);
+  const [cookie = ""] = entered.headers["set-cookie"] ?? [];
+  expect(cookie).toMatch(
+    /^tvs_console=[\w-]{43}; Max-Age=43200; Path=\/s\/[\w-]{22}\/; HttpOnly; SameSite=Strict$/,
+  );
+  const page = await world.call(home, { headers: { Cookie: cookie.replace(/;.*$/, "") } });
+  expect(page.status).toBe(200);
+  expect(page.text).toContain("https://teachers.example");
+  expect(page.text).not.toContain("token=");
 });
 
-describe("without a session", () => {
-  test("the console says in plain words how to get in, and shows nothing", async () => {
-    const page = await world.call("/");
-    expect(page.status).toBe(401);
-    expect(page.text).toContain("tvs console --data");
-    expect(page.text).not.toContain("teachers.example");
-    const { home } = await world.signIn();
-    const configuration = await world.call(`${home}live.json`);
-    expect(configuration.status).toBe(401);
-    expect(JSON.parse(configuration.text)).toEqual({
-      statusCode: 401,
-      message: `this session has ended; tvs console --data ${world.folder} prints a new link`,
+test("a one-time link used twice says so in plain words, with the command for another, and lets nobody in", async () => {
+  const link = await world.newLink();
+  const { home } = await world.signIn(link);
+  const again = await world.call(pathOf(link));
+  expect(again.status).toBe(410);
+  expect(again.headers["set-cookie"]).toBeUndefined();
+  expect(again.headers["content-type"]).toStartWith("text/html");
+  expect(again.text).toContain("This link was used already");
+  expect(again.text).toContain(`tvs console --data ${world.folder}`);
+  expect(again.text).not.toContain(home);
+});
+
+test("a one-time link begins a session whose cookie is for its own path, and opens no page at another", async () => {
+  const { home, cookie } = await world.signIn();
+  const other = await world.signIn();
+  expect(other.home).not.toBe(home);
+  const headers = { Cookie: cookie };
+  expect((await world.call(`${home}teachers`, { headers })).status).toBe(200);
+  const unknown = `/s/${"A".repeat(22)}/`;
+  for (const page of ["", "teachers", "live.json", "nowhere"]) {
+    const signedOut = await world.call(`${home}${page}`);
+    expect(signedOut.status).toBe(page === "nowhere" ? 404 : 401);
+    for (const path of [other.home, unknown]) {
+      const { status, text } = await world.call(`${path}${page}`, { headers });
+      expect([status, text]).toEqual([signedOut.status, signedOut.text]);
+    }
+    expect((await world.call(`/${page}`, { headers })).status).toBe(page === "" ? 401 : 404);
+  }
+});
+
+test("a one-time link begins a session of twelve hours", async () => {
+  const session = await world.signIn();
+  world.forward(12 * 3_600_000 - 1);
+  expect((await session.get("/")).status).toBe(200);
+  world.forward(1);
+  expect((await session.get("/")).status).toBe(401);
+});
+
+test("without a session the console says how to get in, and shows nothing", async () => {
+  const page = await world.call("/");
+  expect(page.status).toBe(401);
+  expect(page.text).toContain("tvs console --data");
+  expect(page.text).not.toContain("teachers.example");
+  const { home } = await world.signIn();
+  const configuration = await world.call(`${home}live.json`);
+  expect(configuration.status).toBe(401);
+  expect(JSON.parse(configuration.text)).toEqual({
+    statusCode: 401,
+    message: `this session has ended; tvs console --data ${world.folder} prints a new link`,
+  });
+  const forged = { Cookie: `tvs_console=${"A".repeat(43)}` };
+  expect((await world.call(`${home}live.json`, { headers: forged })).status).toBe(401);
+});
+
+test("without a session the metrics are read by whoever is on this machine", async () => {
+  const { status, headers } = await world.call("/metrics");
+  expect(status).toBe(200);
+  expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+  expect(headers["access-control-allow-origin"]).toBeUndefined();
+});
+
+test("the console's guard protects the metrics too", async () => {
+  const statusOf = async (headers: Record<string, string>) =>
+    (await world.call("/metrics", { headers })).status;
+  expect(await statusOf({ Host: "[::1]:9090" })).toBe(200);
+  expect(await statusOf({ Host: "127.0.0.1.evil.example" })).toBe(403);
+  expect(await statusOf({ "X-Forwarded-For": "203.0.113.9" })).toBe(403);
+});
+
+test("the console answers only GET and HEAD", async () => {
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+    const answer = await world.call("/", { method });
+    expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
+    expect(JSON.parse(answer.text)).toEqual({
+      statusCode: 405,
+      message: "the console only reads: GET and HEAD",
     });
-    const forged = { Cookie: `tvs_console=${"A".repeat(43)}` };
-    expect((await world.call(`${home}live.json`, { headers: forged })).status).toBe(401);
-  });
-
-  test("the metrics are read by whoever is on this machine", async () => {
-    const { status, headers } = await world.call("/metrics");
-    expect(status).toBe(200);
-    expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
-    expect(headers["access-control-allow-origin"]).toBeUndefined();
-  });
+  }
+  const head = await world.call("/metrics", { method: "HEAD" });
+  expect([head.status, head.text]).toEqual([200, ""]);
 });
 
-describe("the guard", () => {
-  test("stands before the metrics too; whom it refuses is in test/http/local-caller.test.ts", async () => {
-    const statusOf = async (headers: Record<string, string>) =>
-      (await world.call("/metrics", { headers })).status;
-    expect(await statusOf({ Host: "[::1]:9090" })).toBe(200);
-    expect(await statusOf({ Host: "127.0.0.1.evil.example" })).toBe(403);
-    expect(await statusOf({ "X-Forwarded-For": "203.0.113.9" })).toBe(403);
-  });
+test("a page of the console loads nothing but its own files, and nobody may frame it", async () => {
+  const paths = ["/", "/open", "/metrics", "/s/x/", "/s/x/live.json", "/console.js", "/nowhere"];
+  for (const path of paths) {
+    const { headers } = await world.call(path);
+    const policy = String(headers["content-security-policy"]);
+    for (const one of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"])
+      expect(policy.split("; ")).toContain(one);
+    expect(policy).not.toContain("unsafe");
+    expect(headers["referrer-policy"]).toBe("no-referrer");
+  }
+  expect((await world.call("/nowhere")).status).toBe(404);
+});
 
-  test("answers only who reads", async () => {
-    for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
-      const answer = await world.call("/", { method });
-      expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
-      expect(JSON.parse(answer.text)).toEqual({
-        statusCode: 405,
-        message: "the console only reads: GET and HEAD",
-      });
-    }
-    const head = await world.call("/metrics", { method: "HEAD" });
-    expect([head.status, head.text]).toEqual([200, ""]);
-  });
+test("the console refuses a browser with a page that leads back", async () => {
+  const headers = { Accept: "text/html" };
+  for (const [path, method, status, home] of [
+    ["/nowhere", "GET", 404, "/"],
+    ["/", "PUT", 405, "/"],
+    ["/s/x/nowhere/at/all", "GET", 404, "/s/x/"],
+    ["/s/x/teachers", "PUT", 405, "/s/x/"],
+  ] as const) {
+    const answer = await world.call(path, { headers, method });
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(`<a href="${home}">Go to the console</a>`);
+  }
+  const elsewhere = await world.call("/", { headers: { ...headers, Via: "1.1 proxy" } });
+  expect([elsewhere.status, elsewhere.text.includes("SSH tunnel.")]).toEqual([403, true]);
+});
 
-  test("lets a page load nothing but its own files, and nobody frame it", async () => {
-    const paths = ["/", "/open", "/metrics", "/s/x/", "/s/x/live.json", "/console.js", "/nowhere"];
-    for (const path of paths) {
-      const { headers } = await world.call(path);
-      const policy = String(headers["content-security-policy"]);
-      for (const one of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"])
-        expect(policy.split("; ")).toContain(one);
-      expect(policy).not.toContain("unsafe");
-      expect(headers["referrer-policy"]).toBe("no-referrer");
-    }
-    expect((await world.call("/nowhere")).status).toBe(404);
-  });
-
-  test("says to a browser in a page what it refuses, with the way back", async () => {
-    const headers = { Accept: "text/html" };
-    for (const [path, method, status, home] of [
-      ["/nowhere", "GET", 404, "/"],
-      ["/", "PUT", 405, "/"],
-      ["/s/x/nowhere/at/all", "GET", 404, "/s/x/"],
-      ["/s/x/teachers", "PUT", 405, "/s/x/"],
-    ] as const) {
-      const answer = await world.call(path, { headers, method });
-      expect(answer.status).toBe(status);
-      expect(answer.text).toContain(`<a href="${home}">Go to the console</a>`);
-    }
-    const elsewhere = await world.call("/", { headers: { ...headers, Via: "1.1 proxy" } });
-    expect([elsewhere.status, elsewhere.text.includes("SSH tunnel.")]).toEqual([403, true]);
-  });
-
-  test("listens on 127.0.0.1 and on no other address of this machine", async () => {
-    const error = (await rejection(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
-    expect(error.code).toBe("ECONNREFUSED");
-  });
+test("the console listens on 127.0.0.1 and on no other address", async () => {
+  const error = (await rejection(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
+  expect(error.code).toBe("ECONNREFUSED");
 });

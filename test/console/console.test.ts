@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
@@ -24,147 +24,143 @@ const pageWith = async (text: string) => {
   return untilAnswer(read, (page) => page.includes(text));
 };
 
-describe("the console", () => {
-  test("shows quotas, keys and imports, and the commands to paste", async () => {
-    const { operator } = world;
-    const at = operator.clock.now();
-    await useQuota(operator.driver, {
-      partnerId: "exam-body-a",
-      kind: "day",
-      startsAt: Math.floor(at / 86_400_000) * 86_400_000,
-      used: 950,
-    });
-    const page = await pageWith("950 of 1,000");
-
-    expect(page).toContain("exam-body-a has used 95 % of today&#39;s quota (UTC).");
-    expect(page).toContain(`tvs partners set exam-body-a --per-day 2000 --data ${world.folder}`);
-    const { active, pending } = world.service.configuration.current().keys;
-    expect(page).toContain(active.kid);
-    expect(page).toContain(pending.kid);
-    expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
-    const { issuer } = world.service.configuration.current().settings;
-    expect(page).toMatch(/(\d) of \1 active teachers have a licence\. No extract was applied yet\./);
-    expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
+test("the console shows quotas, keys and imports, and the commands to paste", async () => {
+  const { operator } = world;
+  const at = operator.clock.now();
+  await useQuota(operator.driver, {
+    partnerId: "exam-body-a",
+    kind: "day",
+    startsAt: Math.floor(at / 86_400_000) * 86_400_000,
+    used: 950,
   });
+  const page = await pageWith("950 of 1,000");
 
-  test("shows the log: what waits in it, and when it was signed for", async () => {
-    const { driver, clock } = world.operator;
-    const issuedAt = Math.floor(clock.now() / 1_000);
-    await attest(driver, [
-      anAttestation(1, { kid: world.service.configuration.current().keys.active.kid, issuedAt }),
-    ]);
-    await logWriterOf(world.operator, world.operator.stores.evidence).checkpoint();
-    const page = await pageWith("WAT, 0 s ago");
-    const row = /<th scope="row">teachers\.example\/log<.*?<\/tr>/.exec(page)?.[0] ?? "";
-    expect(row).toMatch(/badge good">covered<.*2026-\d\d-\d\d \d\d:\d\d WAT, 0 s ago/);
-    expect(page).toContain(`tvs log audit --data ${world.folder}`);
-  });
-
-  test("shows an endpoint by its host alone, and what it failed with", async () => {
-    const { operator } = world;
-    await operator.stores.webhooks.set({
-      partnerId: "exam-body-a",
-      url: "https://hooks.example/secret-path?key=swordfish",
-      secret: new Uint8Array(8),
-      at: 1,
-    });
-    await operator.driver.batch([
-      {
-        sql: "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'BAD_STATUS 503'",
-        args: [operator.clock.now() - 3 * 3_600_000],
-      },
-    ]);
-    const page = await pageWith("hooks.example");
-    expect(page).not.toContain("secret-path");
-    expect(page).not.toContain("swordfish");
-    expect(page).toContain("failing for 3 h");
-    expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
-  });
-
-  test("never shows who was asked for, nor do the metrics", async () => {
-    await world.operator.stores.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
-    const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
-    for (const term of asked) {
-      await world.ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
-      await world.ask(`/${encodeURIComponent(term)}`);
-      await world.ask(`/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(term)}`);
-    }
-    const session = await world.signIn();
-    const shown = [await session.get("/"), await session.get("/live.json"), await world.call("/metrics")];
-    for (const { status, text } of shown) {
-      expect(status).toBe(200);
-      for (const term of asked) {
-        expect(text).not.toContain(term);
-        expect(text).not.toContain(encodeURIComponent(term));
-      }
-    }
-  });
-
-  test("shows what each partner was refused, by key, of late and since the start", async () => {
-    const { text: key, record } = mintApiKey("refused-often", {
-      kind: "live",
-      secrets: world.operator.secrets,
-      now: world.operator.clock.now(),
-    });
-    await world.operator.stores.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
-    await world.service.configuration.refresh();
-    const call = (path: string, credential: string) =>
-      world.ask(`/v1/inter-agency/${path}`, {
-        method: "POST",
-        body: "{}",
-        headers: { Authorization: `Bearer ${credential}` },
-      });
-    const section = async () => {
-      const session = await world.signIn();
-      const { sections } = JSON.parse((await session.get("/live.json")).text);
-      return sections.refusals.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
-    };
-    await call("eligibility-check", key);
-    await call("eligibility-check", key);
-    await call("batch", key);
-    await call("batch", "nobody's");
-    const shown = await section();
-    expect(shown).toContain(
-      `refused-often REQUEST_INVALID: 1, SCOPE_MISSING: 2 REQUEST_INVALID: 1, SCOPE_MISSING: 2 ${record.keyId} `,
-    );
-    expect(shown).toMatch(/no valid credential .*?CREDENTIAL_MISTYPED: [1-9].*? – /);
-    world.forward(15 * 60_000);
-    await call("batch", key);
-    expect(await section()).toContain(
-      `refused-often REQUEST_INVALID: 1 REQUEST_INVALID: 2, SCOPE_MISSING: 2 ${record.keyId} `,
-    );
-  });
-
-  test("is brought up to date by its sections, with a line of each chart", async () => {
-    await world.ask("/teacher/verify-license?searchTerm=1");
-    const session = await world.signIn();
-    const read = async () => JSON.parse((await session.get("/live.json")).text).sections;
-    const sections: Record<string, string> = await untilAnswer(read, ({ charts }) =>
-      /peak .+ at \d\d:\d\d WAT/.test(charts),
-    );
-    expect(Object.keys(sections).sort().join(" ")).toBe(
-      "answers attention charts figures imports keys log quotas refusals statuses webhooks",
-    );
-    expect(sections.statuses).toContain("/teacher/verify-license");
-    expect(
-      sections.charts?.match(/<polyline class="s\d" points="[-\d., ]+"/g)?.length,
-    ).toBeGreaterThanOrEqual(6);
-  });
+  expect(page).toContain("exam-body-a has used 95 % of today&#39;s quota (UTC).");
+  expect(page).toContain(`tvs partners set exam-body-a --per-day 2000 --data ${world.folder}`);
+  const { active, pending } = world.service.configuration.current().keys;
+  expect(page).toContain(active.kid);
+  expect(page).toContain(pending.kid);
+  expect(page).toContain(`tvs keys rotate --data ${world.folder}`);
+  const { issuer } = world.service.configuration.current().settings;
+  expect(page).toMatch(/(\d) of \1 active teachers have a licence\. No extract was applied yet\./);
+  expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
 });
 
-describe("the console of a database that does not answer", () => {
-  test("says so, and keeps what it knew", async () => {
-    const broken = await openTestConsole();
-    try {
-      const session = await broken.signIn();
-      await session.get("/");
-      await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
-      const read = () => session.get("/").then(({ text }) => text);
-      const page = await untilAnswer(read, (text) => text.includes("The database does not answer"));
-      expect(page).toContain("tvs doctor --data");
-      expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");
-    } finally {
-      await broken.close();
-    }
+test("the console shows the log: what waits in it, and when it was signed for", async () => {
+  const { driver, clock } = world.operator;
+  const issuedAt = Math.floor(clock.now() / 1_000);
+  await attest(driver, [
+    anAttestation(1, { kid: world.service.configuration.current().keys.active.kid, issuedAt }),
+  ]);
+  await logWriterOf(world.operator, world.operator.stores.evidence).checkpoint();
+  const page = await pageWith("WAT, 0 s ago");
+  const row = /<th scope="row">teachers\.example\/log<.*?<\/tr>/.exec(page)?.[0] ?? "";
+  expect(row).toMatch(/badge good">covered<.*2026-\d\d-\d\d \d\d:\d\d WAT, 0 s ago/);
+  expect(page).toContain(`tvs log audit --data ${world.folder}`);
+});
+
+test("the console shows an endpoint by its host alone, and what it failed with", async () => {
+  const { operator } = world;
+  await operator.stores.webhooks.set({
+    partnerId: "exam-body-a",
+    url: "https://hooks.example/secret-path?key=swordfish",
+    secret: new Uint8Array(8),
+    at: 1,
   });
+  await operator.driver.batch([
+    {
+      sql: "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'BAD_STATUS 503'",
+      args: [operator.clock.now() - 3 * 3_600_000],
+    },
+  ]);
+  const page = await pageWith("hooks.example");
+  expect(page).not.toContain("secret-path");
+  expect(page).not.toContain("swordfish");
+  expect(page).toContain("failing for 3 h");
+  expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
+});
+
+test("the console never shows who was asked for, nor do the metrics", async () => {
+  await world.operator.stores.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
+  const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
+  for (const term of asked) {
+    await world.ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`);
+    await world.ask(`/${encodeURIComponent(term)}`);
+    await world.ask(`/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(term)}`);
+  }
+  const session = await world.signIn();
+  const shown = [await session.get("/"), await session.get("/live.json"), await world.call("/metrics")];
+  for (const { status, text } of shown) {
+    expect(status).toBe(200);
+    for (const term of asked) {
+      expect(text).not.toContain(term);
+      expect(text).not.toContain(encodeURIComponent(term));
+    }
+  }
+});
+
+test("the console shows what each partner was refused, by key, of late and since the start", async () => {
+  const { text: key, record } = mintApiKey("refused-often", {
+    kind: "live",
+    secrets: world.operator.secrets,
+    now: world.operator.clock.now(),
+  });
+  await world.operator.stores.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
+  await world.service.configuration.refresh();
+  const call = (path: string, credential: string) =>
+    world.ask(`/v1/inter-agency/${path}`, {
+      method: "POST",
+      body: "{}",
+      headers: { Authorization: `Bearer ${credential}` },
+    });
+  const section = async () => {
+    const session = await world.signIn();
+    const { sections } = JSON.parse((await session.get("/live.json")).text);
+    return sections.refusals.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+  };
+  await call("eligibility-check", key);
+  await call("eligibility-check", key);
+  await call("batch", key);
+  await call("batch", "nobody's");
+  const shown = await section();
+  expect(shown).toContain(
+    `refused-often REQUEST_INVALID: 1, SCOPE_MISSING: 2 REQUEST_INVALID: 1, SCOPE_MISSING: 2 ${record.keyId} `,
+  );
+  expect(shown).toMatch(/no valid credential .*?CREDENTIAL_MISTYPED: [1-9].*? – /);
+  world.forward(15 * 60_000);
+  await call("batch", key);
+  expect(await section()).toContain(
+    `refused-often REQUEST_INVALID: 1 REQUEST_INVALID: 2, SCOPE_MISSING: 2 ${record.keyId} `,
+  );
+});
+
+test("the console is brought up to date by its sections, with a line of each chart", async () => {
+  await world.ask("/teacher/verify-license?searchTerm=1");
+  const session = await world.signIn();
+  const read = async () => JSON.parse((await session.get("/live.json")).text).sections;
+  const sections: Record<string, string> = await untilAnswer(read, ({ charts }) =>
+    /peak .+ at \d\d:\d\d WAT/.test(charts),
+  );
+  expect(Object.keys(sections).sort().join(" ")).toBe(
+    "answers attention charts figures imports keys log quotas refusals statuses webhooks",
+  );
+  expect(sections.statuses).toContain("/teacher/verify-license");
+  expect(sections.charts?.match(/<polyline class="s\d" points="[-\d., ]+"/g)?.length).toBeGreaterThanOrEqual(
+    6,
+  );
+});
+
+test("the console says when the database does not answer, and keeps the last figures", async () => {
+  const broken = await openTestConsole();
+  try {
+    const session = await broken.signIn();
+    await session.get("/");
+    await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
+    const read = () => session.get("/").then(({ text }) => text);
+    const page = await untilAnswer(read, (text) => text.includes("The database does not answer"));
+    expect(page).toContain("tvs doctor --data");
+    expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");
+  } finally {
+    await broken.close();
+  }
 });

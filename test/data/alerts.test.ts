@@ -1,6 +1,6 @@
 /** The rules that operators copy, judged by Prometheus's own tool over what the service's metrics say. */
 
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -124,89 +124,81 @@ beforeAll(async () => {
   await world.close();
 });
 
-describe("the alerts", () => {
-  test("each say what to do, how bad it is, and which page of the manual says more", () => {
-    const pages = topics.map(({ name }) => name).join("|");
-    for (const { alert, labels, annotations } of rules) {
-      expect([alert, labels, annotations]).toEqual([
-        expect.stringMatching(/^Tvs[A-Z]\w+$/),
-        { severity: expect.stringMatching(/^(critical|warning)$/) },
-        {
-          summary: expect.stringMatching(/^.{30,200}$/),
-          page: expect.stringMatching(new RegExp(`^(${pages})$`)),
-        },
-      ]);
-    }
-  });
-
-  test("stand in the manual, every one and no other", () => {
-    const { text = "" } = topics.find(({ name }) => name === "metrics") ?? {};
-    const documented = [...text.matchAll(/^\| `(Tvs\w+)`/gm)].map(([, name]) => name);
-    expect(documented).toEqual(rules.map(({ alert }) => alert));
-  });
-
-  test.skipIf(promtool === null)("are rules, by promtool's own judgement", () => {
-    const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
-    expect([exitCode, String(stderr)]).toEqual([0, ""]);
-  });
-
-  test.skipIf(promtool === null)("are silent over a service that is as it should be", () =>
-    withTempDir(async (folder) => {
-      for (const series of [calm, atFirst]) expect(judgeRules(folder, series, firing([]))).toBe("");
-    }),
-  );
-
-  test.skipIf(promtool === null)(
-    "tell of a real service after a quarter that its key and a certificate are due",
-    () =>
-      withTempDir(async (folder) => {
-        expect(judgeRules(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
-      }),
-  );
-
-  test.skipIf(promtool === null)(
-    "are each caused by what a service tells that is not, or by its silence",
-    () =>
-      withTempDir(async (folder) => {
-        const steps = judgedAt / scrapeSeconds;
-        // Its first 5xx comes after the service was scraped for a while; it is restarted, and gone for the last minutes.
-        const told = wrong
-          .filter(({ series }) => !/^process_(start|open|max)/.test(series))
-          .map((one) =>
-            one.series.includes('status="503"') ? { ...one, values: `_x${steps - 6} 1+0x6` } : one,
-          );
-        const process = [
-          { series: seriesName("process_start_time_seconds"), values: `0+30x${steps}` },
-          steady(seriesName("process_open_fds"), 81),
-          steady(seriesName("process_max_fds"), 100),
-          { series: seriesName("up"), values: `1+0x${steps - 4} 0+0x3` },
-        ];
-        const all = rules.map(({ alert }) => alert);
-        expect(judgeRules(folder, [...told, ...process], firing(all.toSorted()))).toBe("");
-      }),
-  );
-
-  test.skipIf(promtool === null)(
-    "tell of failures that go on, and of no failure twice where there are nodes",
-    () =>
-      withTempDir(async (folder) => {
-        const second = wrong.map(({ series, values }) => ({
-          series: series.replace('instance="one"', 'instance="two"'),
-          values: series.includes('status="503"') ? "0+1x20" : values,
-        }));
-        const expected = {
-          promql_expr_test: [
-            ["TvsServerErrors", '{instance="two"}'],
-            ["TvsWebhooksDead", '{partner="failing"}'],
-            ["TvsWebhooksLate", '{partner="failing"}'],
-            ["TvsCredentialEnds", '{partner="exam-body-a"}'],
-          ].map(([name, labels]) => ({
-            expr: `count by (instance, partner) (ALERTS{alertname="${name}"})`,
-            eval_time: `${judgedAt}s`,
-            exp_samples: [{ labels, value: 1 }],
-          })),
-        };
-        expect(judgeRules(folder, [...wrong, ...second], expected)).toBe("");
-      }),
-  );
+test("the alerts each say what to do, how bad it is, and which page of the manual says more", () => {
+  const pages = topics.map(({ name }) => name).join("|");
+  for (const { alert, labels, annotations } of rules) {
+    expect([alert, labels, annotations]).toEqual([
+      expect.stringMatching(/^Tvs[A-Z]\w+$/),
+      { severity: expect.stringMatching(/^(critical|warning)$/) },
+      {
+        summary: expect.stringMatching(/^.{30,200}$/),
+        page: expect.stringMatching(new RegExp(`^(${pages})$`)),
+      },
+    ]);
+  }
 });
+
+test("the alerts stand in the manual, every one and no other", () => {
+  const { text = "" } = topics.find(({ name }) => name === "metrics") ?? {};
+  const documented = [...text.matchAll(/^\| `(Tvs\w+)`/gm)].map(([, name]) => name);
+  expect(documented).toEqual(rules.map(({ alert }) => alert));
+});
+
+test.skipIf(promtool === null)("the alerts are rules, by promtool's own judgement", () => {
+  const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
+  expect([exitCode, String(stderr)]).toEqual([0, ""]);
+});
+
+test.skipIf(promtool === null)("the alerts are silent over a service that is as it should be", () =>
+  withTempDir(async (folder) => {
+    for (const series of [calm, atFirst]) expect(judgeRules(folder, series, firing([]))).toBe("");
+  }),
+);
+
+test.skipIf(promtool === null)(
+  "the alerts say after a quarter that the key and a certificate of a real service are due",
+  () =>
+    withTempDir(async (folder) => {
+      expect(judgeRules(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
+    }),
+);
+
+test.skipIf(promtool === null)("each alert fires over a service that fails or is silent", () =>
+  withTempDir(async (folder) => {
+    const steps = judgedAt / scrapeSeconds;
+    // Its first 5xx comes after the service was scraped for a while; it is restarted, and gone for the last minutes.
+    const told = wrong
+      .filter(({ series }) => !/^process_(start|open|max)/.test(series))
+      .map((one) => (one.series.includes('status="503"') ? { ...one, values: `_x${steps - 6} 1+0x6` } : one));
+    const process = [
+      { series: seriesName("process_start_time_seconds"), values: `0+30x${steps}` },
+      steady(seriesName("process_open_fds"), 81),
+      steady(seriesName("process_max_fds"), 100),
+      { series: seriesName("up"), values: `1+0x${steps - 4} 0+0x3` },
+    ];
+    const all = rules.map(({ alert }) => alert);
+    expect(judgeRules(folder, [...told, ...process], firing(all.toSorted()))).toBe("");
+  }),
+);
+
+test.skipIf(promtool === null)("the alerts fire once for a failure of several nodes", () =>
+  withTempDir(async (folder) => {
+    const second = wrong.map(({ series, values }) => ({
+      series: series.replace('instance="one"', 'instance="two"'),
+      values: series.includes('status="503"') ? "0+1x20" : values,
+    }));
+    const expected = {
+      promql_expr_test: [
+        ["TvsServerErrors", '{instance="two"}'],
+        ["TvsWebhooksDead", '{partner="failing"}'],
+        ["TvsWebhooksLate", '{partner="failing"}'],
+        ["TvsCredentialEnds", '{partner="exam-body-a"}'],
+      ].map(([name, labels]) => ({
+        expr: `count by (instance, partner) (ALERTS{alertname="${name}"})`,
+        eval_time: `${judgedAt}s`,
+        exp_samples: [{ labels, value: 1 }],
+      })),
+    };
+    expect(judgeRules(folder, [...wrong, ...second], expected)).toBe("");
+  }),
+);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
 import { guarded } from "../../src/console/access.ts";
 import type { AppEnv } from "../../src/http/context.ts";
@@ -16,36 +16,34 @@ async function judged(remoteAddress: string, headers: Record<string, string>) {
   return { ...((await open.json()) as { why: string | null; demo: unknown }), status };
 }
 
-describe("a request of this machine", () => {
-  test.each([
-    ["127.0.0.1", "127.0.0.1:8080"],
-    ["127.0.0.2", "127.0.0.2"],
-    ["::ffff:127.0.0.1", "localhost:8080"],
-    ["::1", "[::1]:8080"],
-    ["127.0.0.1", "LOCALHOST:"],
-  ])("from %s for %s is one to the console and to the demo key alike", async (address, host) => {
-    expect(await judged(address, { Host: host })).toEqual({ why: null, demo, status: 200 });
-  });
+test.each([
+  ["127.0.0.1", "127.0.0.1:8080"],
+  ["127.0.0.2", "127.0.0.2"],
+  ["::ffff:127.0.0.1", "localhost:8080"],
+  ["::1", "[::1]:8080"],
+  ["127.0.0.1", "LOCALHOST:"],
+])("a request from %s for %s is local to the console and to the demo key alike", async (address, host) => {
+  expect(await judged(address, { Host: host })).toEqual({ why: null, demo, status: 200 });
+});
 
-  test.each<[string, string, Record<string, string>]>([
-    ["address", "192.0.2.7", local],
-    ["address", "::ffff:192.0.2.7", local],
-    ["address", "127.0.0.1.example", local],
-    ["address", "127.evil", local],
-    ["address", "2001:db8::1", local],
-    ["address", "", local],
-    ["name", "127.0.0.1", { Host: "evil.example" }],
-    ["name", "127.0.0.1", { Host: "localhost.evil.example" }],
-    ["name", "127.0.0.1", { Host: "localhost.evil.example:9090" }],
-    ["name", "127.0.0.1", { Host: "127.0.0.1.evil.example" }],
-    ["name", "127.0.0.1", { Host: "0.0.0.0" }],
-    ["name", "127.0.0.1", {}],
-    ...["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"].map(
-      (name): [string, string, Record<string, string>] => ["proxy", "127.0.0.1", { ...local, [name]: "x" }],
-    ),
-  ])("is none by its %s: %s %o", async (why, address, headers) => {
-    expect(await judged(address, headers)).toEqual({ why, demo: null, status: 403 });
-  });
+test.each<[string, string, Record<string, string>]>([
+  ["address", "192.0.2.7", local],
+  ["address", "::ffff:192.0.2.7", local],
+  ["address", "127.0.0.1.example", local],
+  ["address", "127.evil", local],
+  ["address", "2001:db8::1", local],
+  ["address", "", local],
+  ["name", "127.0.0.1", { Host: "evil.example" }],
+  ["name", "127.0.0.1", { Host: "localhost.evil.example" }],
+  ["name", "127.0.0.1", { Host: "localhost.evil.example:9090" }],
+  ["name", "127.0.0.1", { Host: "127.0.0.1.evil.example" }],
+  ["name", "127.0.0.1", { Host: "0.0.0.0" }],
+  ["name", "127.0.0.1", {}],
+  ...["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"].map(
+    (name): [string, string, Record<string, string>] => ["proxy", "127.0.0.1", { ...local, [name]: "x" }],
+  ),
+])("a request is not local by its %s: %s %o", async (why, address, headers) => {
+  expect(await judged(address, headers)).toEqual({ why, demo: null, status: 403 });
 });
 
 test("a live service has no demo key, whoever asks", async () => {

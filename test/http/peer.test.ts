@@ -29,24 +29,23 @@ const RFC_9440_EXAMPLE = `:${[
   "OB8TAiEAx/kHSB4urmiZ0NX5r5XarmPk0wmuydBVoU4hBVZ1yhk=",
 ].join("")}:`;
 
-describe("Client-Cert header", () => {
-  test("gives fingerprint and validity", () => {
-    expect(parseClientCertHeader(`:${base64}:`)).toEqual(expected);
-    expect(parseClientCertHeader(` :${base64}: `)).toEqual(expected);
-  });
+test("Client-Cert header gives fingerprint and validity", () => {
+  expect(parseClientCertHeader(`:${base64}:`)).toEqual(expected);
+  expect(parseClientCertHeader(` :${base64}: `)).toEqual(expected);
+});
 
-  test("reads the example of RFC 9440", () => {
-    const example = parseClientCertHeader(RFC_9440_EXAMPLE);
-    expect(example?.validFrom).toBe(Date.parse("2020-01-14T22:55:33Z"));
-    expect(example?.validTo).toBe(Date.parse("2021-01-23T22:55:33Z"));
-    expect(example?.fingerprint).toHaveLength(64);
-  });
+test("Client-Cert header reads the example of RFC 9440", () => {
+  const example = parseClientCertHeader(RFC_9440_EXAMPLE);
+  expect(example?.validFrom).toBe(Date.parse("2020-01-14T22:55:33Z"));
+  expect(example?.validTo).toBe(Date.parse("2021-01-23T22:55:33Z"));
+  expect(example?.fingerprint).toHaveLength(64);
+});
 
-  test("takes nothing that is malformed", () => {
-    const trailing = Buffer.concat([certificate.der, Buffer.from("tail")]).toString("base64");
-    const cut = Buffer.from(certificate.der.slice(0, -1)).toString("base64");
-    // biome-ignore format: a table reads better in rows
-    const malformed = [
+test("Client-Cert header takes nothing that is malformed", () => {
+  const trailing = Buffer.concat([certificate.der, Buffer.from("tail")]).toString("base64");
+  const cut = Buffer.from(certificate.der.slice(0, -1)).toString("base64");
+  // biome-ignore format: a table reads better in rows
+  const malformed = [
       undefined, null, "", ":", "::", ": :", base64, `:${base64}`, `${base64}:`, `:${base64}:;q=1`,
       `:${base64}:, :${base64}:`, `:${base64.slice(0, 40)} ${base64.slice(40)}:`, `:${base64}=:`,
       `:${base64.replaceAll("=", "")}A:`, `:${Buffer.from(certificate.der).toString("base64url")}_-:`,
@@ -55,44 +54,41 @@ describe("Client-Cert header", () => {
       certificate.certPem,
       encodeURIComponent(certificate.certPem),
     ];
-    for (const value of malformed) expect(parseClientCertHeader(value)).toBeNull();
-  });
-
-  test("takes base64 in its canonical form only", async () => {
-    let { der } = certificate;
-    // Only a length that is no multiple of three leaves bits of the last character unused.
-    while (der.length % 3 === 0) der = (await makeCertificate({ commonName: "agency" })).der;
-    const [, digits = "", padding = ""] = /^(.+?)(=+)$/.exec(Buffer.from(der).toString("base64")) ?? [];
-    const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const next = alphabet[alphabet.indexOf(digits.slice(-1)) + 1] ?? "";
-    const same = `${digits.slice(0, -1)}${next}${padding}`;
-    expect(Buffer.from(same, "base64").equals(der)).toBe(true);
-    expect(parseClientCertHeader(`:${digits}${padding}:`)).not.toBeNull();
-    for (const other of [same, digits]) expect(parseClientCertHeader(`:${other}:`)).toBeNull();
-  });
+  for (const value of malformed) expect(parseClientCertHeader(value)).toBeNull();
 });
 
-describe("readCertificate", () => {
-  test("reads DER and nothing else", () => {
-    expect(readCertificate(certificate.der)).toEqual(expected);
-    const wrong = [
-      [],
-      [0x30],
-      [0x30, 0x00],
-      [0x30, 0x80],
-      [0x30, 0x84, 0, 0, 0, 1],
-      [0x30, 0x82, 0xff, 0xff],
-      [0x31, 0x03, 1, 1, 1],
-      [0x30, 0x03, 1, 1, 1],
-    ];
-    for (const bytes of wrong) expect(readCertificate(Uint8Array.from(bytes))).toBeNull();
-  });
+test("Client-Cert header takes base64 in its canonical form only", async () => {
+  let { der } = certificate;
+  // Only a length that is no multiple of three leaves bits of the last character unused.
+  while (der.length % 3 === 0) der = (await makeCertificate({ commonName: "agency" })).der;
+  const [, digits = "", padding = ""] = /^(.+?)(=+)$/.exec(Buffer.from(der).toString("base64")) ?? [];
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const next = alphabet[alphabet.indexOf(digits.slice(-1)) + 1] ?? "";
+  const same = `${digits.slice(0, -1)}${next}${padding}`;
+  expect(Buffer.from(same, "base64").equals(der)).toBe(true);
+  expect(parseClientCertHeader(`:${digits}${padding}:`)).not.toBeNull();
+  for (const other of [same, digits]) expect(parseClientCertHeader(`:${other}:`)).toBeNull();
+});
 
-  test("does not take a length that is not in its shortest form", () => {
-    const longer = new Uint8Array(certificate.der.length + 1);
-    longer.set([0x30, 0x83, 0x00, ...certificate.der.slice(2)]);
-    expect(readCertificate(longer)).toBeNull();
-  });
+test("readCertificate reads DER and nothing else", () => {
+  expect(readCertificate(certificate.der)).toEqual(expected);
+  const wrong = [
+    [],
+    [0x30],
+    [0x30, 0x00],
+    [0x30, 0x80],
+    [0x30, 0x84, 0, 0, 0, 1],
+    [0x30, 0x82, 0xff, 0xff],
+    [0x31, 0x03, 1, 1, 1],
+    [0x30, 0x03, 1, 1, 1],
+  ];
+  for (const bytes of wrong) expect(readCertificate(Uint8Array.from(bytes))).toBeNull();
+});
+
+test("readCertificate does not take a length that is not in its shortest form", () => {
+  const longer = new Uint8Array(certificate.der.length + 1);
+  longer.set([0x30, 0x83, 0x00, ...certificate.der.slice(2)]);
+  expect(readCertificate(longer)).toBeNull();
 });
 
 const trustedProxies = ["10.0.0.0/8", "192.0.2.7", "fd00::/8", "::ffff:198.51.100.0/120"];
@@ -148,32 +144,28 @@ describe("source address", () => {
   });
 });
 
-describe("the test of a call's own peer", () => {
-  test("goes by the networks that are named, mapped addresses included", () => {
-    const isProxy = createAddressTest(["10.0.0.5", "fd00::/8"]);
-    expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
-    expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
-  });
-
-  test("finds nobody where none is named, and names what is no network", () => {
-    expect(createAddressTest([])("127.0.0.1")).toBe(false);
-    expect(codeOf(() => createAddressTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
-  });
+test("the address test goes by the named networks, mapped addresses included", () => {
+  const isProxy = createAddressTest(["10.0.0.5", "fd00::/8"]);
+  expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
+  expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
 });
 
-describe("rate limit keys", () => {
-  test("are the address of IPv4, and /64 and /48 of IPv6", () => {
-    expect(rateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
-    expect(rateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
-    expect(rateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
-    expect(rateLimitKeys("2001:db8:1:2::9")).toEqual(rateLimitKeys("2001:db8:1:2:ffff::1"));
-    expect(rateLimitKeys("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
-    expect(rateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
-  });
+test("the address test accepts nobody without networks, and names a wrong one", () => {
+  expect(createAddressTest([])("127.0.0.1")).toBe(false);
+  expect(codeOf(() => createAddressTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
+});
 
-  test("are the text itself of what is no address", () => {
-    expect(rateLimitKeys("")).toEqual([""]);
-  });
+test("rate limit keys are the address of IPv4, and /64 and /48 of IPv6", () => {
+  expect(rateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(rateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(rateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
+  expect(rateLimitKeys("2001:db8:1:2::9")).toEqual(rateLimitKeys("2001:db8:1:2:ffff::1"));
+  expect(rateLimitKeys("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
+  expect(rateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
+});
+
+test("rate limit keys are the text itself of what is no address", () => {
+  expect(rateLimitKeys("")).toEqual([""]);
 });
 
 function codeOf(act: () => unknown): unknown {

@@ -191,40 +191,38 @@ describe("a listener", () => {
   });
 });
 
-describe("a listener that cannot start", () => {
-  test("names a port in use, and opens no other", async () => {
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
-    const { port } = taken.address() as { port: number };
-    const plain = serve(createApp(), { host: "127.0.0.1", port });
-    await expect(plain).rejects.toMatchObject({
+test("a listener that cannot start names a port in use, and opens no other", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const { port } = taken.address() as { port: number };
+  const plain = serve(createApp(), { host: "127.0.0.1", port });
+  await expect(plain).rejects.toMatchObject({
+    code: "REFUSED",
+    message: expect.stringContaining(`127.0.0.1:${port} is in use`),
+  });
+  const secure = serve(createApp(), { ...loopback, tls: { ...tls, port } });
+  await expect(secure).rejects.toThrow("is in use");
+  await new Promise((resolve) => taken.close(resolve));
+});
+
+test("a listener that cannot start names a host that is not here", async () => {
+  for (const host of ["no-such-host.invalid", "192.0.2.1", "not a host"]) {
+    const attempt = serve(createApp(), { host, port: 0, tls });
+    await expect(attempt).rejects.toMatchObject({
       code: "REFUSED",
-      message: expect.stringContaining(`127.0.0.1:${port} is in use`),
+      message: expect.stringContaining(`${host}:0 is no IP address of this machine`),
     });
-    const secure = serve(createApp(), { ...loopback, tls: { ...tls, port } });
-    await expect(secure).rejects.toThrow("is in use");
-    await new Promise((resolve) => taken.close(resolve));
-  });
+  }
+});
 
-  test("names a host that is not here", async () => {
-    for (const host of ["no-such-host.invalid", "192.0.2.1", "not a host"]) {
-      const attempt = serve(createApp(), { host, port: 0, tls });
-      await expect(attempt).rejects.toMatchObject({
-        code: "REFUSED",
-        message: expect.stringContaining(`${host}:0 is no IP address of this machine`),
-      });
-    }
-  });
-
-  test("says what is wrong with the TLS files", async () => {
-    const other = await makeCertificate({ commonName: "other" });
-    for (const wrong of [{ cert: "junk" }, { key: "junk" }, { key: other.keyPem }]) {
-      const attempt = serve(createApp(), { ...loopback, tls: { ...tls, ...wrong } });
-      await expect(attempt).rejects.toThrow(
-        /^the TLS (certificate or its key cannot be read|key does not belong)/,
-      );
-    }
-  });
+test("a listener that cannot start says what is wrong with the TLS files", async () => {
+  const other = await makeCertificate({ commonName: "other" });
+  for (const wrong of [{ cert: "junk" }, { key: "junk" }, { key: other.keyPem }]) {
+    const attempt = serve(createApp(), { ...loopback, tls: { ...tls, ...wrong } });
+    await expect(attempt).rejects.toThrow(
+      /^the TLS (certificate or its key cannot be read|key does not belong)/,
+    );
+  }
 });
 
 /** A full handshake, one exchange, and the ticket that the server gave for it. */

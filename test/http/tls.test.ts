@@ -1,5 +1,5 @@
 /** What the clients of the TLS port may cost, and who may not use the listener behind it. */
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Limits, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
@@ -62,27 +62,25 @@ async function refused(port: number): Promise<void> {
   expect((await client?.closed) ?? "").toBe("");
 }
 
-describe("the listener behind the TLS port", () => {
-  test("refuses a program of this machine that connects to it directly", async () => {
-    const { inner } = await start();
-    const client = await connected({ port: inner });
-    client.write(get("/"));
-    expect(await client.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
-  });
+test("the listener behind the TLS port refuses a program of this machine that connects to it directly", async () => {
+  const { inner } = await start();
+  const client = await connected({ port: inner });
+  client.write(get("/"));
+  expect(await client.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
+});
 
-  test("takes no certificate from the same local port at another loopback address", async () => {
-    const { port, inner } = await start();
-    const certificate = await makeCertificate({ commonName: "agency" });
-    const agency = await connected({ port, tls: true, certificate });
-    agency.write(get("/"));
-    await agency.receives(`seen ${certificate.fingerprint256};`);
-    const link = innerLinkPort(inner);
-    const thief = await connected({ port: inner, localAddress: "127.0.0.2", localPort: link });
-    thief.write(get("/"));
-    expect(await thief.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
-    agency.write(get("/"));
-    await agency.receives(`seen ${certificate.fingerprint256};HTTP/1.1 200`);
-  });
+test("the listener behind the TLS port takes no certificate from the same local port at another loopback address", async () => {
+  const { port, inner } = await start();
+  const certificate = await makeCertificate({ commonName: "agency" });
+  const agency = await connected({ port, tls: true, certificate });
+  agency.write(get("/"));
+  await agency.receives(`seen ${certificate.fingerprint256};`);
+  const link = innerLinkPort(inner);
+  const thief = await connected({ port: inner, localAddress: "127.0.0.2", localPort: link });
+  thief.write(get("/"));
+  expect(await thief.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
+  agency.write(get("/"));
+  await agency.receives(`seen ${certificate.fingerprint256};HTTP/1.1 200`);
 });
 
 /** The local port of the one connection to a port. */
@@ -94,56 +92,54 @@ function innerLinkPort(inner: number): number {
   return Number.parseInt(link?.[1]?.split(":")[1] ?? "", 16);
 }
 
-describe("connections to the TLS port", () => {
-  test("have no more places than there are, those that still shake hands included", async () => {
-    const { port } = await start({ maxConnections: 2 });
-    const silent = await connected({ port });
-    const client = await served(port);
-    await refused(port);
-    client.write(get("/again"));
-    await client.receives("seen nobody;HTTP/1.1 200");
-    silent.socket.destroy();
-    await until(() => served(port).then(Boolean, () => false));
-  });
+test("the TLS port takes no more connections than its limit, handshakes included", async () => {
+  const { port } = await start({ maxConnections: 2 });
+  const silent = await connected({ port });
+  const client = await served(port);
+  await refused(port);
+  client.write(get("/again"));
+  await client.receives("seen nobody;HTTP/1.1 200");
+  silent.socket.destroy();
+  await until(() => served(port).then(Boolean, () => false));
+});
 
-  test("of one address have no more than their part, unless it is a trusted proxy's", async () => {
-    const { port } = await start({ maxConnectionsPerAddress: 2 }, ["127.0.0.7"]);
-    const first = await served(port);
-    await served(port);
-    await refused(port);
-    for (let count = 0; count < 4; count++) await served(port, "127.0.0.7");
-    first.socket.destroy();
-    await until(() => served(port).then(Boolean, () => false));
-  });
+test("one address has no more connections to the TLS port than its part, unless it is a trusted proxy's", async () => {
+  const { port } = await start({ maxConnectionsPerAddress: 2 }, ["127.0.0.7"]);
+  const first = await served(port);
+  await served(port);
+  await refused(port);
+  for (let count = 0; count < 4; count++) await served(port, "127.0.0.7");
+  first.socket.destroy();
+  await until(() => served(port).then(Boolean, () => false));
+});
 
-  test("end if the handshake is silent or drips", async () => {
-    const { port } = await start({ handshakeTimeoutMs: 60 });
-    const silent = await connected({ port });
-    const dripping = await connected({ port });
-    // The head of a handshake record of 512 bytes, a ClientHello; the drip fills it slowly.
-    dripping.write(Buffer.from("1603010200010001fc0303", "hex"));
-    dripping.drip();
-    expect(await Promise.all([silent.closed, dripping.closed])).toEqual(["", ""]);
-  });
+test("a connection to the TLS port ends if the handshake is silent or drips", async () => {
+  const { port } = await start({ handshakeTimeoutMs: 60 });
+  const silent = await connected({ port });
+  const dripping = await connected({ port });
+  // The head of a handshake record of 512 bytes, a ClientHello; the drip fills it slowly.
+  dripping.write(Buffer.from("1603010200010001fc0303", "hex"));
+  dripping.drip();
+  expect(await Promise.all([silent.closed, dripping.closed])).toEqual(["", ""]);
+});
 
-  test("end on plain text", async () => {
-    const { port } = await start();
-    const client = await connected({ port });
-    client.write(get("/"));
-    expect(await client.closed).not.toContain("HTTP/1.1");
-  });
+test("a connection to the TLS port ends on plain text", async () => {
+  const { port } = await start();
+  const client = await connected({ port });
+  client.write(get("/"));
+  expect(await client.closed).not.toContain("HTTP/1.1");
+});
 
-  test("end if the client does not take its answer", async () => {
-    const { port } = await start({ idleTimeoutMs: 1_000 });
-    const client = await connected({ port, tls: true });
-    client.socket.pause();
-    client.write(get("/large"));
-    // The terminator has no connection left when another client has the only place.
-    await until(() => client.socket.bytesWritten > 0);
-    await until(() => Promise.resolve(establishedTo(port) === 0));
-    client.socket.resume();
-    expect((await client.closed).length).toBeLessThan(32 * 1024 * 1024);
-  });
+test("a connection to the TLS port ends if the client does not take its answer", async () => {
+  const { port } = await start({ idleTimeoutMs: 1_000 });
+  const client = await connected({ port, tls: true });
+  client.socket.pause();
+  client.write(get("/large"));
+  // The terminator has no connection left when another client has the only place.
+  await until(() => client.socket.bytesWritten > 0);
+  await until(() => Promise.resolve(establishedTo(port) === 0));
+  client.socket.resume();
+  expect((await client.closed).length).toBeLessThan(32 * 1024 * 1024);
 });
 
 /** How many connections of this machine the service has open on a port. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { importDependencies } from "../../cli/open.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
@@ -67,92 +67,90 @@ const isLive = (tab: Tab) => tab.page.waitForSelector("#freshness.is-live");
 const phone = { viewport: { width: 390, height: 844 } };
 const desktop = { viewport: { width: 1440, height: 900 } };
 
-describe("the console in a browser", () => {
-  test("opens by its link, draws its charts and leaves axe nothing to say", () =>
-    inBrowser(desktop, async (tab) => {
-      await tab.page.goto(await world.newLink());
-      const origin = `http://127.0.0.1:${world.port}/`;
-      expect(tab.page.url()).toMatch(inSession);
-      await isLive(tab);
-      expect(await tab.page.locator(".plot svg").count()).toBe(6);
-      await expectSound(tab.page, [390, 1280]);
-      expect(tab.complaints).toEqual([]);
-      expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
-    }));
+test("the console opens by its link, draws its charts, and axe finds nothing", () =>
+  inBrowser(desktop, async (tab) => {
+    await tab.page.goto(await world.newLink());
+    const origin = `http://127.0.0.1:${world.port}/`;
+    expect(tab.page.url()).toMatch(inSession);
+    await isLive(tab);
+    expect(await tab.page.locator(".plot svg").count()).toBe(6);
+    await expectSound(tab.page, [390, 1280]);
+    expect(tab.complaints).toEqual([]);
+    expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
+  }));
 
-  test("shows the register, with nothing that axe finds and nothing cut off", () =>
-    inBrowser(desktop, async ({ page, complaints }) => {
-      await page.goto(await world.newLink());
-      const cut =
-        "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
-      const home = page.url();
-      const lists = ["", "teachers", "attestations", "deliveries", "imports", "changes"];
-      for (const place of [...lists, "teacher?ref=1", "import?id=1", `partner?id=${longPartner}`]) {
-        expect((await page.goto(`${home}${place}`))?.status()).toBe(200);
-        await expectSound(page, [390, 1280]);
-        for (const width of [390, 1280]) {
-          await page.setViewportSize({ width, height: 900 });
-          expect({ place, width, cut: await page.evaluate(cut) }).toEqual({ place, width, cut: 0 });
-        }
+test("the console shows the register, with nothing that axe finds and nothing cut off", () =>
+  inBrowser(desktop, async ({ page, complaints }) => {
+    await page.goto(await world.newLink());
+    const cut =
+      "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
+    const home = page.url();
+    const lists = ["", "teachers", "attestations", "deliveries", "imports", "changes"];
+    for (const place of [...lists, "teacher?ref=1", "import?id=1", `partner?id=${longPartner}`]) {
+      expect((await page.goto(`${home}${place}`))?.status()).toBe(200);
+      await expectSound(page, [390, 1280]);
+      for (const width of [390, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        expect({ place, width, cut: await page.evaluate(cut) }).toEqual({ place, width, cut: 0 });
       }
-      await page.getByRole("link", { name: "Teachers" }).click();
-      await page.getByRole("searchbox").fill("nobody");
-      await page.keyboard.press("Enter");
-      await page.getByText("No teacher fits.").waitFor();
-      expect(page.url()).toMatch(/\/s\/[\w-]{22}\/teachers$/);
-      expect(complaints).toEqual([]);
-    }));
-
-  test("keeps itself up to date", async () => {
-    await inBrowser(desktop, async (tab) => {
-      await tab.page.goto(await world.newLink());
-      await isLive(tab);
-      const statuses = tab.page.locator('[data-section="statuses"]');
-      expect(await statuses.textContent()).not.toContain("/v1/inter-agency/.well-known/key-history");
-      await world.ask("/v1/inter-agency/.well-known/key-history");
-      await statuses.getByText("/v1/inter-agency/.well-known/key-history").waitFor();
-      expect(tab.complaints).toEqual([]);
-    });
-  });
-
-  test("offers its commands for copying, by keyboard too", async () => {
-    await inBrowser(desktop, async (tab, { context }) => {
-      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-      await tab.page.goto(await world.newLink());
-      const button = tab.page.locator('[data-section="webhooks"] .copy').first();
-      await button.focus();
-      await tab.page.keyboard.press("Enter");
-      await tab.page.getByText("Copied").waitFor();
-      const command = `tvs webhooks list --data ${world.folder}`;
-      expect(await tab.page.evaluate("navigator.clipboard.readText()")).toBe(command);
-    });
-  });
-
-  test("works without JavaScript", async () => {
-    await inBrowser({ ...phone, javaScriptEnabled: false }, async ({ page }) => {
-      await page.goto(await world.newLink());
-      for (const text of ["Webhooks", "Quotas", "Signing keys", "ministry-of-education", "failing for"]) {
-        expect(await page.getByText(text).count()).toBeGreaterThan(0);
-      }
-      expect(await page.locator(".plot svg").count()).toBe(6);
-      await page.getByRole("link", { name: "Refresh" }).click();
-      expect(await page.locator("h1").textContent()).toBe("tvs console");
-    });
-  });
-
-  test("says so when the session has ended, and how to get another", async () => {
-    const own = await openTestConsole();
-    try {
-      await inBrowser(desktop, async (tab) => {
-        await tab.page.goto(await own.newLink());
-        await isLive(tab);
-        own.forward(13 * 3_600_000);
-        await tab.page.waitForSelector("#freshness.is-lost");
-        const told = await tab.page.locator("#freshness").textContent();
-        expect(told).toBe(`this session has ended; tvs console --data ${own.folder} prints a new link`);
-      });
-    } finally {
-      await own.close();
     }
+    await page.getByRole("link", { name: "Teachers" }).click();
+    await page.getByRole("searchbox").fill("nobody");
+    await page.keyboard.press("Enter");
+    await page.getByText("No teacher fits.").waitFor();
+    expect(page.url()).toMatch(/\/s\/[\w-]{22}\/teachers$/);
+    expect(complaints).toEqual([]);
+  }));
+
+test("the console in a browser is updated live", async () => {
+  await inBrowser(desktop, async (tab) => {
+    await tab.page.goto(await world.newLink());
+    await isLive(tab);
+    const statuses = tab.page.locator('[data-section="statuses"]');
+    expect(await statuses.textContent()).not.toContain("/v1/inter-agency/.well-known/key-history");
+    await world.ask("/v1/inter-agency/.well-known/key-history");
+    await statuses.getByText("/v1/inter-agency/.well-known/key-history").waitFor();
+    expect(tab.complaints).toEqual([]);
   });
+});
+
+test("the console in a browser offers its commands for copying, by keyboard too", async () => {
+  await inBrowser(desktop, async (tab, { context }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await tab.page.goto(await world.newLink());
+    const button = tab.page.locator('[data-section="webhooks"] .copy').first();
+    await button.focus();
+    await tab.page.keyboard.press("Enter");
+    await tab.page.getByText("Copied").waitFor();
+    const command = `tvs webhooks list --data ${world.folder}`;
+    expect(await tab.page.evaluate("navigator.clipboard.readText()")).toBe(command);
+  });
+});
+
+test("the console in a browser works without JavaScript", async () => {
+  await inBrowser({ ...phone, javaScriptEnabled: false }, async ({ page }) => {
+    await page.goto(await world.newLink());
+    for (const text of ["Webhooks", "Quotas", "Signing keys", "ministry-of-education", "failing for"]) {
+      expect(await page.getByText(text).count()).toBeGreaterThan(0);
+    }
+    expect(await page.locator(".plot svg").count()).toBe(6);
+    await page.getByRole("link", { name: "Refresh" }).click();
+    expect(await page.locator("h1").textContent()).toBe("tvs console");
+  });
+});
+
+test("the console in a browser says so when the session has ended, and how to get another", async () => {
+  const own = await openTestConsole();
+  try {
+    await inBrowser(desktop, async (tab) => {
+      await tab.page.goto(await own.newLink());
+      await isLive(tab);
+      own.forward(13 * 3_600_000);
+      await tab.page.waitForSelector("#freshness.is-lost");
+      const told = await tab.page.locator("#freshness").textContent();
+      expect(told).toBe(`this session has ended; tvs console --data ${own.folder} prints a new link`);
+    });
+  } finally {
+    await own.close();
+  }
 });

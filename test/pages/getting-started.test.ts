@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { triggered } from "../../src/domain/sandbox/teachers.ts";
@@ -77,106 +77,102 @@ function saidBy(stdout: string, id: string): string {
   return stdout.split(mark(id))[1]?.split(/^@@ /m)[0] ?? "";
 }
 
-describe("the commands of the getting-started page", () => {
-  test.each(languages)(
-    "run as printed, one after the other, in a clean folder: %s",
-    async (language) => {
-      // What fetches packages is left out, because this machine has them.
-      const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
-      // Whoever tries the page on this machine has the receiver's own port.
-      const port = String(await freePort());
-      const own = printed.map(([id, text]) => [id, text.replaceAll("9876", port)] as const);
-      await fetch(`${site.url}${path}/events`, { method: "POST", headers: { Origin: site.url } });
-      const script = own.map(([id, text]) => `echo; echo '${mark(id)}'\n${text}\n`).join("");
-      const { stdout, stderr, code } = await withFolder((folder) =>
-        runInShell(`set -euo pipefail\ntrap 'kill $(jobs -p) 2> gone.txt || true' EXIT\n${script}`, {
-          folder,
-          port,
-        }),
-      );
-      // The servers of PHP and Python write there whom they have answered, and tvs that a secret is shown once.
-      const complaints = stderr.replace(
-        /^(?:\[.* 20\d\d\]|127\.0\.0\.1|no other command shows the secret).*\n/gm,
-        "",
-      );
-      expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
-      expect(saidBy(stdout, "run-key")).toContain('"partnerId":"demo"');
-      expect(saidBy(stdout, "run-ask")).toContain('"found":true');
-      const asked = saidBy(stdout, "run-retry").match(/"verificationId":"[^"]+"/g) ?? [];
-      expect([asked.length, new Set(asked).size]).toEqual([2, 1]);
-      expect(saidBy(stdout, "run-other-calls").match(/Adaeze Okafor/g)?.length).toBe(4);
-      expect(saidBy(stdout, "run-verify").trim()).toBe("valid");
-      expect(saidBy(stdout, "run-verify-tvs")).toContain("valid");
-      expect(saidBy(stdout, "run-verify-library")).toContain("found: true");
-      expect(saidBy(stdout, "run-events")).toContain(`license.revoked ${triggered.regNo}`);
-      const delivered = saidBy(stdout, "run-sandbox-delivery");
-      if (language !== "curl") {
-        expect(delivered).toMatch(/ delivered +demo +license\.revoked +1 +204 /);
-      }
-      const verdicts = saidBy(stdout, "run-delivery").match(/^(\d{3}|valid|SIGNATURE_MISMATCH)$/gm);
-      expect(verdicts).toEqual(language === "curl" ? ["valid", "SIGNATURE_MISMATCH"] : ["204", "400"]);
-    },
-    compilingMs,
-  );
+test.each(languages)(
+  "the commands of the getting-started page run as printed, one after the other, in a clean folder: %s",
+  async (language) => {
+    // What fetches packages is left out, because this machine has them.
+    const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
+    // Whoever tries the page on this machine has the receiver's own port.
+    const port = String(await freePort());
+    const own = printed.map(([id, text]) => [id, text.replaceAll("9876", port)] as const);
+    await fetch(`${site.url}${path}/events`, { method: "POST", headers: { Origin: site.url } });
+    const script = own.map(([id, text]) => `echo; echo '${mark(id)}'\n${text}\n`).join("");
+    const { stdout, stderr, code } = await withFolder((folder) =>
+      runInShell(`set -euo pipefail\ntrap 'kill $(jobs -p) 2> gone.txt || true' EXIT\n${script}`, {
+        folder,
+        port,
+      }),
+    );
+    // The servers of PHP and Python write there whom they have answered, and tvs that a secret is shown once.
+    const complaints = stderr.replace(
+      /^(?:\[.* 20\d\d\]|127\.0\.0\.1|no other command shows the secret).*\n/gm,
+      "",
+    );
+    expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
+    expect(saidBy(stdout, "run-key")).toContain('"partnerId":"demo"');
+    expect(saidBy(stdout, "run-ask")).toContain('"found":true');
+    const asked = saidBy(stdout, "run-retry").match(/"verificationId":"[^"]+"/g) ?? [];
+    expect([asked.length, new Set(asked).size]).toEqual([2, 1]);
+    expect(saidBy(stdout, "run-other-calls").match(/Adaeze Okafor/g)?.length).toBe(4);
+    expect(saidBy(stdout, "run-verify").trim()).toBe("valid");
+    expect(saidBy(stdout, "run-verify-tvs")).toContain("valid");
+    expect(saidBy(stdout, "run-verify-library")).toContain("found: true");
+    expect(saidBy(stdout, "run-events")).toContain(`license.revoked ${triggered.regNo}`);
+    const delivered = saidBy(stdout, "run-sandbox-delivery");
+    if (language !== "curl") {
+      expect(delivered).toMatch(/ delivered +demo +license\.revoked +1 +204 /);
+    }
+    const verdicts = saidBy(stdout, "run-delivery").match(/^(\d{3}|valid|SIGNATURE_MISMATCH)$/gm);
+    expect(verdicts).toEqual(language === "curl" ? ["valid", "SIGNATURE_MISMATCH"] : ["204", "400"]);
+  },
+  compilingMs,
+);
+
+test("getting started has nothing that axe finds, and nothing in it scrolls sideways", async () => {
+  const { page, complaints } = await browser.open();
+  await page.goto(`${site.url}${path}?code=php`);
+  for (const summary of await page.locator("summary").all()) await summary.click();
+  await expectSound(page, [390, 1280]);
+  await page.setViewportSize({ width: 320, height: 800 });
+  const wide =
+    "[...document.querySelectorAll('pre')].filter((one) => one.scrollWidth > one.clientWidth).length";
+  expect(await page.evaluate(wide)).toBe(0);
+  expect(complaints).toEqual([]);
+  await page.close();
 });
 
-describe("the page", () => {
-  test("has nothing that axe finds, and nothing in it scrolls sideways", async () => {
-    const { page, complaints } = await browser.open();
-    await page.goto(`${site.url}${path}?code=php`);
-    for (const summary of await page.locator("summary").all()) await summary.click();
-    await expectSound(page, [390, 1280]);
-    await page.setViewportSize({ width: 320, height: 800 });
-    const wide =
-      "[...document.querySelectorAll('pre')].filter((one) => one.scrollWidth > one.clientWidth).length";
-    expect(await page.evaluate(wide)).toBe(0);
-    expect(complaints).toEqual([]);
-    await page.close();
-  });
+test("the buttons of getting started show the terms, watch a teacher, cause an event and fetch it", async () => {
+  const own = await openSite();
+  const { page, complaints } = await browser.open();
+  await page.goto(own.url + path);
+  const press = async (step: string, said: RegExp) => {
+    await page.locator(`#try-${step}`).click();
+    await page.locator("#try [role=status]", { hasText: said }).waitFor();
+    return page.locator("#try pre").textContent();
+  };
+  expect(await press("me", /200/)).toContain(own.demo.apiKey.slice(9, 21));
+  await press("watch", /204/);
+  expect(await press("events", /200/)).toContain('"data": []');
+  expect(await press("cause", /200/)).toContain("license.revoked");
+  expect(await press("events", /200/)).toContain(triggered.regNo);
+  expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
+  await page.reload();
+  // The tab remembers the event that it fetched last.
+  expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
+  await press("me", /200/);
+  await expectSound(page);
+  expect(complaints).toEqual([]);
+  await Promise.all([page.close(), own.close()]);
+});
 
-  test("the page's buttons show the terms, watch a teacher, cause an event and fetch it", async () => {
-    const own = await openSite();
-    const { page, complaints } = await browser.open();
-    await page.goto(own.url + path);
-    const press = async (step: string, said: RegExp) => {
-      await page.locator(`#try-${step}`).click();
-      await page.locator("#try [role=status]", { hasText: said }).waitFor();
-      return page.locator("#try pre").textContent();
-    };
-    expect(await press("me", /200/)).toContain(own.demo.apiKey.slice(9, 21));
-    await press("watch", /204/);
-    expect(await press("events", /200/)).toContain('"data": []');
-    expect(await press("cause", /200/)).toContain("license.revoked");
-    expect(await press("events", /200/)).toContain(triggered.regNo);
-    expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
-    await page.reload();
-    // The tab remembers the event that it fetched last.
-    expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
-    await press("me", /200/);
-    await expectSound(page);
-    expect(complaints).toEqual([]);
-    await Promise.all([page.close(), own.close()]);
-  });
+test("getting started causes no event for another site's page or another machine", async () => {
+  const ask = (headers: Record<string, string>) =>
+    fetch(`${site.url}${path}/events`, { method: "POST", headers }).then(({ status }) => status);
+  const own = { Origin: site.url };
+  expect(await ask({ Origin: "http://127.0.0.1:1" })).toBe(404);
+  expect(await ask({})).toBe(404);
+  expect(await ask({ ...own, "X-Forwarded-For": "203.0.113.1" })).toBe(404);
+  expect(await ask(own)).toBe(200);
+});
 
-  test("causes nothing for another site's page, nor for who does not sit here", async () => {
-    const ask = (headers: Record<string, string>) =>
-      fetch(`${site.url}${path}/events`, { method: "POST", headers }).then(({ status }) => status);
-    const own = { Origin: site.url };
-    expect(await ask({ Origin: "http://127.0.0.1:1" })).toBe(404);
-    expect(await ask({})).toBe(404);
-    expect(await ask({ ...own, "X-Forwarded-For": "203.0.113.1" })).toBe(404);
-    expect(await ask(own)).toBe(200);
-  });
-
-  test("copies a listing exactly, by keyboard too, and says so", async () => {
-    const { page } = await browser.open();
-    await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.goto(site.url + path);
-    await page.getByRole("button", { name: "Copy: Commands: key" }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByText("Copied: Commands: key").waitFor();
-    const copied = await page.evaluate("navigator.clipboard.readText()");
-    expect(copied).toBe(await page.locator("#run-key").textContent());
-    await page.close();
-  });
+test("getting started copies a listing exactly, by keyboard too", async () => {
+  const { page } = await browser.open();
+  await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto(site.url + path);
+  await page.getByRole("button", { name: "Copy: Commands: key" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Copied: Commands: key").waitFor();
+  const copied = await page.evaluate("navigator.clipboard.readText()");
+  expect(copied).toBe(await page.locator("#run-key").textContent());
+  await page.close();
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { english } from "../../src/site/language.ts";
 import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
@@ -34,34 +34,32 @@ async function ask(browser: Browser, term: string): Promise<Tab> {
 
 const headline = ({ page }: Tab) => page.getByRole("heading", { level: 1 }).textContent();
 
-describe("without JavaScript", () => {
-  test.each(asked)("%s is answered: %s", async (term, verdict) => {
-    const tab = await ask(noScript, term);
-    expect(await headline(tab)).toBe(verdict);
-    // What was asked is in no address, and nothing was asked of anybody else.
-    expect(tab.page.url()).toBe(`${site.url}/`);
-    for (const address of tab.requested) expect(address).toStartWith(site.url);
-    expect(tab.complaints).toEqual([]);
-    await tab.page.close();
-  });
+test.each(asked)("the public page without JavaScript answers %s with %s", async (term, verdict) => {
+  const tab = await ask(noScript, term);
+  expect(await headline(tab)).toBe(verdict);
+  // What was asked is in no address, and nothing was asked of anybody else.
+  expect(tab.page.url()).toBe(`${site.url}/`);
+  for (const address of tab.requested) expect(address).toStartWith(site.url);
+  expect(tab.complaints).toEqual([]);
+  await tab.page.close();
+});
 
-  test("on paper stands the answer and no form", async () => {
-    const tab = await ask(noScript, "TR/2019/LA/000001");
-    await tab.page.emulateMedia({ media: "print" });
-    for (const shown of [
-      lookup.licensed,
-      english.shell.sandbox,
-      "Adaeze Okafor",
-      "Africa/Lagos",
-      `Asked at ${site.url}.`,
-    ]) {
-      expect([shown, await tab.page.getByText(shown).first().isVisible()]).toEqual([shown, true]);
-    }
-    expect(await tab.page.locator("form").isVisible()).toBe(false);
-    expect(await tab.page.locator("footer").isVisible()).toBe(false);
-    expect((await tab.page.pdf()).subarray(0, 5).toString()).toBe("%PDF-");
-    await tab.page.close();
-  });
+test("the printed public page has the answer and no form", async () => {
+  const tab = await ask(noScript, "TR/2019/LA/000001");
+  await tab.page.emulateMedia({ media: "print" });
+  for (const shown of [
+    lookup.licensed,
+    english.shell.sandbox,
+    "Adaeze Okafor",
+    "Africa/Lagos",
+    `Asked at ${site.url}.`,
+  ]) {
+    expect([shown, await tab.page.getByText(shown).first().isVisible()]).toEqual([shown, true]);
+  }
+  expect(await tab.page.locator("form").isVisible()).toBe(false);
+  expect(await tab.page.locator("footer").isVisible()).toBe(false);
+  expect((await tab.page.pdf()).subarray(0, 5).toString()).toBe("%PDF-");
+  await tab.page.close();
 });
 
 test("on every screen axe finds nothing, whatever is answered", () =>
@@ -73,23 +71,21 @@ test("on every screen axe finds nothing, whatever is answered", () =>
     }
   }));
 
-describe("by keyboard", () => {
-  test("the first stop skips to the main part, the next ones are the field and the button", async () => {
-    const { page } = await noScript.open();
-    await page.goto(site.url);
-    const focused = page.locator(":focus");
-    await page.keyboard.press("Tab");
-    expect(await focused.textContent()).toBe(english.shell.skip);
-    await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
-    expect(await focused.getAttribute("name")).toBe("searchTerm");
-    await page.keyboard.type("1001");
-    await page.keyboard.press("Tab");
-    expect(await focused.textContent()).toBe(lookup.button);
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: lookup.licensed }).waitFor();
-    await page.close();
-  });
+test("the keyboard's first stop skips to the main part, the next ones are the field and the button", async () => {
+  const { page } = await noScript.open();
+  await page.goto(site.url);
+  const focused = page.locator(":focus");
+  await page.keyboard.press("Tab");
+  expect(await focused.textContent()).toBe(english.shell.skip);
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  expect(await focused.getAttribute("name")).toBe("searchTerm");
+  await page.keyboard.type("1001");
+  await page.keyboard.press("Tab");
+  expect(await focused.textContent()).toBe(lookup.button);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: lookup.licensed }).waitFor();
+  await page.close();
 });
 
 test("with JavaScript, an answer has a button that prints it", () =>

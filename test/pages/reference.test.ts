@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Browser, expectSound, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -37,24 +37,25 @@ async function tryOut({ page }: Tab, operation: string): Promise<{ status: strin
   return { status: (await status.innerText()).trim(), body: (await body.textContent()) ?? "" };
 }
 
-describe("the reference in a sandbox", () => {
-  test.each([
-    ["#tag/public-lookup/GET/teacher/verify-license", "get /teacher/verify-license", "Adaeze Okafor"],
-    ["#tag/keys-and-health/GET/v1/inter-agency/health", "get /v1/inter-agency/health", '"ok"'],
-    [
-      "#tag/verification/POST/v1/inter-agency/eligibility-check",
-      "post /v1/inter-agency/eligibility-check",
-      "Adaeze Okafor",
-    ],
-  ])("at %s sends the example as it is and shows the answer", async (place, operation, answer) => {
+test.each([
+  ["#tag/public-lookup/GET/teacher/verify-license", "get /teacher/verify-license", "Adaeze Okafor"],
+  ["#tag/keys-and-health/GET/v1/inter-agency/health", "get /v1/inter-agency/health", '"ok"'],
+  [
+    "#tag/verification/POST/v1/inter-agency/eligibility-check",
+    "post /v1/inter-agency/eligibility-check",
+    "Adaeze Okafor",
+  ],
+])(
+  "the reference in a sandbox at %s sends the example as it is and shows the answer",
+  async (place, operation, answer) => {
     const tab = await openReference(place);
     const { status, body } = await tryOut(tab, operation);
     expect(status).toBe("200 OK");
     expect(body).toContain(answer);
     expectOwn(tab);
     await tab.page.close();
-  });
-});
+  },
+);
 
 test("every link from getting started to the reference leads to its part", async () => {
   const guide = await browser.open();

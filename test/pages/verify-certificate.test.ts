@@ -1,6 +1,6 @@
 /** The envelope page: an attestation on paper, and the link in its code. */
 
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -77,101 +77,90 @@ function answerOfLength(length: number): string {
   return answerWith(letters);
 }
 
-describe("an attestation", () => {
-  test.skipIf(!canRead)(
-    "is printed on one A4 sheet, whose code is read at 150 dpi and opens as valid",
-    async () => {
-      let pdf = "";
-      await within(openPage(), async ({ page, complaints }) => {
-        await certificateFor(page, envelope);
-        const text = await shownIn(page, "#certificate");
-        for (const shown of ["Adaeze Okafor", known, "What it does not mean", "The code carries"]) {
-          expect(text).toContain(shown);
-        }
-        pdf = await print(page);
-        await page.emulateMedia({ media: "print" });
-        for (const hidden of [
-          "#entry",
-          "footer",
-          "#lead",
-          ".actions",
-          "#outcome > .actions button",
-          "#title",
-        ])
-          expect([hidden, await page.locator(hidden).first().isVisible()]).toEqual([hidden, false]);
-        expect(complaints).toEqual([]);
-      });
-      const about = run("pdfinfo", pdf);
-      expect(about).toMatch(/^Pages: +1$/m);
-      expect(about).toMatch(/^Page size: .*\(A4\)$/m);
-      expect(about).toContain(`Attestation ${known}, ${JSON.parse(envelope).verifiedAt.slice(0, 10)}`);
-      const link = scanned(pdf);
-      expect(link).toBe(`${site.url}${path}#${signature}`);
-      await within(follow(link), async (tab) => {
-        const { verdict, text } = await outcomeOf(tab.page);
-        expect(verdict).toBe("Signature: genuine");
-        expect(text).toContain("Adaeze Okafor");
-        expect(tab.page.url()).toBe(`${site.url}${path}`);
-        expect(await tab.page.evaluate("history.length")).toBeLessThanOrEqual(2);
-        expectNothingSent(tab);
-      });
-    },
-  );
-
-  test.skipIf(!canRead)("with the longest link that has a code is read from paper", () =>
-    within(openPasted(), async ({ page }) => {
-      const jws = answerOfLength(2399);
-      await certificateFor(page, jws);
-      expect(scanned(await print(page))).toBe(`${issuer}/verify-envelope#${jws}`);
-    }),
-  );
-
-  test("with a longer link names the page and the verification id in words", () =>
-    within(openPasted(), async ({ page, complaints }) => {
-      const jws = answerOfLength(2401);
-      const { text } = await verify(page, jws);
-      await page.click("text=Make an attestation to print");
-      await page.waitForSelector("#certificate");
-      const shown = await shownIn(page, "#certificate");
-      expect(shown).toContain(`open it at ${issuer}/verify-envelope.`);
-      const { sub } = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString());
-      expect(text).toContain(sub);
-      expect(shown).toContain(`Its verification id must be ${sub}.`);
-      expect(await page.locator("#certificate img").count()).toBe(0);
-      expect(shown).not.toContain("camera");
-      await expectSound(page);
+test.skipIf(!canRead)(
+  "an attestation is printed on one A4 sheet, whose code is read at 150 dpi and opens as valid",
+  async () => {
+    let pdf = "";
+    await within(openPage(), async ({ page, complaints }) => {
+      await certificateFor(page, envelope);
+      const text = await shownIn(page, "#certificate");
+      for (const shown of ["Adaeze Okafor", known, "What it does not mean", "The code carries"]) {
+        expect(text).toContain(shown);
+      }
+      pdf = await print(page);
+      await page.emulateMedia({ media: "print" });
+      for (const hidden of ["#entry", "footer", "#lead", ".actions", "#outcome > .actions button", "#title"])
+        expect([hidden, await page.locator(hidden).first().isVisible()]).toEqual([hidden, false]);
       expect(complaints).toEqual([]);
-    }));
-});
-
-describe("a link from a code", () => {
-  test("may come to a page that is open already", () =>
-    within(openPage(), async (tab) => {
-      const { page } = tab;
-      await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);
-      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
-      expect(await page.title()).toMatch(/^Signature: genuine; Licensed on \d+ \w+ \d{4} – /);
-      expect(page.url()).toBe(`${site.url}${path}`);
+    });
+    const about = run("pdfinfo", pdf);
+    expect(about).toMatch(/^Pages: +1$/m);
+    expect(about).toMatch(/^Page size: .*\(A4\)$/m);
+    expect(about).toContain(`Attestation ${known}, ${JSON.parse(envelope).verifiedAt.slice(0, 10)}`);
+    const link = scanned(pdf);
+    expect(link).toBe(`${site.url}${path}#${signature}`);
+    await within(follow(link), async (tab) => {
+      const { verdict, text } = await outcomeOf(tab.page);
+      expect(verdict).toBe("Signature: genuine");
+      expect(text).toContain("Adaeze Okafor");
+      expect(tab.page.url()).toBe(`${site.url}${path}`);
+      expect(await tab.page.evaluate("history.length")).toBeLessThanOrEqual(2);
       expectNothingSent(tab);
-    }));
+    });
+  },
+);
 
-  test("whose signature was changed is not called genuine", () =>
-    within(follow(`${site.url}${path}#${signature.slice(0, -20)}${"A".repeat(20)}`), async ({ page }) => {
-      expect((await outcomeOf(page)).verdict).toBe("Not genuine");
-    }));
+test.skipIf(!canRead)("an attestation with the longest link that has a code is read from paper", () =>
+  within(openPasted(), async ({ page }) => {
+    const jws = answerOfLength(2399);
+    await certificateFor(page, jws);
+    expect(scanned(await print(page))).toBe(`${issuer}/verify-envelope#${jws}`);
+  }),
+);
 
-  test.each([
-    ["markup", 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
-    ["half an escape", "eyJhbGciOiJub25lIn0.%E0%A4%A"],
-    ["a signature that was cut off", "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
-  ])("with %s is answered in plain words", (_, fragment) =>
-    within(follow(`${site.url}${path}#${fragment}`), async (tab) => {
-      expect((await outcomeOf(tab.page)).verdict).toBe("Cannot be decided");
-      expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
-      expectNothingSent(tab);
-    }),
-  );
-});
+test("an attestation with a longer link names the page and the verification id in words", () =>
+  within(openPasted(), async ({ page, complaints }) => {
+    const jws = answerOfLength(2401);
+    const { text } = await verify(page, jws);
+    await page.click("text=Make an attestation to print");
+    await page.waitForSelector("#certificate");
+    const shown = await shownIn(page, "#certificate");
+    expect(shown).toContain(`open it at ${issuer}/verify-envelope.`);
+    const { sub } = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString());
+    expect(text).toContain(sub);
+    expect(shown).toContain(`Its verification id must be ${sub}.`);
+    expect(await page.locator("#certificate img").count()).toBe(0);
+    expect(shown).not.toContain("camera");
+    await expectSound(page);
+    expect(complaints).toEqual([]);
+  }));
+
+test("a link from a code may come to a page that is open already", () =>
+  within(openPage(), async (tab) => {
+    const { page } = tab;
+    await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);
+    expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
+    expect(await page.title()).toMatch(/^Signature: genuine; Licensed on \d+ \w+ \d{4} – /);
+    expect(page.url()).toBe(`${site.url}${path}`);
+    expectNothingSent(tab);
+  }));
+
+test("a link from a code whose signature was changed is not called genuine", () =>
+  within(follow(`${site.url}${path}#${signature.slice(0, -20)}${"A".repeat(20)}`), async ({ page }) => {
+    expect((await outcomeOf(page)).verdict).toBe("Not genuine");
+  }));
+
+test.each([
+  ["markup", 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
+  ["half an escape", "eyJhbGciOiJub25lIn0.%E0%A4%A"],
+  ["a signature that was cut off", "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
+])("a link from a code with %s is answered in plain words", (_, fragment) =>
+  within(follow(`${site.url}${path}#${fragment}`), async (tab) => {
+    expect((await outcomeOf(tab.page)).verdict).toBe("Cannot be decided");
+    expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
+    expectNothingSent(tab);
+  }),
+);
 
 test("on every screen nothing is cut off, and axe finds nothing", () =>
   within(openPage(), async ({ page }) => {

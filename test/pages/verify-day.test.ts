@@ -1,6 +1,6 @@
 /** The day of an answer on the envelope page, by a clock that is set. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { expectSound } from "./browser.ts";
 import {
@@ -36,35 +36,30 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
   return [await link.getAttribute("href"), await link.getAttribute("rel")];
 }
 
-describe("an answer that was a yes", () => {
-  test("says after a month how old it is, and leads to today's answer", () =>
-    within(openAt(daysLater(45)), async ({ page }) => {
-      await verify(page, envelope);
-      expect(await shownIn(page, ".since")).toContain(
-        "This answer is 45 days old, and does not say how things stand today.",
-      );
-      expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
-      // In a page of its own, because the result stands nowhere else.
-      const [look] = await Promise.all([
-        earlier.context.waitForEvent("page"),
-        page.click("#outcome .since a"),
-      ]);
-      expect(await look.locator("h1").innerText()).toContain("Licensed");
-      expect(await shownIn(page, "#outcome")).toContain("Signature: genuine");
-      await look.close();
-    }));
+test("an answer that was a yes says after a month how old it is, and leads to today's answer", () =>
+  within(openAt(daysLater(45)), async ({ page }) => {
+    await verify(page, envelope);
+    expect(await shownIn(page, ".since")).toContain(
+      "This answer is 45 days old, and does not say how things stand today.",
+    );
+    expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
+    // In a page of its own, because the result stands nowhere else.
+    const [look] = await Promise.all([earlier.context.waitForEvent("page"), page.click("#outcome .since a")]);
+    expect(await look.locator("h1").innerText()).toContain("Licensed");
+    expect(await shownIn(page, "#outcome")).toContain("Signature: genuine");
+    await look.close();
+  }));
 
-  test("is green no more when its licence has ended since, and says on which day", () =>
-    within(openAt(after), async ({ page, complaints }) => {
-      const { text } = await verify(page, envelope);
-      expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
-      expect(await shownIn(page, ".since")).toContain("The licence it speaks of ended on 29 February 2092.");
-      expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
-      expect(await page.locator("#outcome .verdict.good").count()).toBe(0);
-      await expectSound(page);
-      expect(complaints).toEqual([]);
-    }));
-});
+test("an answer whose licence has ended since is not green, and says on which day", () =>
+  within(openAt(after), async ({ page, complaints }) => {
+    const { text } = await verify(page, envelope);
+    expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
+    expect(await shownIn(page, ".since")).toContain("The licence it speaks of ended on 29 February 2092.");
+    expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
+    expect(await page.locator("#outcome .verdict.good").count()).toBe(0);
+    await expectSound(page);
+    expect(complaints).toEqual([]);
+  }));
 
 test("an answer of a later day than the device's is not called false: its clock may be wrong", () =>
   within(openAt(daysLater(-3)), async ({ page }) => {

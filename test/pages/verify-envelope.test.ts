@@ -1,6 +1,6 @@
 /** The envelope page: what a partner's engineer goes through. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   askAbout,
   checksOf,
@@ -48,212 +48,203 @@ async function askInvigilator(regNo: string): Promise<string> {
 const batchOf = (...results: readonly string[]) =>
   JSON.stringify({ count: results.length, results: results.map((one) => JSON.parse(one)) });
 
-describe("with the keys of this service", () => {
-  test("a genuine envelope is called genuine, in words first, with every check and signed value", () =>
-    within(openPage(), async ({ page, complaints, requested }) => {
-      await openSettings(page);
-      await page.fill("#audience", site.demo.partnerId);
-      const { verdict, text } = await verify(page, envelope);
-      expect(verdict).toBe("Signature: genuine");
-      expect(text).toContain("Adaeze Okafor held a licence");
-      expect(text).toMatch(/Eligible\s+Yes, for one purpose, which the answer does not name/);
-      expect(text).toContain("Not signed. The partner who asked has it");
-      for (const shown of [known, site.url, "demo", JSON.parse(envelope).signatureKid])
-        expect(text).toContain(shown);
-      expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
-      expect(await checksOf(page, "Passed")).toHaveLength(13);
-      expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
-      expect(complaints).toEqual([]);
-      // Whatever is verified then.
-      for (const again of ["{}", JSON.parse(envelope).signature]) {
-        await page.click("#again");
-        await verify(page, again);
-      }
-      // Once to be kept on the device, and once to judge by.
-      const fetched = requested.filter((address) => address.includes("/v1/"));
-      expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
-    }));
+test("a genuine envelope is called genuine, with every check and signed value", () =>
+  within(openPage(), async ({ page, complaints, requested }) => {
+    await openSettings(page);
+    await page.fill("#audience", site.demo.partnerId);
+    const { verdict, text } = await verify(page, envelope);
+    expect(verdict).toBe("Signature: genuine");
+    expect(text).toContain("Adaeze Okafor held a licence");
+    expect(text).toMatch(/Eligible\s+Yes, for one purpose, which the answer does not name/);
+    expect(text).toContain("Not signed. The partner who asked has it");
+    for (const shown of [known, site.url, "demo", JSON.parse(envelope).signatureKid])
+      expect(text).toContain(shown);
+    expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
+    expect(await checksOf(page, "Passed")).toHaveLength(13);
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+    expect(complaints).toEqual([]);
+    // Whatever is verified then.
+    for (const again of ["{}", JSON.parse(envelope).signature]) {
+      await page.click("#again");
+      await verify(page, again);
+    }
+    // Once to be kept on the device, and once to judge by.
+    const fetched = requested.filter((address) => address.includes("/v1/"));
+    expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
+  }));
 
-  test("a genuine answer about a revoked teacher is a red no, as large as what is said of the signature", () =>
-    within(openPage(), async ({ page }) => {
-      await page.fill("#envelope", await askAbout(revokedNo));
-      // By keyboard, after which browsers show where the focus is.
-      await page.press("#envelope-form button:not([type])", "Enter");
-      await untilOutcomeSays(page, "Licence already revoked on");
-      expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
-      const headings = page.locator("#outcome .verdict h2");
-      expect(await headings.allInnerTexts()).toEqual([
-        expect.stringMatching(/Signature: genuine$/),
-        expect.stringMatching(/Licence already revoked on \d+ \w+ \d{4}$/),
-      ]);
-      const looks = await headings.evaluateAll((all) =>
-        all.map((one) => {
-          const { fontSize, backgroundColor, boxShadow } = getComputedStyle(one);
-          return { fontSize, backgroundColor, boxShadow };
-        }),
-      );
-      expect(looks[1]).toMatchObject({ backgroundColor: "rgba(0, 0, 0, 0)", boxShadow: "none" });
-      expect(looks[0]).toEqual(looks[1]);
-      expect(await tonesIn(page, "#outcome")).toEqual(["none", "bad"]);
-      await page.click("text=Make an attestation to print");
-      await page.waitForSelector("#certificate img");
-      expect(await tonesIn(page, "#certificate")).toEqual(["none", "bad"]);
-      expect(await shownIn(page, "#certificate")).toMatch(/Licence already revoked on/);
-    }));
+test("a genuine answer about a revoked teacher is a red no, as large as the signature's verdict", () =>
+  within(openPage(), async ({ page }) => {
+    await page.fill("#envelope", await askAbout(revokedNo));
+    // By keyboard, after which browsers show where the focus is.
+    await page.press("#envelope-form button:not([type])", "Enter");
+    await untilOutcomeSays(page, "Licence already revoked on");
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+    const headings = page.locator("#outcome .verdict h2");
+    expect(await headings.allInnerTexts()).toEqual([
+      expect.stringMatching(/Signature: genuine$/),
+      expect.stringMatching(/Licence already revoked on \d+ \w+ \d{4}$/),
+    ]);
+    const looks = await headings.evaluateAll((all) =>
+      all.map((one) => {
+        const { fontSize, backgroundColor, boxShadow } = getComputedStyle(one);
+        return { fontSize, backgroundColor, boxShadow };
+      }),
+    );
+    expect(looks[1]).toMatchObject({ backgroundColor: "rgba(0, 0, 0, 0)", boxShadow: "none" });
+    expect(looks[0]).toEqual(looks[1]);
+    expect(await tonesIn(page, "#outcome")).toEqual(["none", "bad"]);
+    await page.click("text=Make an attestation to print");
+    await page.waitForSelector("#certificate img");
+    expect(await tonesIn(page, "#certificate")).toEqual(["none", "bad"]);
+    expect(await shownIn(page, "#certificate")).toMatch(/Licence already revoked on/);
+  }));
 
-  test.each<[name: string, one: Case]>([
-    [
-      "an answer that nobody was found names nobody, says so, and is no bad news about anybody",
-      {
-        given: () => askAbout("TR/1999/XX/999999"),
-        verdict: "Signature: genuine",
-        says: [
-          /Nobody found on \d+ \w+ \d{4}/,
-          "The answer names nobody and does not say who was asked about",
-          "no such teacher is registered (TEACHER_NOT_FOUND)",
-        ],
-        never: ["NOT_FOUND,", "withdrawn since"],
-        tones: ["none", "nobody"],
-      },
-    ],
-    [
-      "a licensed teacher who is not eligible is called licensed, but not eligible",
-      {
-        given: () => askInvigilator("TR/2019/LA/000007"),
-        verdict: "Signature: genuine",
-        says: [/Licensed on \d+ \w+ \d{4}, but not eligible/],
-        tones: ["none", "bad"],
-      },
-    ],
-    [
-      "the service's own error answer, which is no forgery",
-      {
-        given: async () => (await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`)).text(),
-        verdict: "Not an envelope",
-        says: [
-          /This is an error answer \(401: there was no valid credential\), not an envelope\./,
-          "It says nothing about any teacher",
-        ],
-        never: ["Every check"],
-        tones: ["warn"],
-      },
-    ],
-    [
-      "an answer to another partner",
-      {
-        given: () => envelope,
-        settings: { audience: "somebody-else" },
-        verdict: "Not for this partner",
-        says: ["AUDIENCE_MISMATCH"],
-      },
-    ],
-    [
-      "an answer of another issuer than the one that was named, which is no forgery",
-      {
-        given: () => envelope,
-        settings: { issuer: "https://other.example" },
-        verdict: "Not from the issuer that you named",
-        says: ["The signature is good"],
-      },
-    ],
-    [
-      "several, each of which can be opened",
-      {
-        given: () => batchOf(envelope, JSON.stringify({ ...JSON.parse(envelope), audience: "other" })),
-        verdict: "Signatures: 1 of 2 genuine",
-        says: [
-          /Number 1: Signature: genuine; Licensed on \d+ \w+ \d{4}/,
-          "Number 2: Not genuine: it was changed after signing",
-        ],
-      },
-    ],
-    [
-      "an unknown key of another service, which nothing leads to",
-      {
-        given: () => fixture("valid.json"),
-        verdict: "Cannot be decided here",
-        says: [
-          "KID_UNKNOWN",
-          "It says it comes from https://teachers.example, which is another service. Check it there",
-          "This does not mean that it is false.",
-        ],
-        never: ["JWKS"],
-      },
-    ],
-  ])("%s", (_name, one) =>
-    within(openPage(), async ({ page }) => {
-      const { given, settings = {}, verdict, says = [], never = [], tones } = one;
-      await openSettings(page);
-      for (const [field, value] of Object.entries(settings)) await page.fill(`#${field}`, value);
-      const outcome = await verify(page, await given());
-      expect(outcome.verdict).toBe(verdict);
-      for (const words of says) expect(outcome.text).toMatch(words);
-      for (const words of never) expect(outcome.text).not.toContain(words);
-      if (tones !== undefined) expect(await tonesIn(page, "#outcome")).toEqual([...tones]);
-      expect(await page.locator("#outcome a").count()).toBe(0);
-    }),
-  );
+test.each<[name: string, one: Case]>([
+  [
+    "an answer that nobody was found names nobody, says so, and is no bad news about anybody",
+    {
+      given: () => askAbout("TR/1999/XX/999999"),
+      verdict: "Signature: genuine",
+      says: [
+        /Nobody found on \d+ \w+ \d{4}/,
+        "The answer names nobody and does not say who was asked about",
+        "no such teacher is registered (TEACHER_NOT_FOUND)",
+      ],
+      never: ["NOT_FOUND,", "withdrawn since"],
+      tones: ["none", "nobody"],
+    },
+  ],
+  [
+    "a licensed teacher who is not eligible is called licensed, but not eligible",
+    {
+      given: () => askInvigilator("TR/2019/LA/000007"),
+      verdict: "Signature: genuine",
+      says: [/Licensed on \d+ \w+ \d{4}, but not eligible/],
+      tones: ["none", "bad"],
+    },
+  ],
+  [
+    "the service's own error answer, which is no forgery",
+    {
+      given: async () => (await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`)).text(),
+      verdict: "Not an envelope",
+      says: [
+        /This is an error answer \(401: there was no valid credential\), not an envelope\./,
+        "It says nothing about any teacher",
+      ],
+      never: ["Every check"],
+      tones: ["warn"],
+    },
+  ],
+  [
+    "an answer to another partner",
+    {
+      given: () => envelope,
+      settings: { audience: "somebody-else" },
+      verdict: "Not for this partner",
+      says: ["AUDIENCE_MISMATCH"],
+    },
+  ],
+  [
+    "an answer of another issuer than the one that was named, which is no forgery",
+    {
+      given: () => envelope,
+      settings: { issuer: "https://other.example" },
+      verdict: "Not from the issuer that you named",
+      says: ["The signature is good"],
+    },
+  ],
+  [
+    "several, each of which can be opened",
+    {
+      given: () => batchOf(envelope, JSON.stringify({ ...JSON.parse(envelope), audience: "other" })),
+      verdict: "Signatures: 1 of 2 genuine",
+      says: [
+        /Number 1: Signature: genuine; Licensed on \d+ \w+ \d{4}/,
+        "Number 2: Not genuine: it was changed after signing",
+      ],
+    },
+  ],
+  [
+    "an unknown key of another service, which nothing leads to",
+    {
+      given: () => fixture("valid.json"),
+      verdict: "Cannot be decided here",
+      says: [
+        "KID_UNKNOWN",
+        "It says it comes from https://teachers.example, which is another service. Check it there",
+        "This does not mean that it is false.",
+      ],
+      never: ["JWKS"],
+    },
+  ],
+])("the envelope page shows %s", (_name, one) =>
+  within(openPage(), async ({ page }) => {
+    const { given, settings = {}, verdict, says = [], never = [], tones } = one;
+    await openSettings(page);
+    for (const [field, value] of Object.entries(settings)) await page.fill(`#${field}`, value);
+    const outcome = await verify(page, await given());
+    expect(outcome.verdict).toBe(verdict);
+    for (const words of says) expect(outcome.text).toMatch(words);
+    for (const words of never) expect(outcome.text).not.toContain(words);
+    if (tones !== undefined) expect(await tonesIn(page, "#outcome")).toEqual([...tones]);
+    expect(await page.locator("#outcome a").count()).toBe(0);
+  }),
+);
 
-  test("a changed copy is refused, and set beside what is signed", () =>
-    within(openPage(), async ({ page }) => {
-      const changed = JSON.parse(envelope);
-      changed.result.teacher.name = "Somebody Else";
-      changed.result.license.expiryDate = "2099-12-31";
-      changed.audience = "other";
-      const { verdict, text } = await verify(page, JSON.stringify(changed));
-      expect(verdict).toBe("Not genuine: it was changed after signing");
-      expect(text).toContain("OUTER_RESULT_DIFFERS");
-      expect(await checksOf(page, "Not made")).toEqual([
-        "Evidence log. No proof of the evidence log was given.",
-        "Partner. You gave no partner id to compare with. It is demo.",
-        "Withdrawn since. Not reached.",
-      ]);
-      const rows = await page.locator(".differences tbody tr").allInnerTexts();
-      const cells = rows.map((row) => row.split(/\s*[\t\n]\s*/).filter(Boolean));
-      expect(cells).toEqual([
-        ["audience", "differs", '"demo"', '"other"'],
-        ["result.teacher.name", "differs", '"Adaeze Okafor"', '"Somebody Else"'],
-        [
-          "result.license.expiryDate",
-          "differs",
-          expect.stringMatching(/^"20\d\d-\d\d-\d\d"$/),
-          '"2099-12-31"',
-        ],
-      ]);
-    }));
+test("a changed copy is refused, and shown beside the signed values", () =>
+  within(openPage(), async ({ page }) => {
+    const changed = JSON.parse(envelope);
+    changed.result.teacher.name = "Somebody Else";
+    changed.result.license.expiryDate = "2099-12-31";
+    changed.audience = "other";
+    const { verdict, text } = await verify(page, JSON.stringify(changed));
+    expect(verdict).toBe("Not genuine: it was changed after signing");
+    expect(text).toContain("OUTER_RESULT_DIFFERS");
+    expect(await checksOf(page, "Not made")).toEqual([
+      "Evidence log. No proof of the evidence log was given.",
+      "Partner. You gave no partner id to compare with. It is demo.",
+      "Withdrawn since. Not reached.",
+    ]);
+    const rows = await page.locator(".differences tbody tr").allInnerTexts();
+    const cells = rows.map((row) => row.split(/\s*[\t\n]\s*/).filter(Boolean));
+    expect(cells).toEqual([
+      ["audience", "differs", '"demo"', '"other"'],
+      ["result.teacher.name", "differs", '"Adaeze Okafor"', '"Somebody Else"'],
+      ["result.license.expiryDate", "differs", expect.stringMatching(/^"20\d\d-\d\d-\d\d"$/), '"2099-12-31"'],
+    ]);
+  }));
 
-  test("keys that cannot be fetched are no verdict, and are asked for again", () =>
-    within(openPage(), async ({ page }) => {
-      // The page has them, and goes by them for five minutes.
-      await page.evaluate("performance.now = () => 600_000");
-      await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
-      const failed = await verify(page, envelope);
-      expect(failed.verdict).toBe("Cannot be decided");
-      expect(failed.text).toContain("could not be fetched (it answered 503)");
-      await page.unroute("**/offline-pack");
-      await page.route("**/offline-pack", (route) => route.abort());
-      await submit(page);
-      await untilOutcomeSays(page, "no connection");
-      await page.unroute("**/offline-pack");
-      await page.route("**/offline-pack", (route) => route.fulfill({ body: "{}" }));
-      await submit(page);
-      await untilOutcomeSays(page, "(what came is no offline pack)");
-      await page.unroute("**/offline-pack");
-      await submit(page);
-      await untilOutcomeSays(page, "Signature: genuine");
-    }));
-});
+test("keys that cannot be fetched give no verdict, and are fetched again", () =>
+  within(openPage(), async ({ page }) => {
+    // The page has them, and goes by them for five minutes.
+    await page.evaluate("performance.now = () => 600_000");
+    await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
+    const failed = await verify(page, envelope);
+    expect(failed.verdict).toBe("Cannot be decided");
+    expect(failed.text).toContain("could not be fetched (it answered 503)");
+    await page.unroute("**/offline-pack");
+    await page.route("**/offline-pack", (route) => route.abort());
+    await submit(page);
+    await untilOutcomeSays(page, "no connection");
+    await page.unroute("**/offline-pack");
+    await page.route("**/offline-pack", (route) => route.fulfill({ body: "{}" }));
+    await submit(page);
+    await untilOutcomeSays(page, "(what came is no offline pack)");
+    await page.unroute("**/offline-pack");
+    await submit(page);
+    await untilOutcomeSays(page, "Signature: genuine");
+  }));
 
-describe("with pasted keys", () => {
-  test("the page makes no request at all", () =>
-    within(openPasted(), async ({ page, requested, complaints }) => {
-      const before = sent(requested).length;
-      expect((await verify(page, await fixture("valid.json"))).verdict).toBe("Signature: genuine");
-      expect(sent(requested).slice(before)).toEqual([]);
-      expect(complaints).toEqual([]);
-      const escaped = await page.evaluate(
-        "fetch('/v1/inter-agency/health').then(() => 'sent', () => 'refused')",
-      );
-      expect(escaped).toBe("refused");
-    }));
-});
+test("the envelope page with pasted keys makes no request", () =>
+  within(openPasted(), async ({ page, requested, complaints }) => {
+    const before = sent(requested).length;
+    expect((await verify(page, await fixture("valid.json"))).verdict).toBe("Signature: genuine");
+    expect(sent(requested).slice(before)).toEqual([]);
+    expect(complaints).toEqual([]);
+    const escaped = await page.evaluate(
+      "fetch('/v1/inter-agency/health').then(() => 'sent', () => 'refused')",
+    );
+    expect(escaped).toBe("refused");
+  }));

@@ -1,6 +1,6 @@
 /** The envelope page: an envelope and the proof that the evidence log had it, as the public and a court go through it. */
 
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { axeFindings, expectSound, type Tab } from "./browser.ts";
 import {
   checksOf,
@@ -52,90 +52,81 @@ async function signatureOf(name: string): Promise<string> {
   return JSON.parse(await fixture(name)).signature;
 }
 
-describe("a proof beside an envelope", () => {
-  test("is opened together with it, and shown below the two verdicts", () =>
-    within(openProving(log), async ({ page, complaints, requested }) => {
-      await page.setInputFiles("#files", [proofFile(), envelopeFile()]);
-      const { verdict, text } = await outcomeOf(page);
-      expect(verdict).toBe("Signature: genuine");
-      expect(text).toContain("This answer was in the register's evidence log by ");
-      expect(text).toContain("It is entry number 4, counted from 0, of 5 at that time.");
-      expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
-      const sizes = await page
-        .locator("#outcome .verdict h2, #outcome .evidence h3")
-        .evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).fontSize)));
-      expect(sizes).toHaveLength(3);
-      expect(sizes[2]).toBeLessThan(sizes[1] ?? 0);
-      expect(await checksOf(page, "Passed")).toHaveLength(13);
-      expect(requested.filter((address) => address.endsWith("/log/key"))).toHaveLength(1);
-      expect(await axeFindings(page)).toEqual([]);
-      expect(complaints).toEqual([]);
-    }));
-});
+test("a proof is opened together with its envelope, and shown below the two verdicts", () =>
+  within(openProving(log), async ({ page, complaints, requested }) => {
+    await page.setInputFiles("#files", [proofFile(), envelopeFile()]);
+    const { verdict, text } = await outcomeOf(page);
+    expect(verdict).toBe("Signature: genuine");
+    expect(text).toContain("This answer was in the register's evidence log by ");
+    expect(text).toContain("It is entry number 4, counted from 0, of 5 at that time.");
+    expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
+    const sizes = await page
+      .locator("#outcome .verdict h2, #outcome .evidence h3")
+      .evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).fontSize)));
+    expect(sizes).toHaveLength(3);
+    expect(sizes[2]).toBeLessThan(sizes[1] ?? 0);
+    expect(await checksOf(page, "Passed")).toHaveLength(13);
+    expect(requested.filter((address) => address.endsWith("/log/key"))).toHaveLength(1);
+    expect(await axeFindings(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  }));
 
-describe("a wrong proof", () => {
-  const early = new Date("2026-01-15T08:00:00Z");
-  const of = async (origin: string, valid: string) => (await makeLog(origin)).prove(valid, early);
-  const cases: [what: string, (valid: string) => string | Promise<string>, words: string][] = [
-    ["another log", (valid) => of("elsewhere.example/log", valid), "the proof is of another log"],
-    ["another envelope", () => fixtureLog.prove("another", early), "the proof is not of this envelope"],
-    ["something else", () => "this is no proof", "this is no proof"],
-  ];
+const early = new Date("2026-01-15T08:00:00Z");
+const of = async (origin: string, valid: string) => (await makeLog(origin)).prove(valid, early);
+const cases: [what: string, (valid: string) => string | Promise<string>, words: string][] = [
+  ["another log", (valid) => of("elsewhere.example/log", valid), "the proof is of another log"],
+  ["another envelope", () => fixtureLog.prove("another", early), "the proof is not of this envelope"],
+  ["something else", () => "this is no proof", "this is no proof"],
+];
 
-  test("is named for what it is, and the envelope can be verified without it", () =>
-    within(openProvingPasted(), async ({ page, complaints }) => {
-      for (const [, make, words] of cases) {
-        const bad = await make(await signatureOf("valid.json"));
-        await page.setInputFiles("#files", [
-          fileOf("valid.json", await fixture("valid.json")),
-          proofFile(bad),
-        ]);
-        await untilOutcomeSays(page, words);
-        const { text } = await outcomeOf(page);
-        expect(text).toContain("It says nothing about the envelope");
-        expect(text).not.toContain("What is signed");
-        expect(await tonesIn(page, "#outcome")).not.toContain("good");
-        await page.click("text=Verify without the proof");
-        await untilOutcomeSays(page, "Signature: genuine");
-        expect(await page.locator(".evidence").count()).toBe(0);
-      }
-      expect(complaints).toEqual([]);
-    }));
-});
+test("a wrong proof is named for what it is, and the envelope can be verified without it", () =>
+  within(openProvingPasted(), async ({ page, complaints }) => {
+    for (const [, make, words] of cases) {
+      const bad = await make(await signatureOf("valid.json"));
+      await page.setInputFiles("#files", [fileOf("valid.json", await fixture("valid.json")), proofFile(bad)]);
+      await untilOutcomeSays(page, words);
+      const { text } = await outcomeOf(page);
+      expect(text).toContain("It says nothing about the envelope");
+      expect(text).not.toContain("What is signed");
+      expect(await tonesIn(page, "#outcome")).not.toContain("good");
+      await page.click("text=Verify without the proof");
+      await untilOutcomeSays(page, "Signature: genuine");
+      expect(await page.locator(".evidence").count()).toBe(0);
+    }
+    expect(complaints).toEqual([]);
+  }));
 
-describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
-  test.each([
-    [
-      "counts with a proof that is older, and the page says why",
-      "valid-before-compromise.json",
-      "2025-09-01T11:59:59Z",
-      "Signature: genuine",
-      "because it was in the log before that time",
-      "good",
-    ],
-    [
-      "is refused when it was signed later, and the page says what could help",
-      "compromised.json",
-      null,
-      "Not accepted: its key was compromised",
-      "If there is a proof from the evidence log that is older than the compromise",
-      "bad",
-    ],
-  ])("%s", (_name, name, at, verdict, words, tone) =>
-    within(openProvingPasted(), async ({ page }) => {
-      const content = await fixture(name);
-      const given = [fileOf(name, content)];
-      if (at !== null)
-        given.push(proofFile(await fixtureLog.prove(JSON.parse(content).signature, new Date(at))));
-      await page.setInputFiles("#files", given);
-      const outcome = await outcomeOf(page);
-      expect(outcome.verdict).toBe(verdict);
-      expect(outcome.text).toContain(words);
-      expect((await tonesIn(page, "#outcome"))[0]).toBe(tone);
-      if (at === null) expect(await axeFindings(page)).toEqual([]);
-    }),
-  );
-});
+test.each([
+  [
+    "counts with a proof that is older, and the page says why",
+    "valid-before-compromise.json",
+    "2025-09-01T11:59:59Z",
+    "Signature: genuine",
+    "because it was in the log before that time",
+    "good",
+  ],
+  [
+    "is refused when it was signed later, and the page says what could help",
+    "compromised.json",
+    null,
+    "Not accepted: its key was compromised",
+    "If there is a proof from the evidence log that is older than the compromise",
+    "bad",
+  ],
+])("an answer whose key was compromised on 2025-09-01 at noon %s", (_name, name, at, verdict, words, tone) =>
+  within(openProvingPasted(), async ({ page }) => {
+    const content = await fixture(name);
+    const given = [fileOf(name, content)];
+    if (at !== null)
+      given.push(proofFile(await fixtureLog.prove(JSON.parse(content).signature, new Date(at))));
+    await page.setInputFiles("#files", given);
+    const outcome = await outcomeOf(page);
+    expect(outcome.verdict).toBe(verdict);
+    expect(outcome.text).toContain(words);
+    expect((await tonesIn(page, "#outcome"))[0]).toBe(tone);
+    if (at === null) expect(await axeFindings(page)).toEqual([]);
+  }),
+);
 
 test("on every screen nothing is cut off, and axe finds nothing", () =>
   within(openProving(log), async ({ page }) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
@@ -16,35 +16,36 @@ afterAll(() => world.close());
 
 const asBrowser = { Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
-describe("a failure that a browser meets", () => {
-  test.each(["/nowhere", "/a/b/c", "/v1/inter-agency/help/nothing", "/logo", "/verify-envelope/none.js"])(
-    "at %s is a page in the site's frame",
-    async (path) => {
-      const response = await world.call(path, { headers: asBrowser });
-      const html = await response.text();
-      expect(response.status).toBe(404);
-      expect(response.headers.get("Content-Type")).toStartWith("text/html");
-      expect(response.headers.get("Cache-Control")).toBe("no-store");
-      expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
-      expect(response.headers.get("X-Request-Id")).toMatch(/^[\w-]+$/);
-      expect(html).toContain(`<h1>${failures[404].title}</h1>`);
-      expect(html).toContain('<meta name="robots" content="noindex, nofollow">');
-      const home = new URL(/<header>.*?href="([^"]+)"/s.exec(html)?.[1] ?? "", `http://a.example${path}`);
-      expect(home.pathname).toBe("/");
-    },
-  );
+test.each(["/nowhere", "/a/b/c", "/v1/inter-agency/help/nothing", "/logo", "/verify-envelope/none.js"])(
+  "a failure that a browser meets at %s is a page in the site's frame",
+  async (path) => {
+    const response = await world.call(path, { headers: asBrowser });
+    const html = await response.text();
+    expect(response.status).toBe(404);
+    expect(response.headers.get("Content-Type")).toStartWith("text/html");
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
+    expect(response.headers.get("X-Request-Id")).toMatch(/^[\w-]+$/);
+    expect(html).toContain(`<h1>${failures[404].title}</h1>`);
+    expect(html).toContain('<meta name="robots" content="noindex, nofollow">');
+    const home = new URL(/<header>.*?href="([^"]+)"/s.exec(html)?.[1] ?? "", `http://a.example${path}`);
+    expect(home.pathname).toBe("/");
+  },
+);
 
-  test("by a method that the page does not have says so, with the methods that it has", async () => {
-    const response = await world.call("/verify-envelope", { method: "POST", headers: asBrowser });
-    expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
-    expect(await response.text()).toContain(failures[405].title);
-  });
+test("a failure that a browser meets by a method that the page does not have says so, with the methods that it has", async () => {
+  const response = await world.call("/verify-envelope", { method: "POST", headers: asBrowser });
+  expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
+  expect(await response.text()).toContain(failures[405].title);
+});
 
-  test.each([
-    [503, new TvsError("STORE_UNAVAILABLE", "no such file: /secret")],
-    [500, new Error("the secret cause")],
-    [400, new TvsError("REQUEST_INVALID", "wrong")],
-  ])("with status %p says in words whose fault it is, and never the cause", async (status, failure) => {
+test.each([
+  [503, new TvsError("STORE_UNAVAILABLE", "no such file: /secret")],
+  [500, new Error("the secret cause")],
+  [400, new TvsError("REQUEST_INVALID", "wrong")],
+])(
+  "a failure that a browser meets with status %p says in words whose fault it is, and never the cause",
+  async (status, failure) => {
     const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
     app.get("/broken", () => {
       throw failure;
@@ -61,8 +62,8 @@ describe("a failure that a browser meets", () => {
     expect(html).not.toContain("secret");
     expect(html.includes(response.headers.get("X-Request-Id") ?? "?")).toBe(status >= 500);
     expect(response.headers.has("Retry-After")).toBe(status === 503);
-  });
-});
+  },
+);
 
 test("an address of nothing but slashes is not given back many times over", async () => {
   const response = await world.call(`/nowhere${"/".repeat(4_000)}`, { headers: asBrowser });
@@ -71,20 +72,21 @@ test("an address of nothing but slashes is not given back many times over", asyn
   expect((await response.text()).length).toBeLessThan(plain.length + 1_000);
 });
 
-describe("a failure that a program meets", () => {
-  const cases: [path: string, accept: string | undefined, status: number][] = [
-    ["/nowhere", undefined, 404],
-    ["/nowhere", "*/*", 404],
-    ["/nowhere", "text/html;q=0, */*", 404],
-    ["/v1/inter-agency/nowhere", asBrowser.Accept, 404],
-    ["/teacher/verify-license", asBrowser.Accept, 400],
-    ["/v1/inter-agency/documents", asBrowser.Accept, 404],
-  ];
+const cases: [path: string, accept: string | undefined, status: number][] = [
+  ["/nowhere", undefined, 404],
+  ["/nowhere", "*/*", 404],
+  ["/nowhere", "text/html;q=0, */*", 404],
+  ["/v1/inter-agency/nowhere", asBrowser.Accept, 404],
+  ["/teacher/verify-license", asBrowser.Accept, 400],
+  ["/v1/inter-agency/documents", asBrowser.Accept, 404],
+];
 
-  test.each(cases)("at %s with Accept %p is the contract's", async (path, accept, status) => {
+test.each(cases)(
+  "a failure that a program meets at %s with Accept %p is the contract's",
+  async (path, accept, status) => {
     const response = await world.call(path, { headers: accept === undefined ? {} : { Accept: accept } });
     expect(response.status).toBe(status);
     expect(response.headers.get("Content-Type")).toBe("application/json");
     expect(await response.json()).toMatchObject({ statusCode: status, message: expect.any(String) });
-  });
-});
+  },
+);

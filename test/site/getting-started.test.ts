@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { defaultSite, storedSite } from "../../src/domain/site.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
@@ -19,61 +19,59 @@ function linksOf(html: string): string[] {
   return pages.map((href) => new URL(href, `http://service.test${path}`).pathname);
 }
 
-describe("the getting-started page of a live service", () => {
-  test("is written for the service's own address, which may change", async () => {
-    const html = await (await world.call(path)).text();
-    expect(html).toContain("&quot;https://teachers.example/v1/inter-agency/$call&quot;");
-    expect(html).toContain("--issuer https://teachers.example ");
-    await world.operator.stores.settings.write({ issuer: "https://moved.example" });
-    await world.service.configuration.refresh();
-    expect(await (await world.call(path)).text()).toContain(
-      "curl --fail-with-body -sSO https://moved.example/v1/",
-    );
-  });
+test("the getting-started page of a live service is written for the service's own address, which may change", async () => {
+  const html = await (await world.call(path)).text();
+  expect(html).toContain("&quot;https://teachers.example/v1/inter-agency/$call&quot;");
+  expect(html).toContain("--issuer https://teachers.example ");
+  await world.operator.stores.settings.write({ issuer: "https://moved.example" });
+  await world.service.configuration.refresh();
+  expect(await (await world.call(path)).text()).toContain(
+    "curl --fail-with-body -sSO https://moved.example/v1/",
+  );
+});
 
-  test("warns that calls count, and holds no key and no made-up teachers", async () => {
-    const response = await world.call(path);
-    const html = await response.text();
-    expect(html).toContain("This is the live service.");
-    expect(html).toContain("API_KEY=&#39;tvs_live_YOUR_KEY&#39;");
-    expect(html).not.toContain("Teachers to try");
-    expect(response.headers.get("Cache-Control")).toBe("no-store");
-  });
+test("the getting-started page of a live service warns that calls count, and holds no key and no made-up teachers", async () => {
+  const response = await world.call(path);
+  const html = await response.text();
+  expect(html).toContain("This is the live service.");
+  expect(html).toContain("API_KEY=&#39;tvs_live_YOUR_KEY&#39;");
+  expect(html).not.toContain("Teachers to try");
+  expect(response.headers.get("Cache-Control")).toBe("no-store");
+});
 
-  test("allows no script but its own file, and needs none to change the language", async () => {
-    const response = await world.call(path);
-    const policy = response.headers.get("Content-Security-Policy");
-    expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");
-    expect(policy).toMatch(/script-src 'self'(;|$)/);
-    const html = await response.text();
-    expect(html).not.toMatch(/<script(?![^>]* src=)|\son\w+=|\sstyle=/);
-    const languages = [...html.matchAll(/href="\?code=(\w+)#call"/g)].map(([, id]) => id);
-    expect(languages).toContain("python");
-    for (const language of languages) {
-      const chosen = await (await world.call(`${path}?code=${language}`)).text();
-      expect(chosen).toContain(`/v1/inter-agency/examples/${language}/`);
-    }
-  });
+test("the getting-started page of a live service allows no script but its own file, and needs none to change the language", async () => {
+  const response = await world.call(path);
+  const policy = response.headers.get("Content-Security-Policy");
+  expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");
+  expect(policy).toMatch(/script-src 'self'(;|$)/);
+  const html = await response.text();
+  expect(html).not.toMatch(/<script(?![^>]* src=)|\son\w+=|\sstyle=/);
+  const languages = [...html.matchAll(/href="\?code=(\w+)#call"/g)].map(([, id]) => id);
+  expect(languages).toContain("python");
+  for (const language of languages) {
+    const chosen = await (await world.call(`${path}?code=${language}`)).text();
+    expect(chosen).toContain(`/v1/inter-agency/examples/${language}/`);
+  }
+});
 
-  test("leads to the operator's contact wherever it sends the reader there, and has no such link without one", async () => {
-    const withLink = async () => (await (await world.call(path)).text()).split('href="#contact"').length - 1;
-    expect(await withLink()).toBe(0);
-    const site = { ...defaultSite, contact: { email: "help@council.example" } };
-    await world.operator.stores.settings.write({ site: storedSite(site) });
-    await world.service.configuration.refresh();
-    expect(await withLink()).toBe(6);
-    expect(await (await world.call(path)).text()).toContain('id="contact"');
-  });
+test("the getting-started page of a live service leads to the operator's contact wherever it sends the reader there, and has no such link without one", async () => {
+  const withLink = async () => (await (await world.call(path)).text()).split('href="#contact"').length - 1;
+  expect(await withLink()).toBe(0);
+  const site = { ...defaultSite, contact: { email: "help@council.example" } };
+  await world.operator.stores.settings.write({ site: storedSite(site) });
+  await world.service.configuration.refresh();
+  expect(await withLink()).toBe(6);
+  expect(await (await world.call(path)).text()).toContain('id="contact"');
+});
 
-  test("is found from every other page, and finds them", async () => {
-    const html = await (await world.call(path)).text();
-    for (const link of new Set(linksOf(html))) {
-      expect([link, (await world.call(link)).status]).toEqual([link, 200]);
-    }
-    for (const other of ["/", "/v1/inter-agency/docs"]) {
-      expect(await (await world.call(other)).text()).toMatch(/href="[^"]*getting-started"/);
-    }
-  });
+test("the getting-started page of a live service is found from every other page, and finds them", async () => {
+  const html = await (await world.call(path)).text();
+  for (const link of new Set(linksOf(html))) {
+    expect([link, (await world.call(link)).status]).toEqual([link, 200]);
+  }
+  for (const other of ["/", "/v1/inter-agency/docs"]) {
+    expect(await (await world.call(other)).text()).toMatch(/href="[^"]*getting-started"/);
+  }
 });
 
 test("a sandbox's teachers to try each say what they show, in words", async () => {

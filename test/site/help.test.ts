@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { groups, headingId, titleOf, topics } from "../../src/manual.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
 
@@ -18,40 +18,38 @@ function linksOf(html: string, path: string): URL[] {
   return hrefs.map((href) => new URL(href, `http://service.test${path}`));
 }
 
-describe("the manual's pages", () => {
-  test("the index has every topic under its group, with and without the slash of its address", async () => {
-    const html = await textOf(folder);
-    for (const { title } of groups) expect(html).toContain(`<h2>${title}</h2>`);
-    for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
-    const bare = await world.call(folder.slice(0, -1));
-    expect(bare.status).toBe(308);
-    expect(
-      new URL(bare.headers.get("Location") ?? "", `http://service.test${folder.slice(0, -1)}`).pathname,
-    ).toBe(folder);
-  });
+test("the manual's index has every topic under its group, with and without a slash at the end", async () => {
+  const html = await textOf(folder);
+  for (const { title } of groups) expect(html).toContain(`<h2>${title}</h2>`);
+  for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
+  const bare = await world.call(folder.slice(0, -1));
+  expect(bare.status).toBe(308);
+  expect(
+    new URL(bare.headers.get("Location") ?? "", `http://service.test${folder.slice(0, -1)}`).pathname,
+  ).toBe(folder);
+});
 
-  test.each(topics.map(({ name }) => name))(
-    "%s has its title, its headings with ids, and the site's frame",
-    async (name) => {
-      const response = await world.call(folder + name);
-      expect(response.status).toBe(200);
-      expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
-      const html = await response.text();
-      const topic = topics.find((one) => one.name === name);
-      expect(html).toMatch(/<h1 id="[\w-]+">/);
-      for (const [, text = ""] of (topic?.text ?? "").matchAll(/^## (.+)$/gm))
-        expect(html).toContain(`<h2 id="${headingId(text)}">`);
-      expect(html).toContain('<footer><nav class="width"');
-    },
-  );
+test.each(topics.map(({ name }) => name))(
+  "the manual's page %s has its title, its headings with ids, and the site's frame",
+  async (name) => {
+    const response = await world.call(folder + name);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
+    const html = await response.text();
+    const topic = topics.find((one) => one.name === name);
+    expect(html).toMatch(/<h1 id="[\w-]+">/);
+    for (const [, text = ""] of (topic?.text ?? "").matchAll(/^## (.+)$/gm))
+      expect(html).toContain(`<h2 id="${headingId(text)}">`);
+    expect(html).toContain('<footer><nav class="width"');
+  },
+);
 
-  test("link only to what is there", async () => {
-    const pages = [folder, ...topics.map(({ name }) => folder + name)];
-    const links = (await Promise.all(pages.map(async (path) => linksOf(await textOf(path), path)))).flat();
-    const own = links.filter(({ host }) => host === "service.test");
-    for (const path of new Set(own.map(({ pathname }) => pathname)))
-      expect([path, (await world.call(path)).status]).toEqual([path, 200]);
-    for (const { pathname, hash } of own.filter((one) => one.hash !== "" && one.hash !== "#main"))
-      expect(await textOf(pathname)).toContain(`id="${hash.slice(1)}"`);
-  });
+test("the manual's pages link only to what is there", async () => {
+  const pages = [folder, ...topics.map(({ name }) => folder + name)];
+  const links = (await Promise.all(pages.map(async (path) => linksOf(await textOf(path), path)))).flat();
+  const own = links.filter(({ host }) => host === "service.test");
+  for (const path of new Set(own.map(({ pathname }) => pathname)))
+    expect([path, (await world.call(path)).status]).toEqual([path, 200]);
+  for (const { pathname, hash } of own.filter((one) => one.hash !== "" && one.hash !== "#main"))
+    expect(await textOf(pathname)).toContain(`id="${hash.slice(1)}"`);
 });

@@ -1,59 +1,54 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { allLanguages, english, pickLanguage, pickTag } from "../../src/site/language.ts";
 
 const spoken = ["en", "ha", "ig", "yo"];
 
-describe("the language of a page", () => {
-  const cases: [asked: string | undefined, accepted: string | undefined, picked: string][] = [
-    [undefined, undefined, "en"],
-    ["yo", undefined, "yo"],
-    ["YO-ng", undefined, "yo"],
-    ["xx", "ig;q=0.3, ha;q=0.9", "ha"],
-    [undefined, "fr, ig", "ig"],
-    [undefined, "ha;q=0, ig;q=0.1", "ig"],
-    [undefined, "yo-NG,en;q=0.8", "yo"],
-    [undefined, ";;,,q=", "en"],
-    ["__proto__", "constructor", "en"],
-  ];
+const cases: [asked: string | undefined, accepted: string | undefined, picked: string][] = [
+  [undefined, undefined, "en"],
+  ["yo", undefined, "yo"],
+  ["YO-ng", undefined, "yo"],
+  ["xx", "ig;q=0.3, ha;q=0.9", "ha"],
+  [undefined, "fr, ig", "ig"],
+  [undefined, "ha;q=0, ig;q=0.1", "ig"],
+  [undefined, "yo-NG,en;q=0.8", "yo"],
+  [undefined, ";;,,q=", "en"],
+  ["__proto__", "constructor", "en"],
+];
 
-  test.each(cases)("?lang=%p with Accept-Language %p is %p", (asked, accepted, picked) => {
-    expect(pickTag(asked, accepted, spoken)).toBe(picked);
-  });
-
-  test("is one that has all its texts", () => {
-    expect(pickLanguage("yo", "ha").texts).toBe(english);
-    expect(allLanguages.map(({ tag }) => tag)).toContain("en");
-  });
+test.each(cases)("the language of ?lang=%p with Accept-Language %p is %p", (asked, accepted, picked) => {
+  expect(pickTag(asked, accepted, spoken)).toBe(picked);
 });
 
-describe("every text", () => {
-  /** The texts with their paths; what is made of values is made once with some. */
-  function* sentences(value: unknown, path: string): Generator<[string, string]> {
-    if (typeof value === "string") yield [path, value];
-    else if (typeof value === "function") yield [path, String(value("1", "2"))];
-    else
-      for (const [name, part] of Object.entries(value as object)) yield* sentences(part, `${path}.${name}`);
+test("the language of a page is one that has all its texts", () => {
+  expect(pickLanguage("yo", "ha").texts).toBe(english);
+  expect(allLanguages.map(({ tag }) => tag)).toContain("en");
+});
+
+/** The texts with their paths; what is made of values is made once with some. */
+function* sentences(value: unknown, path: string): Generator<[string, string]> {
+  if (typeof value === "string") yield [path, value];
+  else if (typeof value === "function") yield [path, String(value("1", "2"))];
+  else for (const [name, part] of Object.entries(value as object)) yield* sentences(part, `${path}.${name}`);
+}
+
+test.each(allLanguages.map(({ tag, texts }) => [tag, texts] as const))(
+  "every text in %s says something",
+  (_, texts) => {
+    for (const [path, text] of sentences(texts, "texts"))
+      expect([path, text.trim() !== ""]).toEqual([path, true]);
+  },
+);
+
+test.each(allLanguages.map(({ tag, texts }) => [tag, texts] as const))(
+  "every text in %s has a locale that dates can be written in",
+  (tag, { locale }) => {
+    expect(Intl.DateTimeFormat.supportedLocalesOf(locale)).toEqual([locale]);
+    expect(locale).toStartWith(tag);
+  },
+);
+
+test("no text for the public says that a licence was revoked (contract C13)", () => {
+  for (const [path, text] of sentences(english.lookup, "lookup")) {
+    expect([path, /revok/i.test(text)]).toEqual([path, false]);
   }
-
-  test.each(allLanguages.map(({ tag, texts }) => [tag, texts] as const))(
-    "in %s says something",
-    (_, texts) => {
-      for (const [path, text] of sentences(texts, "texts"))
-        expect([path, text.trim() !== ""]).toEqual([path, true]);
-    },
-  );
-
-  test.each(allLanguages.map(({ tag, texts }) => [tag, texts] as const))(
-    "in %s has a locale that dates can be written in",
-    (tag, { locale }) => {
-      expect(Intl.DateTimeFormat.supportedLocalesOf(locale)).toEqual([locale]);
-      expect(locale).toStartWith(tag);
-    },
-  );
-
-  test("for the public keeps the word for a withdrawn licence to itself (contract C13)", () => {
-    for (const [path, text] of sentences(english.lookup, "lookup")) {
-      expect([path, /revok/i.test(text)]).toEqual([path, false]);
-    }
-  });
 });

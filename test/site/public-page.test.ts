@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { english } from "../../src/site/language.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
@@ -56,190 +56,185 @@ test("one kind of number is asked for, and the others stand in its hint", async 
   );
 });
 
-describe("the question", () => {
-  test("is a form by POST, so that nothing entered becomes part of an address", async () => {
-    const response = await world.call("/");
-    const html = await response.text();
-    expect(response.status).toBe(200);
-    expect(html).toContain('<form method="post" action="./"');
-    expect(html).not.toMatch(/method="get"/i);
-    expect(verdictIn(html)).toBe(lookup.title);
-  });
-
-  test("works without a script, and loads nothing but its icon", async () => {
-    const html = await (await world.call("/")).text();
-    expect(html).not.toMatch(/<script|\son\w+=|\sstyle=|@import|url\(/);
-    expect(html.match(/<(link|img|iframe|object)\b[^>]*>/g)).toEqual([
-      '<link rel="icon" href="./icon.svg" type="image/svg+xml">',
-    ]);
-    const icon = await world.call("/icon.svg");
-    expect(icon.headers.get("Content-Type")).toBe("image/svg+xml");
-  });
-
-  test("allows its one style by its hash, and nothing else", async () => {
-    const response = await world.call("/");
-    const policy = response.headers.get("Content-Security-Policy") ?? "";
-    const style = /<style>(.*)<\/style>/s.exec(await response.text())?.[1] ?? "";
-    const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
-    expect(policy.split("; ").sort()).toEqual(
-      [
-        "default-src 'none'",
-        `style-src 'sha256-${hash}' 'self'`,
-        "img-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-      ].sort(),
-    );
-    expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
-  });
-
-  test("asked of a link by search term is only the empty form", async () => {
-    const html = await (await world.call(`/?searchTerm=${known.nin}`)).text();
-    expect(verdictIn(html)).toBe(lookup.title);
-    expect(html).not.toContain(known.nin);
-  });
+test("the public form is sent by POST, so that no search term becomes part of an address", async () => {
+  const response = await world.call("/");
+  const html = await response.text();
+  expect(response.status).toBe(200);
+  expect(html).toContain('<form method="post" action="./"');
+  expect(html).not.toMatch(/method="get"/i);
+  expect(verdictIn(html)).toBe(lookup.title);
 });
 
-describe("the answer", () => {
-  test.each([
-    ["a registration number", known.regNo, lookup.licensed],
-    ["a teacher id", String(known.tId), lookup.licensed],
-    ["a NIN", known.nin, lookup.licensed],
-    ["a NIN in groups", known.nin.replace(/(\d{3})(\d{4})/, "$1 $2 "), lookup.licensed],
-    ["an expired licence", legacy.regNo, lookup.expired],
-    ["a revoked licence", revokedNo, lookup.notLicensed],
-    ["a licence that begins later", laterNo, lookup.notLicensed],
-    ["nobody", "XX/2019/PRI/00000", lookup.nobody],
-  ])("to %s is its verdict", async (_, term, verdict) => {
-    const response = await ask(term);
+test("the public page works without a script, and loads nothing but its icon", async () => {
+  const html = await (await world.call("/")).text();
+  expect(html).not.toMatch(/<script|\son\w+=|\sstyle=|@import|url\(/);
+  expect(html.match(/<(link|img|iframe|object)\b[^>]*>/g)).toEqual([
+    '<link rel="icon" href="./icon.svg" type="image/svg+xml">',
+  ]);
+  const icon = await world.call("/icon.svg");
+  expect(icon.headers.get("Content-Type")).toBe("image/svg+xml");
+});
+
+test("the public page allows its one style by its hash, and nothing else", async () => {
+  const response = await world.call("/");
+  const policy = response.headers.get("Content-Security-Policy") ?? "";
+  const style = /<style>(.*)<\/style>/s.exec(await response.text())?.[1] ?? "";
+  const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+  expect(policy.split("; ").sort()).toEqual(
+    [
+      "default-src 'none'",
+      `style-src 'sha256-${hash}' 'self'`,
+      "img-src 'self'",
+      "form-action 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].sort(),
+  );
+  expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
+});
+
+test("a link with a search term shows only the empty form", async () => {
+  const html = await (await world.call(`/?searchTerm=${known.nin}`)).text();
+  expect(verdictIn(html)).toBe(lookup.title);
+  expect(html).not.toContain(known.nin);
+});
+
+test.each([
+  ["a registration number", known.regNo, lookup.licensed],
+  ["a teacher id", String(known.tId), lookup.licensed],
+  ["a NIN", known.nin, lookup.licensed],
+  ["a NIN in groups", known.nin.replace(/(\d{3})(\d{4})/, "$1 $2 "), lookup.licensed],
+  ["an expired licence", legacy.regNo, lookup.expired],
+  ["a revoked licence", revokedNo, lookup.notLicensed],
+  ["a licence that begins later", laterNo, lookup.notLicensed],
+  ["nobody", "XX/2019/PRI/00000", lookup.nobody],
+])("the answer to %s is its verdict", async (_, term, verdict) => {
+  const response = await ask(term);
+  const html = await response.text();
+  expect([response.status, verdictIn(html)]).toEqual([200, verdict]);
+  expect(html).toContain(`<title>${verdict} – `);
+  expect(response.headers.get("Cache-Control")).toBe("no-store");
+  expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
+  // The time in the operator's zone, which is named; the clock of this world stands still.
+  expect(html).toContain('<time datetime="2026-03-01T09:30:00.250Z">1 March 2026 at 10:30:00');
+  expect(html).toContain("(Africa/Lagos)");
+});
+
+test("the answer is the one that the address for machines gives", async () => {
+  for (const term of [known.regNo, legacy.regNo, revokedNo, laterNo]) {
+    const answer = (await (
+      await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`)
+    ).json()) as { status: string; name: string };
+    const html = await (await ask(term)).text();
+    expect(verdictIn(html)).toBe(answer.status);
+    expect(html).toContain(answer.name);
+  }
+});
+
+test("the answer of a revoked licence says no more than that there is none", async () => {
+  const html = await (await ask(revokedNo)).text();
+  expect(html).toContain(lookup.noLicense);
+  expect(html).not.toMatch(/revok|misconduct|2025|November/i);
+});
+
+test("the answer of a licence that begins later says when", async () => {
+  expect(await (await ask(laterNo)).text()).toContain("One begins on 1 September 2026.");
+});
+
+test("the answer links to a photo and does not load it, and escapes what the register holds", async () => {
+  const html = await (await ask(photoNo)).text();
+  expect(html).toContain('<a href="https://photos.example/888.jpg" rel="external noreferrer noopener">');
+  expect(html).not.toContain("<img");
+  expect(html).toContain("A &amp; B &lt;i&gt;");
+});
+
+test("the answer never holds a personal number, and offers no link made of one", async () => {
+  const html = await (await ask(known.nin)).text();
+  expect(html).not.toContain(known.nin);
+  expect(html).toContain(`href="./?tId=${known.tId}"`);
+  const nobody = await (await ask("99999999999")).text();
+  expect(nobody).not.toContain("99999999999");
+  expect(nobody).not.toMatch(/href="[^"]*\?(?:tId|regNo)=/);
+  expect(nobody).toContain(lookup.noLink);
+  const shortened = await (await ask("8030000001")).text();
+  expect(shortened).not.toContain("8030000001");
+  expect(shortened).toContain(lookup.kinds.longNumber);
+  expect(shortened).toContain(lookup.noLink);
+  const address = await (await ask("nobody@example.org")).text();
+  expect(address).not.toContain("nobody@example.org");
+});
+
+test("a lookup link shows the same page as the form, and takes no personal number", async () => {
+  const html = await (await ask(known.regNo)).text();
+  const link = /href="\.(\/\?regNo=[^"]+)"/.exec(html)?.[1] ?? "";
+  const again = await world.call(link);
+  expect([again.status, verdictIn(await again.text())]).toEqual([200, lookup.licensed]);
+  expect(again.headers.get("Cache-Control")).toBe("no-store");
+  for (const bad of [
+    `?tId=${known.nin}`,
+    `?regNo=${known.nin}`,
+    "?tId=x",
+    "?regNo=",
+    "?tId=a%40example.org",
+  ]) {
+    const response = await world.call(`/${bad}`);
+    const page = await response.text();
+    expect([bad, response.status]).toEqual([bad, 400]);
+    expect(page).toContain(lookup.linkWrong);
+    expect(page).not.toContain(known.nin);
+  }
+});
+
+const [, year = ""] = known.regNo.split("/");
+
+test("the public page asks about a mistyped number by a link, and the API does not", async () => {
+  const typed = known.regNo.replace(year, year.replace("0", "O"));
+  const html = await (await ask(typed)).text();
+  expect(verdictIn(html)).toBe(lookup.nobody);
+  const link = `<a href="./?regNo=${encodeURIComponent(known.regNo)}">${known.regNo}</a>?`;
+  expect(html).toContain(`${lookup.didYouMean} ${link}`);
+  const answer = await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(typed)}`);
+  expect(Object.keys((await answer.json()) as object)).toEqual(["found", "verifiedAt"]);
+  const other = await (await ask("XX/2019/PRI/99999")).text();
+  expect(other).not.toContain(lookup.didYouMean);
+});
+
+test("a refused term that may be personal is not shown again, and the page says so", async () => {
+  const emptied = 'aria-describedby="term-error term-hint term-emptied"';
+  const name = await (await ask("Adaeze Okafor")).text();
+  expect([name.includes(emptied), name.includes(lookup.emptied)]).toEqual([true, true]);
+  expect(name).not.toContain("Adaeze");
+  const number = await (await ask("TR/2019/1")).text();
+  expect([number.includes(lookup.emptied), number.includes('value="TR/2019/1"')]).toEqual([false, true]);
+  expect(await (await world.call("/")).text()).not.toContain(lookup.emptied);
+});
+
+const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobody];
+
+test("the public page of a database that is gone is 503 and says nothing about the teacher", async () => {
+  const broken = await openTestService();
+  await broken.operator.driver.close();
+  for (const response of [await ask(known.regNo, broken), await broken.call(`/?tId=${known.tId}`)]) {
     const html = await response.text();
-    expect([response.status, verdictIn(html)]).toEqual([200, verdict]);
-    expect(html).toContain(`<title>${verdict} – `);
+    expect([response.status, verdictIn(html)]).toEqual([503, lookup.failed]);
+    expect(response.headers.get("Retry-After")).toBe("1");
     expect(response.headers.get("Cache-Control")).toBe("no-store");
-    expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
-    // The time in the operator's zone, which is named; the clock of this world stands still.
-    expect(html).toContain('<time datetime="2026-03-01T09:30:00.250Z">1 March 2026 at 10:30:00');
-    expect(html).toContain("(Africa/Lagos)");
-  });
-
-  test("is the one that the address for machines gives", async () => {
-    for (const term of [known.regNo, legacy.regNo, revokedNo, laterNo]) {
-      const answer = (await (
-        await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`)
-      ).json()) as { status: string; name: string };
-      const html = await (await ask(term)).text();
-      expect(verdictIn(html)).toBe(answer.status);
-      expect(html).toContain(answer.name);
-    }
-  });
-
-  test("of a revoked licence says no more than that there is none", async () => {
-    const html = await (await ask(revokedNo)).text();
-    expect(html).toContain(lookup.noLicense);
-    expect(html).not.toMatch(/revok|misconduct|2025|November/i);
-  });
-
-  test("of a licence that begins later says when", async () => {
-    expect(await (await ask(laterNo)).text()).toContain("One begins on 1 September 2026.");
-  });
-
-  test("links to a photo and does not load it, and escapes what the register holds", async () => {
-    const html = await (await ask(photoNo)).text();
-    expect(html).toContain('<a href="https://photos.example/888.jpg" rel="external noreferrer noopener">');
-    expect(html).not.toContain("<img");
-    expect(html).toContain("A &amp; B &lt;i&gt;");
-  });
-
-  test("never holds a personal number, and offers no link made of one", async () => {
-    const html = await (await ask(known.nin)).text();
-    expect(html).not.toContain(known.nin);
-    expect(html).toContain(`href="./?tId=${known.tId}"`);
-    const nobody = await (await ask("99999999999")).text();
-    expect(nobody).not.toContain("99999999999");
-    expect(nobody).not.toMatch(/href="[^"]*\?(?:tId|regNo)=/);
-    expect(nobody).toContain(lookup.noLink);
-    const shortened = await (await ask("8030000001")).text();
-    expect(shortened).not.toContain("8030000001");
-    expect(shortened).toContain(lookup.kinds.longNumber);
-    expect(shortened).toContain(lookup.noLink);
-    const address = await (await ask("nobody@example.org")).text();
-    expect(address).not.toContain("nobody@example.org");
-  });
-
-  test("to a link is the same, and only for what is not personal", async () => {
-    const html = await (await ask(known.regNo)).text();
-    const link = /href="\.(\/\?regNo=[^"]+)"/.exec(html)?.[1] ?? "";
-    const again = await world.call(link);
-    expect([again.status, verdictIn(await again.text())]).toEqual([200, lookup.licensed]);
-    expect(again.headers.get("Cache-Control")).toBe("no-store");
-    for (const bad of [
-      `?tId=${known.nin}`,
-      `?regNo=${known.nin}`,
-      "?tId=x",
-      "?regNo=",
-      "?tId=a%40example.org",
-    ]) {
-      const response = await world.call(`/${bad}`);
-      const page = await response.text();
-      expect([bad, response.status]).toEqual([bad, 400]);
-      expect(page).toContain(lookup.linkWrong);
-      expect(page).not.toContain(known.nin);
-    }
-  });
+    expect(response.headers.get("Content-Type")).toStartWith("text/html");
+    expect(html).toContain(lookup.noAnswerFailed);
+    for (const word of spoken) expect(html).not.toContain(word);
+  }
+  await broken.close();
 });
 
-describe("what was mistyped", () => {
-  const [, year = ""] = known.regNo.split("/");
-
-  test("is asked about where it can only be guessed, by a link and by nothing in the answer for machines", async () => {
-    const typed = known.regNo.replace(year, year.replace("0", "O"));
-    const html = await (await ask(typed)).text();
-    expect(verdictIn(html)).toBe(lookup.nobody);
-    const link = `<a href="./?regNo=${encodeURIComponent(known.regNo)}">${known.regNo}</a>?`;
-    expect(html).toContain(`${lookup.didYouMean} ${link}`);
-    const answer = await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(typed)}`);
-    expect(Object.keys((await answer.json()) as object)).toEqual(["found", "verifiedAt"]);
-    const other = await (await ask("XX/2019/PRI/99999")).text();
-    expect(other).not.toContain(lookup.didYouMean);
-  });
-
-  test("and may be about a person is not shown again, which the page says", async () => {
-    const emptied = 'aria-describedby="term-error term-hint term-emptied"';
-    const name = await (await ask("Adaeze Okafor")).text();
-    expect([name.includes(emptied), name.includes(lookup.emptied)]).toEqual([true, true]);
-    expect(name).not.toContain("Adaeze");
-    const number = await (await ask("TR/2019/1")).text();
-    expect([number.includes(lookup.emptied), number.includes('value="TR/2019/1"')]).toEqual([false, true]);
-    expect(await (await world.call("/")).text()).not.toContain(lookup.emptied);
-  });
-});
-
-describe("no answer", () => {
-  const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobody];
-
-  test("from a database that is gone: 503, and no word about the teacher", async () => {
-    const broken = await openTestService();
-    await broken.operator.driver.close();
-    for (const response of [await ask(known.regNo, broken), await broken.call(`/?tId=${known.tId}`)]) {
-      const html = await response.text();
-      expect([response.status, verdictIn(html)]).toEqual([503, lookup.failed]);
-      expect(response.headers.get("Retry-After")).toBe("1");
-      expect(response.headers.get("Cache-Control")).toBe("no-store");
-      expect(response.headers.get("Content-Type")).toStartWith("text/html");
-      expect(html).toContain(lookup.noAnswerFailed);
-      for (const word of spoken) expect(html).not.toContain(word);
-    }
-    await broken.close();
-  });
-
-  test.each([
-    ["nothing", "", lookup.empty],
-    ["a name", "Adaeze Okafor", lookup.unreadable],
-    ["three segments", "A/B/C", lookup.regNoWrong("TR/2019/LA/000001")],
-    ["400 characters", "x".repeat(400), lookup.tooLong(320)],
-    ["NUL and HTML", "\0<b>", lookup.unreadable],
-  ])("to %s: 400, and what to do instead, at the field and before it", async (_, term, problem) => {
+test.each([
+  ["nothing", "", lookup.empty],
+  ["a name", "Adaeze Okafor", lookup.unreadable],
+  ["three segments", "A/B/C", lookup.regNoWrong("TR/2019/LA/000001")],
+  ["400 characters", "x".repeat(400), lookup.tooLong(320)],
+  ["NUL and HTML", "\0<b>", lookup.unreadable],
+])(
+  "the public page answers %s with 400 and a remedy, at the field and before it",
+  async (_, term, problem) => {
     const response = await ask(term);
     const html = await response.text();
     expect(response.status).toBe(400);
@@ -247,38 +242,36 @@ describe("no answer", () => {
     expect(html).toContain('aria-invalid="true"');
     expect(html).toContain(`<title>${english.shell.errorPrefix} `);
     expect(html).not.toContain("<b>");
-  });
+  },
+);
 
-  test("to a form of another kind, or far too large", async () => {
-    const json = await world.call("/", {
-      body: { searchTerm: "1" },
-      headers: { "Content-Type": "application/json" },
-    });
-    expect([json.status, (await json.text()).includes(lookup.formWrong)]).toEqual([415, true]);
-    const large = await ask("x".repeat(20_000));
-    expect([large.status, (await large.text()).includes(lookup.formWrong)]).toEqual([413, true]);
+test("the public page refuses a form of another kind, or a far too large one", async () => {
+  const json = await world.call("/", {
+    body: { searchTerm: "1" },
+    headers: { "Content-Type": "application/json" },
   });
+  expect([json.status, (await json.text()).includes(lookup.formWrong)]).toEqual([415, true]);
+  const large = await ask("x".repeat(20_000));
+  expect([large.status, (await large.text()).includes(lookup.formWrong)]).toEqual([413, true]);
 });
 
-describe("every page", () => {
-  test("weighs under 30 kB with all that it loads, uncompressed", async () => {
-    const icon = (await (await world.call("/icon.svg")).text()).length;
-    const pages = [
-      await world.call("/"),
-      await ask(photoNo),
-      await ask(legacy.regNo),
-      await ask("XX/2019/PRI/00000"),
-      await ask("Adaeze Okafor"),
-    ];
-    for (const page of pages) expect(Buffer.byteLength(await page.text()) + icon).toBeLessThan(30_000);
-  });
+test("every public page weighs under 30 kB with all that it loads, uncompressed", async () => {
+  const icon = (await (await world.call("/icon.svg")).text()).length;
+  const pages = [
+    await world.call("/"),
+    await ask(photoNo),
+    await ask(legacy.regNo),
+    await ask("XX/2019/PRI/00000"),
+    await ask("Adaeze Okafor"),
+  ];
+  for (const page of pages) expect(Buffer.byteLength(await page.text()) + icon).toBeLessThan(30_000);
+});
 
-  test("keeps the language that was asked for in its form", async () => {
-    const response = await world.call('/?lang=yo"><b>');
-    const html = await response.text();
-    expect(html).toContain('action="./?lang=yo%22%3E%3Cb%3E"');
-    expect(html).toContain('<html lang="en">');
-    expect(response.headers.get("Content-Language")).toBe("en");
-    expect(response.headers.get("Vary")).toContain("Accept-Language");
-  });
+test("the public page keeps the requested language in its form", async () => {
+  const response = await world.call('/?lang=yo"><b>');
+  const html = await response.text();
+  expect(html).toContain('action="./?lang=yo%22%3E%3Cb%3E"');
+  expect(html).toContain('<html lang="en">');
+  expect(response.headers.get("Content-Language")).toBe("en");
+  expect(response.headers.get("Vary")).toContain("Accept-Language");
 });

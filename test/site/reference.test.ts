@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
 import { defaultSite, storedSite } from "../../src/domain/site.ts";
@@ -18,137 +18,131 @@ afterAll(() => world.close());
 const policyOf = (response: Response) => response.headers.get("Content-Security-Policy")?.split("; ") ?? [];
 const nonceOf = (html: string) => /csp-nonce" content="([^"]+)"/.exec(html)?.[1] ?? "";
 
-describe("the reference page", () => {
-  test("has a policy by which it loads from this service and calls this service alone", async () => {
-    const response = await world.call(docs);
-    const nonce = nonceOf(await response.text());
-    expect(policyOf(response).sort()).toEqual(
-      [
-        "default-src 'none'",
-        "style-src 'unsafe-inline'",
-        "img-src 'self' data:",
-        "form-action 'none'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-        `script-src 'self' 'nonce-${nonce}'`,
-        "connect-src 'self'",
-      ].sort(),
-    );
-    expect(response.headers.get("Cache-Control")).toBe("no-store");
-  });
-
-  test("has another nonce at each request", async () => {
-    const pages = await Promise.all([docs, docs].map(async (path) => (await world.call(path)).text()));
-    const [one = "", other = ""] = pages.map(nonceOf);
-    expect(one).toMatch(/^[\w+/]{22}==$/);
-    expect(other).not.toBe(one);
-  });
-
-  test("names no address of another site", async () => {
-    const html = await (await world.call(docs)).text();
-    expect(html).not.toMatch(/(?:https?:)?\/\/[\w-]+\./);
-    for (const option of ["telemetry", "withDefaultFonts", "agent", "mcp", "proxyUrl", "hideClientButton"])
-      expect(html).toContain(`"${option}": `);
-  });
-
-  test("finds every file and page that it names", async () => {
-    const html = await (await world.call(docs)).text();
-    const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"#]+)"/g)].map(([, name = ""]) => name);
-    const paths = new Set(names.map((name) => new URL(name, `http://service.test${docs}`).pathname));
-    expect(paths).toContain(script);
-    expect(paths).toContain("/v1/inter-agency/openapi.json");
-    expect(paths).toContain("/v1/inter-agency/getting-started");
-    for (const path of paths) expect([path, (await world.call(path)).status]).toEqual([path, 200]);
-  });
-
-  test("has the site's name in its title and the site's colour, as soon as they are changed", async () => {
-    const site = { ...defaultSite, name: "Council </title> of Teachers", accent: "#0b4f9c" };
-    await world.operator.stores.settings.write({ site: storedSite(site) });
-    await world.service.configuration.refresh();
-    const html = await (await world.call(docs)).text();
-    expect(html).toContain(
-      "<title>API reference – Teacher Verification Service – Council &lt;/title&gt; of Teachers</title>",
-    );
-    expect(html).toContain("<strong>Council &lt;/title&gt; of Teachers</strong>");
-    expect(html).toContain("--brand: #0b4f9c");
-    await world.operator.stores.settings.write({ site: storedSite(defaultSite) });
-    await world.service.configuration.refresh();
-  });
-
-  test("of a live service has no key and no notice of a sandbox", async () => {
-    const html = await (await world.call(docs)).text();
-    expect(html).not.toMatch(/tvs_(?:live|test)_/);
-    expect(html).not.toContain("Sandbox.");
-    expect(html).toContain('"preferredSecurityScheme": "bearerKey"');
-  });
-
-  test("calls below the path of the issuer, as soon as the issuer is changed", async () => {
-    expect(await (await world.call(docs)).text()).toContain('"url": "/"');
-    await world.operator.stores.settings.write({ issuer: "https://moved.example/tvs" });
-    await world.service.configuration.refresh();
-    expect(await (await world.call(docs)).text()).toContain('"url": "/tvs"');
-    await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
-    await world.service.configuration.refresh();
-  });
-});
-
-describe("the reference page of a sandbox", () => {
-  const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };
-  const ask = async (remoteAddress: string) => {
-    const service = { ...world.service, keyKind: "test" as const };
-    const app = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
-    return (await answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress)).text();
-  };
-
-  test("fills in the demo key for a reader on this machine", async () => {
-    expect(await ask("127.0.0.1")).toContain(`"token": "${demo.apiKey}"`);
-  });
-
-  test("has no key for a reader on another machine, also after a reader on this machine", async () => {
-    await ask("127.0.0.1");
-    const page = await ask("192.0.2.7");
-    expect(page).not.toContain(demo.apiKey);
-    expect(page).not.toContain('"token"');
-    expect(page).toContain("<strong>Sandbox.</strong>");
-  });
-});
-
-describe("Scalar's script", () => {
-  test("begins with its licence and is compressed under a tag of its own", async () => {
-    const plain = await world.call(script);
-    const packed = await world.call(script, { headers: { "Accept-Encoding": "br, gzip;q=0.5" } });
-    const text = await plain.text();
-    expect(text).toMatch(/^\/\*! Scalar API Reference \d+\.\d+\.\d+\n\nMIT License\n/);
-    expect(text.slice(0, 1_500)).toContain("The above copyright notice and this permission notice shall be");
-    expect(plain.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
-    expect([plain.headers.get("Content-Encoding"), packed.headers.get("Content-Encoding")]).toEqual([
-      null,
-      "gzip",
-    ]);
-    expect(packed.headers.get("Vary")).toBe("Accept-Encoding");
-    expect(packed.headers.get("ETag")).not.toBe(plain.headers.get("ETag"));
-    const bytes = await packed.arrayBuffer();
-    expect(bytes.byteLength).toBeLessThan(1_500_000);
-    expect(gunzipSync(bytes).toString() === text).toBe(true);
-  });
-
-  test.each(["gzip;q=0", "br", "gzipped;q=1, identity", "x-gzip;q=0.0"])(
-    "is not compressed for a client that accepts %s",
-    async (accepted) => {
-      const response = await world.call(script, { headers: { "Accept-Encoding": accepted } });
-      expect(response.headers.get("Content-Encoding")).toBeNull();
-    },
+test("the reference page has a policy by which it loads from this service and calls this service alone", async () => {
+  const response = await world.call(docs);
+  const nonce = nonceOf(await response.text());
+  expect(policyOf(response).sort()).toEqual(
+    [
+      "default-src 'none'",
+      "style-src 'unsafe-inline'",
+      "img-src 'self' data:",
+      "form-action 'none'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+      `script-src 'self' 'nonce-${nonce}'`,
+      "connect-src 'self'",
+    ].sort(),
   );
+  expect(response.headers.get("Cache-Control")).toBe("no-store");
+});
 
-  test("is 304 for a client that has it", async () => {
-    for (const coding of ["gzip", "identity"]) {
-      const headers = { "Accept-Encoding": coding };
-      const etag = (await world.call(script, { headers })).headers.get("ETag") ?? "";
-      const known = { ...headers, "If-None-Match": `"other", W/${etag}` };
-      const again = await world.call(script, { headers: known });
-      expect([again.status, await again.text()]).toEqual([304, ""]);
-    }
-  });
+test("the reference page has another nonce at each request", async () => {
+  const pages = await Promise.all([docs, docs].map(async (path) => (await world.call(path)).text()));
+  const [one = "", other = ""] = pages.map(nonceOf);
+  expect(one).toMatch(/^[\w+/]{22}==$/);
+  expect(other).not.toBe(one);
+});
+
+test("the reference page names no address of another site", async () => {
+  const html = await (await world.call(docs)).text();
+  expect(html).not.toMatch(/(?:https?:)?\/\/[\w-]+\./);
+  for (const option of ["telemetry", "withDefaultFonts", "agent", "mcp", "proxyUrl", "hideClientButton"])
+    expect(html).toContain(`"${option}": `);
+});
+
+test("the reference page finds every file and page that it names", async () => {
+  const html = await (await world.call(docs)).text();
+  const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"#]+)"/g)].map(([, name = ""]) => name);
+  const paths = new Set(names.map((name) => new URL(name, `http://service.test${docs}`).pathname));
+  expect(paths).toContain(script);
+  expect(paths).toContain("/v1/inter-agency/openapi.json");
+  expect(paths).toContain("/v1/inter-agency/getting-started");
+  for (const path of paths) expect([path, (await world.call(path)).status]).toEqual([path, 200]);
+});
+
+test("the reference page has the site's name in its title and the site's colour, as soon as they are changed", async () => {
+  const site = { ...defaultSite, name: "Council </title> of Teachers", accent: "#0b4f9c" };
+  await world.operator.stores.settings.write({ site: storedSite(site) });
+  await world.service.configuration.refresh();
+  const html = await (await world.call(docs)).text();
+  expect(html).toContain(
+    "<title>API reference – Teacher Verification Service – Council &lt;/title&gt; of Teachers</title>",
+  );
+  expect(html).toContain("<strong>Council &lt;/title&gt; of Teachers</strong>");
+  expect(html).toContain("--brand: #0b4f9c");
+  await world.operator.stores.settings.write({ site: storedSite(defaultSite) });
+  await world.service.configuration.refresh();
+});
+
+test("the reference page of a live service has no key and no notice of a sandbox", async () => {
+  const html = await (await world.call(docs)).text();
+  expect(html).not.toMatch(/tvs_(?:live|test)_/);
+  expect(html).not.toContain("Sandbox.");
+  expect(html).toContain('"preferredSecurityScheme": "bearerKey"');
+});
+
+test("the reference page calls below the path of the issuer, as soon as the issuer is changed", async () => {
+  expect(await (await world.call(docs)).text()).toContain('"url": "/"');
+  await world.operator.stores.settings.write({ issuer: "https://moved.example/tvs" });
+  await world.service.configuration.refresh();
+  expect(await (await world.call(docs)).text()).toContain('"url": "/tvs"');
+  await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
+  await world.service.configuration.refresh();
+});
+
+const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };
+const ask = async (remoteAddress: string) => {
+  const service = { ...world.service, keyKind: "test" as const };
+  const app = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
+  return (await answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress)).text();
+};
+
+test("the reference page of a sandbox fills in the demo key for a reader on this machine", async () => {
+  expect(await ask("127.0.0.1")).toContain(`"token": "${demo.apiKey}"`);
+});
+
+test("the reference page of a sandbox has no key for a reader on another machine, also after a reader on this machine", async () => {
+  await ask("127.0.0.1");
+  const page = await ask("192.0.2.7");
+  expect(page).not.toContain(demo.apiKey);
+  expect(page).not.toContain('"token"');
+  expect(page).toContain("<strong>Sandbox.</strong>");
+});
+
+test("Scalar's script begins with its licence and is compressed under a tag of its own", async () => {
+  const plain = await world.call(script);
+  const packed = await world.call(script, { headers: { "Accept-Encoding": "br, gzip;q=0.5" } });
+  const text = await plain.text();
+  expect(text).toMatch(/^\/\*! Scalar API Reference \d+\.\d+\.\d+\n\nMIT License\n/);
+  expect(text.slice(0, 1_500)).toContain("The above copyright notice and this permission notice shall be");
+  expect(plain.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
+  expect([plain.headers.get("Content-Encoding"), packed.headers.get("Content-Encoding")]).toEqual([
+    null,
+    "gzip",
+  ]);
+  expect(packed.headers.get("Vary")).toBe("Accept-Encoding");
+  expect(packed.headers.get("ETag")).not.toBe(plain.headers.get("ETag"));
+  const bytes = await packed.arrayBuffer();
+  expect(bytes.byteLength).toBeLessThan(1_500_000);
+  expect(gunzipSync(bytes).toString() === text).toBe(true);
+});
+
+test.each(["gzip;q=0", "br", "gzipped;q=1, identity", "x-gzip;q=0.0"])(
+  "Scalar's script is not compressed for a client that accepts %s",
+  async (accepted) => {
+    const response = await world.call(script, { headers: { "Accept-Encoding": accepted } });
+    expect(response.headers.get("Content-Encoding")).toBeNull();
+  },
+);
+
+test("Scalar's script is 304 for a client that has it", async () => {
+  for (const coding of ["gzip", "identity"]) {
+    const headers = { "Accept-Encoding": coding };
+    const etag = (await world.call(script, { headers })).headers.get("ETag") ?? "";
+    const known = { ...headers, "If-None-Match": `"other", W/${etag}` };
+    const again = await world.call(script, { headers: known });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+  }
 });
 
 test("the manual's page errors has a row for each code, with the code as its address", async () => {

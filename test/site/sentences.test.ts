@@ -1,6 +1,6 @@
 /** Every sentence of a page stands in a file of its language (decision D8.6). */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import envelope from "../../data/texts/en/envelope.json" with { type: "json" };
 import form from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import guide from "../../data/texts/en/guide.json" with { type: "json" };
@@ -138,40 +138,41 @@ function forgottenIn(html: string): string[] {
     .filter((text) => /\p{L}{2}/u.test(text));
 }
 
-describe("no sentence was forgotten in", () => {
-  const linkTo = (regNo: string) => `/?regNo=${encodeURIComponent(regNo)}`;
-  const { lookup, failures } = english;
-  const cases: [page: string, path: string, heading: string, body: string | null][] = [
-    ["the question", "/", lookup.title, null],
-    ["a licensed teacher", linkTo(known.regNo), lookup.licensed, null],
-    ["an expired one", linkTo(legacy.regNo), lookup.expired, null],
-    ["nobody", linkTo(unknownNo), lookup.nobody, null],
-    ["a damaged link", "/?tId=x", lookup.title, null],
-    ["nothing entered", "/", lookup.title, "searchTerm="],
-    ["a name entered", "/", lookup.title, "searchTerm=Ada"],
-    ["a wrong number", "/", lookup.title, "searchTerm=TR-2019"],
-    ["half an e-mail address", "/", lookup.title, "searchTerm=ada%40"],
-    ["too much", "/", lookup.title, `searchTerm=${"a".repeat(2_000)}`],
-    ["somebody by phone", "/", lookup.nobody, "searchTerm=08012345678"],
-    ["the envelope page", "/verify-envelope", form.title, null],
-    ["its other form", "/verify-envelope?keys=pasted", form.title, null],
-    ["getting started", "/v1/inter-agency/getting-started", guide.title, null],
-    ["getting started, in PHP", "/v1/inter-agency/getting-started?code=php", guide.title, null],
-    ["no such page", "/nowhere", failures[404].title, null],
-    ["a fault", "/broken", failures[500].title, null],
-    ["a pause", "/away", failures[503].title, null],
-  ];
+const linkTo = (regNo: string) => `/?regNo=${encodeURIComponent(regNo)}`;
+const { lookup, failures } = english;
+const cases: [page: string, path: string, heading: string, body: string | null][] = [
+  ["the question", "/", lookup.title, null],
+  ["a licensed teacher", linkTo(known.regNo), lookup.licensed, null],
+  ["an expired one", linkTo(legacy.regNo), lookup.expired, null],
+  ["nobody", linkTo(unknownNo), lookup.nobody, null],
+  ["a damaged link", "/?tId=x", lookup.title, null],
+  ["nothing entered", "/", lookup.title, "searchTerm="],
+  ["a name entered", "/", lookup.title, "searchTerm=Ada"],
+  ["a wrong number", "/", lookup.title, "searchTerm=TR-2019"],
+  ["half an e-mail address", "/", lookup.title, "searchTerm=ada%40"],
+  ["too much", "/", lookup.title, `searchTerm=${"a".repeat(2_000)}`],
+  ["somebody by phone", "/", lookup.nobody, "searchTerm=08012345678"],
+  ["the envelope page", "/verify-envelope", form.title, null],
+  ["its other form", "/verify-envelope?keys=pasted", form.title, null],
+  ["getting started", "/v1/inter-agency/getting-started", guide.title, null],
+  ["getting started, in PHP", "/v1/inter-agency/getting-started?code=php", guide.title, null],
+  ["no such page", "/nowhere", failures[404].title, null],
+  ["a fault", "/broken", failures[500].title, null],
+  ["a pause", "/away", failures[503].title, null],
+];
 
-  test.each(cases)("%s", async (_page, path, heading, body) => {
+test.each(cases)(
+  "every sentence of the page stands in the language's file: %s",
+  async (_page, path, heading, body) => {
     const html = await htmlOf(path, body);
     expect(html).toContain(`${heading}</h1>`);
     expect(forgottenIn(html)).toEqual([]);
-  });
+  },
+);
 
-  test("a sentence that stands in the page itself is found", () => {
-    const html = `<title>Licensed – Council Site</title><body><p>Licensed here</p><a aria-label="Go on">Check</a></body>`;
-    expect(forgottenIn(html)).toEqual(["Go on", "here"]);
-  });
+test("a sentence that stands in the page itself is found", () => {
+  const html = `<title>Licensed – Council Site</title><body><p>Licensed here</p><a aria-label="Go on">Check</a></body>`;
+  expect(forgottenIn(html)).toEqual(["Go on", "here"]);
 });
 
 test("a sentence says each value where it is named, in the form for the first of them", () => {

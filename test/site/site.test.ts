@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
 import { english } from "../../src/site/language.ts";
@@ -42,66 +42,62 @@ const pages = [
   "/nowhere/at/all",
 ];
 
-describe("whose service it is", () => {
-  test.each(pages)(
-    "stands in head and foot of %s, and is honoured as soon as it is changed",
-    async (path) => {
-      await remember(council);
-      const html = await pageOf(path);
-      const top = "../".repeat(path.split("/").length - 2) || "./";
-      expect(html).toContain("<span>Council of Teachers &amp; Schools</span>");
-      expect(html).toMatch(/<title>[^<]+ – Council of Teachers &amp; Schools<\/title>/);
-      expect(html).toContain(`<img class="logo" src="${top}logo" alt="">`);
-      expect(html).toContain(`href="${top}site.css?0b4f9c"`);
-      for (const part of [
-        "mailto:help@council.example",
-        "tel:+23490000000",
-        ">council.example<",
-        "1 Road, Abuja",
-      ])
-        expect([part, html.includes(part)]).toEqual([part, true]);
-      for (const link of [council.privacyUrl, council.accessibilityUrl, council.reportUrl])
-        expect([link, html.includes(`href="${link}"`)]).toEqual([link, true]);
-
-      await remember({ ...council, name: "Another Council" });
-      expect(await pageOf(path)).toContain("Another Council");
-      await remember(defaultSite);
-      const plain = await pageOf(path);
-      expect(plain).not.toContain("Council");
-      expect(plain).toContain(english.service);
-    },
-  );
-
-  test("leaves out of the foot what was not said", async () => {
-    await remember({ ...defaultSite, name: "A Council" });
-    const html = await pageOf("/");
-    expect(html).toContain('<h2 id="contact">A Council</h2>');
-    expect(html).not.toContain("mailto:");
-    expect(html).not.toContain("<dl>");
-  });
-
-  test("the logo is served under a policy that lets it do nothing when it is opened by itself", async () => {
+test.each(pages)(
+  "the operator's name and contact are in head and foot of %s as soon as they are changed",
+  async (path) => {
     await remember(council);
-    const response = await world.call("/logo");
-    expect(await response.text()).toBe(picture);
-    expect(response.headers.get("Content-Type")).toBe("image/png");
-    expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
-    expect(response.headers.get("Content-Security-Policy")).toContain("sandbox");
-    await remember(defaultSite);
-    expect((await world.call("/logo")).status).toBe(404);
-  });
+    const html = await pageOf(path);
+    const top = "../".repeat(path.split("/").length - 2) || "./";
+    expect(html).toContain("<span>Council of Teachers &amp; Schools</span>");
+    expect(html).toMatch(/<title>[^<]+ – Council of Teachers &amp; Schools<\/title>/);
+    expect(html).toContain(`<img class="logo" src="${top}logo" alt="">`);
+    expect(html).toContain(`href="${top}site.css?0b4f9c"`);
+    for (const part of [
+      "mailto:help@council.example",
+      "tel:+23490000000",
+      ">council.example<",
+      "1 Road, Abuja",
+    ])
+      expect([part, html.includes(part)]).toEqual([part, true]);
+    for (const link of [council.privacyUrl, council.accessibilityUrl, council.reportUrl])
+      expect([link, html.includes(`href="${link}"`)]).toEqual([link, true]);
 
-  test("tells who finds a wrong record where to report it", async () => {
-    const answer = `/?regNo=${encodeURIComponent(known.regNo)}`;
-    await remember(council);
-    expect(await pageOf(answer)).toContain(
-      `<a href="${council.reportUrl}">${english.lookup.wrongReport}</a>`,
-    );
-    await remember({ ...council, reportUrl: null });
-    expect(await pageOf(answer)).toContain(english.lookup.wrongEmail("help@council.example"));
+    await remember({ ...council, name: "Another Council" });
+    expect(await pageOf(path)).toContain("Another Council");
     await remember(defaultSite);
-    expect(await pageOf(answer)).not.toContain(english.lookup.wrong);
-  });
+    const plain = await pageOf(path);
+    expect(plain).not.toContain("Council");
+    expect(plain).toContain(english.service);
+  },
+);
+
+test("the foot leaves out a contact that was not given", async () => {
+  await remember({ ...defaultSite, name: "A Council" });
+  const html = await pageOf("/");
+  expect(html).toContain('<h2 id="contact">A Council</h2>');
+  expect(html).not.toContain("mailto:");
+  expect(html).not.toContain("<dl>");
+});
+
+test("the logo is served under a policy that forbids everything", async () => {
+  await remember(council);
+  const response = await world.call("/logo");
+  expect(await response.text()).toBe(picture);
+  expect(response.headers.get("Content-Type")).toBe("image/png");
+  expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
+  expect(response.headers.get("Content-Security-Policy")).toContain("sandbox");
+  await remember(defaultSite);
+  expect((await world.call("/logo")).status).toBe(404);
+});
+
+test("the public page says where to report a wrong record", async () => {
+  const answer = `/?regNo=${encodeURIComponent(known.regNo)}`;
+  await remember(council);
+  expect(await pageOf(answer)).toContain(`<a href="${council.reportUrl}">${english.lookup.wrongReport}</a>`);
+  await remember({ ...council, reportUrl: null });
+  expect(await pageOf(answer)).toContain(english.lookup.wrongEmail("help@council.example"));
+  await remember(defaultSite);
+  expect(await pageOf(answer)).not.toContain(english.lookup.wrong);
 });
 
 test("the OpenAPI document names whose service it is, and whom to ask", async () => {
@@ -117,22 +113,16 @@ test("the OpenAPI document names whose service it is, and whom to ask", async ()
   expect([info.title, info.contact]).toEqual([english.service, undefined]);
 });
 
-describe("search engines", () => {
-  test("may show the question, and no answer about a person", async () => {
-    expect(await pageOf("/")).not.toContain("noindex");
-    expect(await pageOf(`/?regNo=${encodeURIComponent(known.regNo)}`)).toContain(
-      'content="noindex, nofollow"',
-    );
-    expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
-  });
+test("search engines may show the form, and no answer about a person", async () => {
+  expect(await pageOf("/")).not.toContain("noindex");
+  expect(await pageOf(`/?regNo=${encodeURIComponent(known.regNo)}`)).toContain('content="noindex, nofollow"');
+  expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
 });
 
-describe("the short ways", () => {
-  test.each([
-    ["/docs", "v1/inter-agency/docs"],
-    ["/v1/inter-agency", "inter-agency/docs"],
-  ])("%s leads to the reference", async (path, way) => {
-    const response = await world.call(path);
-    expect([response.status, response.headers.get("Location")]).toEqual([302, way]);
-  });
+test.each([
+  ["/docs", "v1/inter-agency/docs"],
+  ["/v1/inter-agency", "inter-agency/docs"],
+])("%s leads to the reference", async (path, way) => {
+  const response = await world.call(path);
+  expect([response.status, response.headers.get("Location")]).toEqual([302, way]);
 });

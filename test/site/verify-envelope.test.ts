@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { openTestService, type TestService } from "../harness/service.ts";
@@ -22,90 +22,86 @@ async function filesOf(html: string): Promise<string[]> {
   );
 }
 
-describe("the envelope page", () => {
-  test("lets the script connect to this service, or, with pasted keys, to nobody", async () => {
-    expect(await policyOf(path)).toContain("connect-src 'self'");
-    expect(await policyOf(`${path}?keys=pasted`)).toContain("connect-src 'none'");
-    for (const address of [path, `${path}?keys=pasted`]) {
-      const policy = await policyOf(address);
-      expect(policy).toContain("default-src 'none'");
-      expect(policy).toContain("script-src 'self'");
-      expect(policy).toContain("form-action 'none'");
-      expect(policy.join()).not.toContain("unsafe");
-    }
-  });
-
-  test("says without JavaScript what to do, and shows no form that would do nothing", async () => {
-    const html = await (await world.call(path)).text();
-    expect(html).toContain("This page needs JavaScript");
-    expect(html).toContain("tvs verify envelope.json --key-history");
-    expect(html).toMatch(/<div id="tool" hidden/);
-  });
-
-  test("begins with the issuer in force", async () => {
-    expect(await (await world.call(path)).text()).toContain('value="https://teachers.example"');
-    await world.operator.stores.settings.write({ issuer: 'https://moved.example/"x' });
-    await world.service.configuration.refresh();
-    expect(await (await world.call(path)).text()).toContain('value="https://moved.example/&quot;x"');
-    await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
-    await world.service.configuration.refresh();
-  });
-
-  test("names its files by their content, and finds all of them", async () => {
-    const html = await (await world.call(path)).text();
-    const files = await filesOf(html);
-    expect(files).toHaveLength(3);
-    for (const file of files) {
-      const response = await world.call(`/${file}`);
-      expect([file, response.status]).toEqual([file, 200]);
-      expect(response.headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
-    }
-    expect((await world.call(`${path}/app-0000.js`)).status).toBe(404);
-  });
-
-  test("gives the digest of its script, which the browser then insists on", async () => {
-    const html = await (await world.call(path)).text();
-    const [, file = "", integrity] = /src="([^"]+app-[^"]+)" integrity="([^"]+)"/.exec(html) ?? [];
-    const body = await (await world.call(`/${file}`)).text();
-    expect(`sha384-${createHash("sha384").update(body).digest("base64")}`).toBe(integrity ?? "");
-  });
-
-  test("is light: what everybody loads weighs under 50 kB as it is sent", async () => {
-    const html = await (await world.call(path)).text();
-    const first = (await filesOf(html)).filter((file) => /\/(app|page)-/.test(file));
-    const addresses = [path, ...first.map((file) => `/${file}`)];
-    expect(addresses).toHaveLength(3);
-    let weight = 0;
-    for (const address of addresses) {
-      const response = await world.call(address, { headers: { "Accept-Encoding": "gzip" } });
-      const bytes = await response.arrayBuffer();
-      expect(gunzipSync(bytes).length).toBeGreaterThan(bytes.byteLength);
-      weight += bytes.byteLength;
-    }
-    expect(weight).toBeLessThan(50_000);
-  });
+test("the envelope page lets the script connect to this service, or, with pasted keys, to nobody", async () => {
+  expect(await policyOf(path)).toContain("connect-src 'self'");
+  expect(await policyOf(`${path}?keys=pasted`)).toContain("connect-src 'none'");
+  for (const address of [path, `${path}?keys=pasted`]) {
+    const policy = await policyOf(address);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).toContain("form-action 'none'");
+    expect(policy.join()).not.toContain("unsafe");
+  }
 });
 
-describe("the page's service worker", () => {
-  /** What it gives for a page that is kept, on a device whose browser answers as told. */
-  async function answered(put: () => Promise<void>, load: () => Promise<Response>): Promise<string> {
-    const source = await (await world.call("/verify-envelope-worker.js")).text();
-    let answer = Promise.resolve(new Response("none"));
-    const respondWith = (given: Promise<Response>) => {
-      answer = given;
-    };
-    const run = new Function("self", "caches", "fetch", "location", "setTimeout", source);
-    const self = {
-      addEventListener: (_: string, listener: (event: object) => void) =>
-        listener({ request: new Request(`https://teachers.example${path}`), respondWith }),
-    };
-    const open = async () => ({ match: async () => new Response("kept"), put });
-    run(self, { open }, load, new URL("https://teachers.example/"), () => undefined);
-    return (await answer).text();
-  }
+test("the envelope page says without JavaScript what to do, and shows no form that would do nothing", async () => {
+  const html = await (await world.call(path)).text();
+  expect(html).toContain("This page needs JavaScript");
+  expect(html).toContain("tvs verify envelope.json --key-history");
+  expect(html).toMatch(/<div id="tool" hidden/);
+});
 
-  test("gives what the network answered, also where the device has no room to keep it", async () => {
-    const full = () => Promise.reject(new DOMException("full", "QuotaExceededError"));
-    expect(await answered(full, async () => new Response("fresh"))).toBe("fresh");
-  });
+test("the envelope page begins with the issuer in force", async () => {
+  expect(await (await world.call(path)).text()).toContain('value="https://teachers.example"');
+  await world.operator.stores.settings.write({ issuer: 'https://moved.example/"x' });
+  await world.service.configuration.refresh();
+  expect(await (await world.call(path)).text()).toContain('value="https://moved.example/&quot;x"');
+  await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
+  await world.service.configuration.refresh();
+});
+
+test("the envelope page names its files by their content, and finds all of them", async () => {
+  const html = await (await world.call(path)).text();
+  const files = await filesOf(html);
+  expect(files).toHaveLength(3);
+  for (const file of files) {
+    const response = await world.call(`/${file}`);
+    expect([file, response.status]).toEqual([file, 200]);
+    expect(response.headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
+  }
+  expect((await world.call(`${path}/app-0000.js`)).status).toBe(404);
+});
+
+test("the envelope page gives the digest of its script, which the browser then insists on", async () => {
+  const html = await (await world.call(path)).text();
+  const [, file = "", integrity] = /src="([^"]+app-[^"]+)" integrity="([^"]+)"/.exec(html) ?? [];
+  const body = await (await world.call(`/${file}`)).text();
+  expect(`sha384-${createHash("sha384").update(body).digest("base64")}`).toBe(integrity ?? "");
+});
+
+test("the envelope page is light: what everybody loads weighs under 50 kB as it is sent", async () => {
+  const html = await (await world.call(path)).text();
+  const first = (await filesOf(html)).filter((file) => /\/(app|page)-/.test(file));
+  const addresses = [path, ...first.map((file) => `/${file}`)];
+  expect(addresses).toHaveLength(3);
+  let weight = 0;
+  for (const address of addresses) {
+    const response = await world.call(address, { headers: { "Accept-Encoding": "gzip" } });
+    const bytes = await response.arrayBuffer();
+    expect(gunzipSync(bytes).length).toBeGreaterThan(bytes.byteLength);
+    weight += bytes.byteLength;
+  }
+  expect(weight).toBeLessThan(50_000);
+});
+
+/** What it gives for a page that is kept, on a device whose browser answers as told. */
+async function answered(put: () => Promise<void>, load: () => Promise<Response>): Promise<string> {
+  const source = await (await world.call("/verify-envelope-worker.js")).text();
+  let answer = Promise.resolve(new Response("none"));
+  const respondWith = (given: Promise<Response>) => {
+    answer = given;
+  };
+  const run = new Function("self", "caches", "fetch", "location", "setTimeout", source);
+  const self = {
+    addEventListener: (_: string, listener: (event: object) => void) =>
+      listener({ request: new Request(`https://teachers.example${path}`), respondWith }),
+  };
+  const open = async () => ({ match: async () => new Response("kept"), put });
+  run(self, { open }, load, new URL("https://teachers.example/"), () => undefined);
+  return (await answer).text();
+}
+
+test("the page's service worker gives what the network answered, also where the device has no room to keep it", async () => {
+  const full = () => Promise.reject(new DOMException("full", "QuotaExceededError"));
+  expect(await answered(full, async () => new Response("fresh"))).toBe("fresh");
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { sign } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { sealEnvelopes } from "../../../src/domain/envelopes.ts";
@@ -23,175 +23,171 @@ function* objects(value: unknown, path = "#"): Generator<[string, Json]> {
     yield* objects(member, `${path}/${name.replaceAll("/", "~1")}`);
 }
 
-describe("the OpenAPI document", () => {
-  test("is valid OpenAPI 3.1", async () => {
-    const outcome = await new Validator().validate(structuredClone(document));
-    expect(outcome).toEqual({ valid: true });
-  });
-
-  test("refers only to what it has, and has nothing that it does not refer to", () => {
-    const used = new Set<string>();
-    for (const [path, { $ref }] of objects(document)) {
-      if (typeof $ref !== "string") continue;
-      expect(resolve($ref), `${path} refers to ${$ref}`).toBeDefined();
-      used.add($ref);
-    }
-    const components = document.components as Record<string, Json>;
-    const defined = ["schemas", "responses", "parameters", "headers", "examples"].flatMap((kind) =>
-      Object.keys(components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
-    );
-    expect(defined.filter((ref) => !used.has(ref))).toEqual([]);
-  });
-
-  test("describes every schema, every member and every parameter", () => {
-    const silent: string[] = [];
-    for (const [path, { properties }] of objects(document)) {
-      for (const [name, member] of Object.entries((properties ?? {}) as Record<string, Json>)) {
-        if (!("$ref" in member) && !("description" in member)) silent.push(`${path}/${name}`);
-      }
-    }
-    const { schemas, parameters, headers } = document.components as Record<string, Record<string, Json>>;
-    for (const [name, part] of Object.entries({ ...schemas, ...parameters, ...headers })) {
-      if (typeof part.description !== "string") silent.push(name);
-    }
-    expect(silent).toEqual([]);
-  });
-
-  test.each(schemaNames)("shows an example of %s, and every example is valid", (name) => {
-    const { examples: shown } = resolve(`#/components/schemas/${name}`) as { examples: unknown[] };
-    expect(shown.length).toBeGreaterThan(0);
-    for (const example of shown) expect(validationErrors(name, example)).toEqual([]);
-  });
-
-  test("shows valid examples beside the responses", () => {
-    for (const [, { schema, example, examples: named }] of objects(document)) {
-      const name = /[^/]+$/.exec(String((schema as Json | undefined)?.$ref))?.[0];
-      if (name === undefined || !schemaNames.includes(name)) continue;
-      const values = Object.values((named ?? {}) as Record<string, { $ref: string }>).map(
-        ({ $ref }) => (resolve($ref) as { value: unknown }).value,
-      );
-      for (const value of [...values, ...(example === undefined ? [] : [example])]) {
-        expect(validationErrors(name, value)).toEqual([]);
-      }
-    }
-  });
-
-  test("takes its enumerations from the contract", () => {
-    const enumOf = (name: string) => (resolve(`#/components/schemas/${name}`) as { enum: string[] }).enum;
-    expect(enumOf("VerificationPurpose")).toEqual([...contract.purposes]);
-    expect(enumOf("LicenseStatus")).toEqual([...contract.licenseStatuses]);
-    expect(enumOf("CertificateStatus")).toEqual([...contract.certificateStatuses]);
-    expect(enumOf("Source")).toEqual([...contract.sources]);
-    expect(enumOf("Reason")).toEqual([...contract.reasons]);
-    expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
-    expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
-  });
-
-  test("names the codes of every error, and every code but those of what is no call", () => {
-    const named = new Set<string>();
-    const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
-    const answers = operations.flatMap(({ responses }) =>
-      Object.entries(responses as Record<string, { $ref: string }>),
-    );
-    for (const [status, { $ref }] of answers) {
-      const { "x-error-codes": codes = [] } = resolve($ref) as { "x-error-codes"?: ApiErrorCode[] };
-      expect([$ref, codes.length > 0]).toEqual([$ref, Number(status) >= 400]);
-      for (const code of codes)
-        expect([$ref, code, errorCodes[code]?.status]).toEqual([$ref, code, Number(status)]);
-      for (const code of codes) named.add(code);
-    }
-    const left = Object.keys(errorCodes).filter((code) => !named.has(code));
-    expect(left).toEqual(["REQUEST_MALFORMED"]);
-  });
-
-  test("has a sentence for every word of its lists, in their order", () => {
-    const schemas = Object.entries(resolve("#/components/schemas") as Record<string, Json>);
-    const lists = schemas.filter(([, schema]) => Array.isArray(schema.enum));
-    expect(lists.map(([name]) => name)).toContain("Reason");
-    for (const [name, schema] of lists) {
-      const sentences = (schema["x-enumDescriptions"] ?? {}) as Record<string, string>;
-      expect([name, Object.keys(sentences)]).toEqual([name, schema.enum as string[]]);
-      for (const sentence of Object.values(sentences)) expect(sentence).toMatch(/^[A-Z`].*[.?]$/);
-    }
-  });
-
-  test("says of every operation who may call it, of a delivery too, and under which license it stands", () => {
-    const operations = [...Object.values(document.paths), ...Object.values(document.webhooks as Json)]
-      .flatMap((path) => Object.values(path as Record<string, Json>))
-      .map(({ operationId, security }) => [operationId, Array.isArray(security)]);
-    expect(operations.filter(([, isSaid]) => !isSaid)).toEqual([]);
-    expect(document.info).toMatchObject({ license: { name: "MIT" } });
-  });
-
-  test.each(contract.eventTypes)("shows %s as the service would send it", (type) => {
-    const example = examples.eventOf(type);
-    const { tId, regNo, licenseStatus, certificateStatus, previousStatus } = example.data;
-    const after = { license: licenseStatus, certificate: certificateStatus, active: true };
-    const isCertificate = type.startsWith("certificate.");
-    const before = { ...after, [isCertificate ? "certificate" : "license"]: previousStatus };
-    const isDeactivation = type === "teacher.deactivated";
-    const occurredAt = Date.parse(example.occurredAt);
-    const events = createEvents(
-      before as Statuses,
-      { ...after, active: !isDeactivation },
-      { tId, regNo, occurredAt },
-    );
-    const sent = events.map(({ body }) => ({ ...JSON.parse(body), eventId: example.eventId }));
-    expect(sent).toEqual([example]);
-  });
-
-  test("names the delivery headers of the contract", () => {
-    const operation = (document.webhooks as { statusChange: { post: { parameters: { name: string }[] } } })
-      .statusChange;
-    expect(operation.post.parameters.map(({ name }) => name)).toEqual([
-      "X-AGENCY-Signature",
-      "X-AGENCY-Event-Id",
-      "X-AGENCY-Event-Type",
-      "X-AGENCY-Delivery-Id",
-      "webhook-id",
-      "webhook-timestamp",
-      "webhook-signature",
-      "User-Agent",
-    ]);
-  });
+test("the OpenAPI document is valid OpenAPI 3.1", async () => {
+  const outcome = await new Validator().validate(structuredClone(document));
+  expect(outcome).toEqual({ valid: true });
 });
 
-describe("the example envelopes", () => {
-  const signAll = async (_kid: string, inputs: readonly string[]) =>
-    inputs.map((input) => base64url(sign("sha256", Buffer.from(input), keys.active.privateKey)));
-
-  test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
-    "are what the service would send",
-    async (envelope) => {
-      const { verificationId, issuer, audience, result } = envelope;
-      const issuedAt = Date.parse(envelope.verifiedAt) / 1000;
-      const claims = { verificationId, issuer, audience, issuedAt, result };
-      const [sealed] = await sealEnvelopes([claims], keys.active.kid, signAll);
-      expect(envelope).toEqual(JSON.parse(sealed?.json ?? ""));
-    },
+test("the OpenAPI document refers only to what it has, and has nothing that it does not refer to", () => {
+  const used = new Set<string>();
+  for (const [path, { $ref }] of objects(document)) {
+    if (typeof $ref !== "string") continue;
+    expect(resolve($ref), `${path} refers to ${$ref}`).toBeDefined();
+    used.add($ref);
+  }
+  const components = document.components as Record<string, Json>;
+  const defined = ["schemas", "responses", "parameters", "headers", "examples"].flatMap((kind) =>
+    Object.keys(components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
   );
+  expect(defined.filter((ref) => !used.has(ref))).toEqual([]);
+});
 
-  test("verify with the example key set", async () => {
-    const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
-    const { issuer, audience } = examples;
-    const outcome = await verifyEnvelope(JSON.stringify(examples.foundEnvelope), {
-      keys: keySet,
-      issuer,
-      audience,
-    });
-    expect(outcome.valid).toBe(true);
+test("the OpenAPI document describes every schema, every member and every parameter", () => {
+  const silent: string[] = [];
+  for (const [path, { properties }] of objects(document)) {
+    for (const [name, member] of Object.entries((properties ?? {}) as Record<string, Json>)) {
+      if (!("$ref" in member) && !("description" in member)) silent.push(`${path}/${name}`);
+    }
+  }
+  const { schemas, parameters, headers } = document.components as Record<string, Record<string, Json>>;
+  for (const [name, part] of Object.entries({ ...schemas, ...parameters, ...headers })) {
+    if (typeof part.description !== "string") silent.push(name);
+  }
+  expect(silent).toEqual([]);
+});
+
+test.each(schemaNames)("the OpenAPI document shows an example of %s, and every example is valid", (name) => {
+  const { examples: shown } = resolve(`#/components/schemas/${name}`) as { examples: unknown[] };
+  expect(shown.length).toBeGreaterThan(0);
+  for (const example of shown) expect(validationErrors(name, example)).toEqual([]);
+});
+
+test("the OpenAPI document shows valid examples beside the responses", () => {
+  for (const [, { schema, example, examples: named }] of objects(document)) {
+    const name = /[^/]+$/.exec(String((schema as Json | undefined)?.$ref))?.[0];
+    if (name === undefined || !schemaNames.includes(name)) continue;
+    const values = Object.values((named ?? {}) as Record<string, { $ref: string }>).map(
+      ({ $ref }) => (resolve($ref) as { value: unknown }).value,
+    );
+    for (const value of [...values, ...(example === undefined ? [] : [example])]) {
+      expect(validationErrors(name, value)).toEqual([]);
+    }
+  }
+});
+
+test("the OpenAPI document takes its enumerations from the contract", () => {
+  const enumOf = (name: string) => (resolve(`#/components/schemas/${name}`) as { enum: string[] }).enum;
+  expect(enumOf("VerificationPurpose")).toEqual([...contract.purposes]);
+  expect(enumOf("LicenseStatus")).toEqual([...contract.licenseStatuses]);
+  expect(enumOf("CertificateStatus")).toEqual([...contract.certificateStatuses]);
+  expect(enumOf("Source")).toEqual([...contract.sources]);
+  expect(enumOf("Reason")).toEqual([...contract.reasons]);
+  expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
+  expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
+});
+
+test("the OpenAPI document names the codes of every error, and every code but those of what is no call", () => {
+  const named = new Set<string>();
+  const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
+  const answers = operations.flatMap(({ responses }) =>
+    Object.entries(responses as Record<string, { $ref: string }>),
+  );
+  for (const [status, { $ref }] of answers) {
+    const { "x-error-codes": codes = [] } = resolve($ref) as { "x-error-codes"?: ApiErrorCode[] };
+    expect([$ref, codes.length > 0]).toEqual([$ref, Number(status) >= 400]);
+    for (const code of codes)
+      expect([$ref, code, errorCodes[code]?.status]).toEqual([$ref, code, Number(status)]);
+    for (const code of codes) named.add(code);
+  }
+  const left = Object.keys(errorCodes).filter((code) => !named.has(code));
+  expect(left).toEqual(["REQUEST_MALFORMED"]);
+});
+
+test("the OpenAPI document has a sentence for every word of its lists, in their order", () => {
+  const schemas = Object.entries(resolve("#/components/schemas") as Record<string, Json>);
+  const lists = schemas.filter(([, schema]) => Array.isArray(schema.enum));
+  expect(lists.map(([name]) => name)).toContain("Reason");
+  for (const [name, schema] of lists) {
+    const sentences = (schema["x-enumDescriptions"] ?? {}) as Record<string, string>;
+    expect([name, Object.keys(sentences)]).toEqual([name, schema.enum as string[]]);
+    for (const sentence of Object.values(sentences)) expect(sentence).toMatch(/^[A-Z`].*[.?]$/);
+  }
+});
+
+test("the OpenAPI document says of every operation who may call it, of a delivery too, and under which license it stands", () => {
+  const operations = [...Object.values(document.paths), ...Object.values(document.webhooks as Json)]
+    .flatMap((path) => Object.values(path as Record<string, Json>))
+    .map(({ operationId, security }) => [operationId, Array.isArray(security)]);
+  expect(operations.filter(([, isSaid]) => !isSaid)).toEqual([]);
+  expect(document.info).toMatchObject({ license: { name: "MIT" } });
+});
+
+test.each(contract.eventTypes)("the OpenAPI document shows %s as the service would send it", (type) => {
+  const example = examples.eventOf(type);
+  const { tId, regNo, licenseStatus, certificateStatus, previousStatus } = example.data;
+  const after = { license: licenseStatus, certificate: certificateStatus, active: true };
+  const isCertificate = type.startsWith("certificate.");
+  const before = { ...after, [isCertificate ? "certificate" : "license"]: previousStatus };
+  const isDeactivation = type === "teacher.deactivated";
+  const occurredAt = Date.parse(example.occurredAt);
+  const events = createEvents(
+    before as Statuses,
+    { ...after, active: !isDeactivation },
+    { tId, regNo, occurredAt },
+  );
+  const sent = events.map(({ body }) => ({ ...JSON.parse(body), eventId: example.eventId }));
+  expect(sent).toEqual([example]);
+});
+
+test("the OpenAPI document names the delivery headers of the contract", () => {
+  const operation = (document.webhooks as { statusChange: { post: { parameters: { name: string }[] } } })
+    .statusChange;
+  expect(operation.post.parameters.map(({ name }) => name)).toEqual([
+    "X-AGENCY-Signature",
+    "X-AGENCY-Event-Id",
+    "X-AGENCY-Event-Type",
+    "X-AGENCY-Delivery-Id",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+    "User-Agent",
+  ]);
+});
+
+const signAll = async (_kid: string, inputs: readonly string[]) =>
+  inputs.map((input) => base64url(sign("sha256", Buffer.from(input), keys.active.privateKey)));
+
+test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
+  "the example envelopes are what the service would send",
+  async (envelope) => {
+    const { verificationId, issuer, audience, result } = envelope;
+    const issuedAt = Date.parse(envelope.verifiedAt) / 1000;
+    const claims = { verificationId, issuer, audience, issuedAt, result };
+    const [sealed] = await sealEnvelopes([claims], keys.active.kid, signAll);
+    expect(envelope).toEqual(JSON.parse(sealed?.json ?? ""));
+  },
+);
+
+test("the example envelopes verify with the example key set", async () => {
+  const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
+  const { issuer, audience } = examples;
+  const outcome = await verifyEnvelope(JSON.stringify(examples.foundEnvelope), {
+    keys: keySet,
+    issuer,
+    audience,
   });
+  expect(outcome.valid).toBe(true);
+});
 
-  test("come with a status list that the service would sign, at the address that is named", async () => {
-    const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
-    const [list] = await openStatusLists([examples.statusList], keySet);
-    const [uri] = examples.statusLists.status_lists;
-    expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
-  });
+test("the example envelopes come with a status list that the service would sign, at the address that is named", async () => {
+  const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
+  const [list] = await openStatusLists([examples.statusList], keySet);
+  const [uri] = examples.statusLists.status_lists;
+  expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
+});
 
-  test("come with a key history that verifies", async () => {
-    expect(await readKeyHistory(examples.keyHistory, examples.issuer)).toMatchObject({
-      issuer: examples.issuer,
-    });
+test("the example envelopes come with a key history that verifies", async () => {
+  expect(await readKeyHistory(examples.keyHistory, examples.issuer)).toMatchObject({
+    issuer: examples.issuer,
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
@@ -139,79 +139,75 @@ async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<
   expect(JSON.stringify(rest.result)).toBe(JSON.stringify(shown.result));
 }
 
-describe("the app answers as the document shows", () => {
-  const publicly = (term: string) => `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
+const publicly = (term: string) => `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
 
-  test("publicly", async () => {
-    expect(await world.ask(publicly(regNo))).toEqual(examples.publicFound);
-    expect(await world.ask(publicly("XX/1/2/3"))).toEqual(examples.publicNotFound);
-  });
+test("the public lookup answers as the document shows", async () => {
+  expect(await world.ask(publicly(regNo))).toEqual(examples.publicFound);
+  expect(await world.ask(publicly("XX/1/2/3"))).toEqual(examples.publicNotFound);
+});
 
-  test("with an envelope, for one who is found and for nobody", async () => {
-    const check = { as: "full", body: examples.eligibilityCheck } as const;
-    await expectAsShown(await world.ask(`${prefix}/eligibility-check`, check), examples.foundEnvelope);
-    const nobody = await world.ask(`${prefix}/lookup/by-tid/999999`, { as: "full" });
-    await expectAsShown(nobody, examples.notFoundEnvelope);
-  });
+test("the envelopes for a found teacher and for nobody are as the document shows", async () => {
+  const check = { as: "full", body: examples.eligibilityCheck } as const;
+  await expectAsShown(await world.ask(`${prefix}/eligibility-check`, check), examples.foundEnvelope);
+  const nobody = await world.ask(`${prefix}/lookup/by-tid/999999`, { as: "full" });
+  await expectAsShown(nobody, examples.notFoundEnvelope);
+});
 
-  test("with a batch", async () => {
-    const answer = (await world.ask(`${prefix}/batch`, { as: "full", body: examples.batchCheck })) as {
-      count: number;
-      results: unknown[];
-    };
-    expect([answer.count, answer.results.length]).toEqual([2, examples.batchResponse.count]);
-    await expectAsShown(answer.results[0], examples.foundEnvelope);
-    await expectAsShown(answer.results[1], examples.notFoundEnvelope);
-  });
+test("a batch is answered as the document shows", async () => {
+  const answer = (await world.ask(`${prefix}/batch`, { as: "full", body: examples.batchCheck })) as {
+    count: number;
+    results: unknown[];
+  };
+  expect([answer.count, answer.results.length]).toEqual([2, examples.batchResponse.count]);
+  await expectAsShown(answer.results[0], examples.foundEnvelope);
+  await expectAsShown(answer.results[1], examples.notFoundEnvelope);
+});
 
-  test("with a statement over a list", async () => {
-    const answer = await world.ask(`${prefix}/rosters`, { as: "full", body: examples.rosterRequest });
-    const { statementId, signature, signatureKid, rows, ...rest } = answer as SignedStatement;
-    const {
-      statementId: _id,
-      signature: _jws,
-      signatureKid: _kid,
-      rows: shownRows,
-      ...shown
-    } = examples.statement;
-    expect(rest).toEqual(shown);
-    expect(rows).toEqual(shownRows);
-  });
+test("a statement over a list is as the document shows", async () => {
+  const answer = await world.ask(`${prefix}/rosters`, { as: "full", body: examples.rosterRequest });
+  const { statementId, signature, signatureKid, rows, ...rest } = answer as SignedStatement;
+  const {
+    statementId: _id,
+    signature: _jws,
+    signatureKid: _kid,
+    rows: shownRows,
+    ...shown
+  } = examples.statement;
+  expect(rest).toEqual(shown);
+  expect(rows).toEqual(shownRows);
+});
 
-  test("with an expired licence of the old system, and its reasons", async () => {
-    const other = await openExampleWorld();
-    await other.put(expired);
-    const body = { identifier: { regNo }, purpose: "BODYA_EXAMINER_CREDENTIAL_CHECK" };
-    const envelope = (await other.ask(`${prefix}/eligibility-check`, { as: "full", body })) as SignedEnvelope;
-    expect(envelope.result).toEqual(examples.expiredResult);
-    await other.close();
-  });
+test("an expired licence of the old system and its reasons are as the document shows", async () => {
+  const other = await openExampleWorld();
+  await other.put(expired);
+  const body = { identifier: { regNo }, purpose: "BODYA_EXAMINER_CREDENTIAL_CHECK" };
+  const envelope = (await other.ask(`${prefix}/eligibility-check`, { as: "full", body })) as SignedEnvelope;
+  expect(envelope.result).toEqual(examples.expiredResult);
+  await other.close();
+});
 
-  test("with its key set, its history and its health", async () => {
-    const [shown] = examples.jwks.keys;
-    const { keys } = (await world.ask(`${prefix}/.well-known/jwks.json`)) as typeof examples.jwks;
-    expect(keys.map((key) => Object.keys(key).sort())).toEqual(
-      keys.map(() => Object.keys(shown ?? {}).sort()),
-    );
-    const activeKid = expect.any(String);
-    expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid });
-  });
+test("the key set and the health are as the document shows", async () => {
+  const [shown] = examples.jwks.keys;
+  const { keys } = (await world.ask(`${prefix}/.well-known/jwks.json`)) as typeof examples.jwks;
+  expect(keys.map((key) => Object.keys(key).sort())).toEqual(keys.map(() => Object.keys(shown ?? {}).sort()));
+  const activeKid = expect.any(String);
+  expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid });
+});
 
-  test("and the shown event's signature is genuine", async () => {
-    const { webhookEvent, webhookSecret: secret, shownHeaders } = examples;
-    const rawBody = JSON.stringify(webhookEvent);
-    const signature = shownHeaders["X-AGENCY-Signature"] ?? "";
-    const delivery = {
-      ...webhookEvent,
-      body: rawBody,
-      deliveryId: shownHeaders["X-AGENCY-Delivery-Id"] ?? "",
-    };
-    const signing = { version: "1.0.0", secrets: [secret], timestampSeconds: 1_772_357_999 };
-    const { "Content-Type": _, ...sent } = deliveryHeaders(delivery, signing);
-    expect({ ...shownHeaders, "X-AGENCY-Event-Type": webhookEvent.eventType } as object).toEqual(sent);
-    const outcome = await verifyWebhook({ rawBody, signature, secret, now: new Date(1_772_357_999_000) });
-    expect(outcome).toMatchObject({ valid: true });
-  });
+test("the signature of the event that the document shows is genuine", async () => {
+  const { webhookEvent, webhookSecret: secret, shownHeaders } = examples;
+  const rawBody = JSON.stringify(webhookEvent);
+  const signature = shownHeaders["X-AGENCY-Signature"] ?? "";
+  const delivery = {
+    ...webhookEvent,
+    body: rawBody,
+    deliveryId: shownHeaders["X-AGENCY-Delivery-Id"] ?? "",
+  };
+  const signing = { version: "1.0.0", secrets: [secret], timestampSeconds: 1_772_357_999 };
+  const { "Content-Type": _, ...sent } = deliveryHeaders(delivery, signing);
+  expect({ ...shownHeaders, "X-AGENCY-Event-Type": webhookEvent.eventType } as object).toEqual(sent);
+  const outcome = await verifyWebhook({ rawBody, signature, secret, now: new Date(1_772_357_999_000) });
+  expect(outcome).toMatchObject({ valid: true });
 });
 
 test("the document's teacher is the first of a sandbox, whose answers there are those that it shows", () => {
@@ -220,69 +216,67 @@ test("the document's teacher is the first of a sandbox, whose answers there are 
   expect(first?.profile).toEqual({ qualifications: profile.qualifications, employment: profile.employment });
 });
 
-describe("the app refuses as the document shows", () => {
-  type Shown = {
-    content: {
-      "application/json": {
-        example: { statusCode: number; message: string };
-        examples: Record<string, { $ref: string }>;
-      };
+type Shown = {
+  content: {
+    "application/json": {
+      example: { statusCode: number; message: string };
+      examples: Record<string, { $ref: string }>;
     };
   };
-  const responses = resolve("#/components/responses") as Record<string, Shown>;
-  const contentOf = (name: string) => responses[name]?.content["application/json"];
-  const shown = (name: string) => contentOf(name)?.example;
+};
+const responses = resolve("#/components/responses") as Record<string, Shown>;
+const contentOf = (name: string) => responses[name]?.content["application/json"];
+const shown = (name: string) => contentOf(name)?.example;
 
-  const eligibility = `${prefix}/eligibility-check`;
-  const checkOf = (identifier: object) => ({ identifier, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" });
-  const ids = [1, 2, 3].map((id) => checkOf({ tId: id }));
+const eligibility = `${prefix}/eligibility-check`;
+const checkOf = (identifier: object) => ({ identifier, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" });
+const ids = [1, 2, 3].map((id) => checkOf({ tId: id }));
 
-  const unknown = "019ca8c4-7b72-7aa1-9c33-0b7de4f5a610";
-  const manyNumbers = Array.from({ length: 1_001 }, (_, number) => `TR/2019/LA/${number}`);
+const unknown = "019ca8c4-7b72-7aa1-9c33-0b7de4f5a610";
+const manyNumbers = Array.from({ length: 1_001 }, (_, number) => `TR/2019/LA/${number}`);
 
-  type Init = Parameters<typeof world.ask>[1];
-  const cases: [name: string, path: string, init: Init][] = [
-    ["PublicInvalid", "/teacher/verify-license", {}],
-    ["Invalid", `${prefix}/batch`, { as: "full", body: { items: [...ids, checkOf({ nin: "1" })] } }],
-    ["InvalidAddress", `${prefix}/lookup/by-tid/x`, { as: "full" }],
-    ["InvalidBody", `${prefix}/lookup/by-nin`, { as: "full", body: { nin: "1" } }],
-    ["InvalidCheck", eligibility, { as: "full", body: { identifier: { tId: 1 } } }],
-    ["ScopeMissing", `${prefix}/lookup/by-nin`, { as: "unscoped", body: { nin: examples.nin } }],
-    [
-      "Forbidden",
-      eligibility,
-      { as: "full", body: { ...examples.eligibilityCheck, purpose: "EMPLOYER_BACKGROUND_CHECK" } },
-    ],
-    ["NotFound", `${prefix}/lookup`, {}],
-    ["MethodNotAllowed", eligibility, { method: "DELETE" }],
-    ["LogInvalid", `${prefix}/log/inclusion/${examples.leafHash.toUpperCase()}`, {}],
-    ["LeafUnknown", `${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
-    ["SizeUnknown", `${prefix}/log/consistency?from=1&to=${Number.MAX_SAFE_INTEGER}`, {}],
-    ["NoStatusLists", `${prefix}/status`, {}],
-    ["NoStatusList", `${prefix}/status/0`, {}],
-    ["InvalidPage", `${prefix}/watch?limit=501`, { as: "full" }],
-    ["InvalidWatch", `${prefix}/watch`, { as: "full", body: { add: ["TR/2019/LA/000001", "1"] } }],
-    ["WatchLimit", `${prefix}/watch`, { as: "unscoped", body: { add: manyNumbers } }],
-    ["EventsGone", `${prefix}/events?after=${unknown}`, { as: "full" }],
-    ["DeliveryUnknown", `${prefix}/me/deliveries/${unknown}`, { as: "full" }],
-    ["NotSendable", `${prefix}/me/deliveries/${unknown}/retry`, { as: "full", method: "POST" }],
-    ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
-  ];
+type Init = Parameters<typeof world.ask>[1];
+const cases: [name: string, path: string, init: Init][] = [
+  ["PublicInvalid", "/teacher/verify-license", {}],
+  ["Invalid", `${prefix}/batch`, { as: "full", body: { items: [...ids, checkOf({ nin: "1" })] } }],
+  ["InvalidAddress", `${prefix}/lookup/by-tid/x`, { as: "full" }],
+  ["InvalidBody", `${prefix}/lookup/by-nin`, { as: "full", body: { nin: "1" } }],
+  ["InvalidCheck", eligibility, { as: "full", body: { identifier: { tId: 1 } } }],
+  ["ScopeMissing", `${prefix}/lookup/by-nin`, { as: "unscoped", body: { nin: examples.nin } }],
+  [
+    "Forbidden",
+    eligibility,
+    { as: "full", body: { ...examples.eligibilityCheck, purpose: "EMPLOYER_BACKGROUND_CHECK" } },
+  ],
+  ["NotFound", `${prefix}/lookup`, {}],
+  ["MethodNotAllowed", eligibility, { method: "DELETE" }],
+  ["LogInvalid", `${prefix}/log/inclusion/${examples.leafHash.toUpperCase()}`, {}],
+  ["LeafUnknown", `${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
+  ["SizeUnknown", `${prefix}/log/consistency?from=1&to=${Number.MAX_SAFE_INTEGER}`, {}],
+  ["NoStatusLists", `${prefix}/status`, {}],
+  ["NoStatusList", `${prefix}/status/0`, {}],
+  ["InvalidPage", `${prefix}/watch?limit=501`, { as: "full" }],
+  ["InvalidWatch", `${prefix}/watch`, { as: "full", body: { add: ["TR/2019/LA/000001", "1"] } }],
+  ["WatchLimit", `${prefix}/watch`, { as: "unscoped", body: { add: manyNumbers } }],
+  ["EventsGone", `${prefix}/events?after=${unknown}`, { as: "full" }],
+  ["DeliveryUnknown", `${prefix}/me/deliveries/${unknown}`, { as: "full" }],
+  ["NotSendable", `${prefix}/me/deliveries/${unknown}/retry`, { as: "full", method: "POST" }],
+  ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
+];
 
-  test.each(cases)("%s", async (name, path, init) => {
-    expect(await world.ask(path, init)).toEqual(shown(name));
-  });
+test.each(cases)("the app refuses as the document's response %s shows", async (name, path, init) => {
+  expect(await world.ask(path, init)).toEqual(shown(name));
+});
 
-  test("a log in which nothing stands yet", async () => {
-    const other = await openExampleWorld();
-    expect(await other.ask(`${prefix}/log/checkpoint`)).toEqual(shown("NoCheckpoint"));
-    await other.close();
-  });
+test("an empty log is answered as the document shows", async () => {
+  const other = await openExampleWorld();
+  expect(await other.ask(`${prefix}/log/checkpoint`)).toEqual(shown("NoCheckpoint"));
+  await other.close();
+});
 
-  test("a key that was used with another body", async () => {
-    const headers = { "Idempotency-Key": "examples" };
-    await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 1 }) });
-    const again = await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 2 }) });
-    expect(again).toEqual(shown("KeyReused"));
-  });
+test("a key that was used with another body is refused as the document shows", async () => {
+  const headers = { "Idempotency-Key": "examples" };
+  await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 1 }) });
+  const again = await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 2 }) });
+  expect(again).toEqual(shown("KeyReused"));
 });

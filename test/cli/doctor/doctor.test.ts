@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkTempDirectory, checkTls, judgeDisk } from "../../../cli/doctor/machine.ts";
@@ -26,222 +26,217 @@ async function healthy(dataDir: string): Promise<void> {
   await withTestOperator(dataDir, async () => {});
 }
 
-describe("tvs doctor", () => {
-  test("on a healthy machine nothing fails, and every failure would say what to do", () =>
-    withTempDir(async (dataDir) => {
-      await healthy(dataDir);
-      const { code, ok, checks, of } = await doctor(dataDir, ["--full"]);
-      expect({ code, ok }).toEqual({ code: 0, ok: true });
-      const names = checks.map((check) => check.name);
-      expect(new Set(names).size).toBe(names.length);
-      const well = "data-directory master-key schema integrity clock database-engine";
-      for (const name of well.split(" ")) {
-        expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
-      }
-      // How fast it signs is the machine's affair, which may be busy.
-      expect(of("signing")?.result).not.toBe("fail");
-      // A new pending key is no fault, and nothing is to be done about it, but it cannot be promoted yet.
-      expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
-      expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
-      expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
-    }));
+test("tvs doctor finds no failure on a healthy machine", () =>
+  withTempDir(async (dataDir) => {
+    await healthy(dataDir);
+    const { code, ok, checks, of } = await doctor(dataDir, ["--full"]);
+    expect({ code, ok }).toEqual({ code: 0, ok: true });
+    const names = checks.map((check) => check.name);
+    expect(new Set(names).size).toBe(names.length);
+    const well = "data-directory master-key schema integrity clock database-engine";
+    for (const name of well.split(" ")) {
+      expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
+    }
+    // How fast it signs is the machine's affair, which may be busy.
+    expect(of("signing")?.result).not.toBe("fail");
+    // A new pending key is no fault, and nothing is to be done about it, but it cannot be promoted yet.
+    expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
+    expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
+    expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
+  }));
 
-  const [rate, hasOpenssl] = ["[1-9]\\d* RSA-2048 signatures a second", findLibcrypto() !== undefined];
-  test("warns where a batch would take longer than a caller waits for it", () => {
-    const description = "WebCrypto";
-    const engine = { name: "webcrypto" as const, description };
-    const signer = { engine, reason: null, isTogetherMissed: false };
-    expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
-    expect(judgeSigning(signer, 99)).toMatchObject({
-      result: "warn",
-      found: "WebCrypto, 99 RSA-2048 signatures a second",
-      advice: "give the service more processor time",
+test("tvs doctor warns where a batch would take longer than a caller waits for it", () => {
+  const description = "WebCrypto";
+  const engine = { name: "webcrypto" as const, description };
+  const signer = { engine, reason: null, isTogetherMissed: false };
+  expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
+  expect(judgeSigning(signer, 99)).toMatchObject({
+    result: "warn",
+    found: "WebCrypto, 99 RSA-2048 signatures a second",
+    advice: "give the service more processor time",
+  });
+  expect(judgeSigning({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
+});
+
+test("tvs doctor makes neither a data directory nor a database", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "none");
+    const { code, ok, of, stderr } = await doctor(dataDir);
+    expect({ code, ok }).toEqual({ code: 2, ok: false });
+    expect(stderr).toBe(`tvs: there is no register at ${dataDir}; tvs init makes one\n`);
+    expect(of("runtime")?.result).toBe("ok");
+    expect(of("data-directory")?.result).toBe("warn");
+    expect(of("database")?.result).toBe("fail");
+    await mkdir(dataDir);
+    await doctor(dataDir);
+    expect(await readdir(dataDir)).toEqual([]);
+  }));
+
+test("tvs doctor names modes that let others in, and an environment with which serve would not start; a pending key of a day may be promoted", () =>
+  withTempDir(async (dataDir) => {
+    await healthy(dataDir);
+    await withTestOperator(dataDir, async ({ driver }) => {
+      const { createdAt } = aSigningKey("old", "pending");
+      await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
     });
-    expect(judgeSigning({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
+    const key = join(dataDir, "master.key");
+    await chmod(dataDir, 0o755);
+    await chmod(key, 0o640);
+    const { code, of } = await doctor(dataDir, [], { TVS_TLS_CERT: "cert.pem" });
+    expect(code).toBe(1);
+    expect(of("master-key")).toMatchObject({ result: "fail", advice: `chmod 600 ${key}` });
+    expect(of("data-directory")).toMatchObject({ result: "warn", advice: `chmod 700 ${dataDir}` });
+    const found = "one active, one pending that may be promoted";
+    expect(of("signing-keys")).toMatchObject({ result: "ok", found });
+    expect(of("configuration")).toMatchObject({
+      result: "fail",
+      advice: expect.stringContaining("--tls-key"),
+    });
+  }));
+
+test("tvs doctor fails for a master key that is missing, of another database, or unreadable", () =>
+  withTempDir(async (dataDir) => {
+    await healthy(dataDir);
+    const key = join(dataDir, "master.key");
+    const found = async () => (await doctor(dataDir)).of("master-key");
+    const other = Buffer.alloc(32, 7).toString("base64url");
+    const told = await doctor(dataDir, [], { TVS_MASTER_KEY: other });
+    expect(told.of("master-key")).toMatchObject({
+      result: "fail",
+      found: expect.stringContaining("not the one"),
+    });
+    expect(JSON.stringify(told)).not.toContain(other);
+    await writeFile(key, other);
+    expect((await found())?.result).toBe("fail");
+    await writeFile(key, "rubbish");
+    expect((await found())?.result).toBe("fail");
+    await rm(key);
+    expect(await found()).toMatchObject({ result: "fail", found: expect.stringContaining("is missing") });
+  }));
+
+test("tvs doctor fails for an empty file, another program's database and a damaged one", () =>
+  withTempDir(async (dataDir) => {
+    const file = join(dataDir, "tvs.db");
+    await writeFile(file, "");
+    expect((await doctor(dataDir)).of("database")).toMatchObject({ result: "fail" });
+    expect(await Bun.file(file).text()).toBe("");
+    const foreign = await openConnection(file);
+    foreign.exec("CREATE TABLE notes (text)");
+    foreign.close();
+    expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
+    for (const name of await readdir(dataDir)) await rm(join(dataDir, name));
+    await healthy(dataDir);
+    await withTestOperator(dataDir, async ({ driver }) => {
+      const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
+      const sql = `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`;
+      await driver.batch([{ sql, args: [] }]);
+      await driver.query("PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+    const bytes = new Uint8Array(await Bun.file(file).arrayBuffer());
+    bytes.fill(0xff, bytes.length - 40_000, bytes.length - 20_000);
+    await writeFile(file, bytes);
+    const { code, checks } = await doctor(dataDir);
+    expect(code).toBe(1);
+    expect(checks.some(({ name, result }) => result === "fail" && /integrity|database/.test(name))).toBe(
+      true,
+    );
+  }));
+
+test("tvs doctor fails for a clock behind the data and for a newer program's schema", () =>
+  withTempDir(async (dataDir) => {
+    await healthy(dataDir);
+    await withTestOperator(dataDir, async ({ driver, clock }) => {
+      const later = clock.now() + 3_600_000;
+      await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
+    });
+    expect((await doctor(dataDir)).of("clock")).toMatchObject({
+      result: "fail",
+      advice: expect.stringContaining("NTP"),
+    });
+    await withTestOperator(dataDir, ({ driver }) =>
+      driver.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]),
+    );
+    expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
+  }));
+
+test("tvs doctor fails for a foreign trigger, and no other command runs", () =>
+  withTempDir(async (dataDir) => {
+    await healthy(dataDir);
+    await withTestOperator(dataDir, ({ driver }) =>
+      driver.batch([
+        {
+          sql: `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+              UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`,
+          args: [],
+        },
+      ]),
+    );
+    const { code, of } = await doctor(dataDir, ["--full"]);
+    expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
+    expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
+    const refused = await runTvs(["keys", "list"], { dataDir });
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /^tvs: the schema of the database was changed by another program.* the trigger undo .*\n$/,
+    );
+  }));
+
+test("tvs doctor counts leftover copies of the database engine and names a foreign owner of its file", () =>
+  withTempDir(async (folder) => {
+    const uid = process.getuid?.() ?? -1;
+    const check = (as: number) => checkTempDirectory({ BUN_TMPDIR: folder }, as);
+    expect(check(uid)).toMatchObject({ result: "ok", found: folder });
+    await writeFile(join(folder, `.bun-${uid}-f62bf34fc664bb18.node`), "ours");
+    expect(check(uid)).toMatchObject({ result: "ok", found: folder });
+    for (const name of [".eec1cf2621c2cb9b-0.node", ".eec1cf262a1b13c1-0.node"])
+      await writeFile(join(folder, name), Buffer.alloc(1024 * 1024));
+    expect(check(uid).found).toBe(`${folder}: 2 leftover copies of the database engine, 2 MiB`);
+    expect(check(uid).advice).toContain("TMPDIR");
+    const other = uid + 1;
+    await writeFile(join(folder, `.bun-${other}-f62bf34fc664bb18.node`), "not the other's");
+    expect(check(other)).toMatchObject({
+      result: "warn",
+      found: expect.stringContaining(`user ${uid} owns the name it should have, .bun-${other}-`),
+    });
+  }));
+
+const now = Date.parse("2026-06-15T00:00:00Z");
+const ending = (notAfter: string) =>
+  makeCertificate({
+    commonName: "service",
+    notBefore: new Date("2026-01-01"),
+    notAfter: new Date(notAfter),
   });
 
-  test("makes neither a data directory nor a database", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "none");
-      const { code, ok, of, stderr } = await doctor(dataDir);
-      expect({ code, ok }).toEqual({ code: 2, ok: false });
-      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; tvs init makes one\n`);
-      expect(of("runtime")?.result).toBe("ok");
-      expect(of("data-directory")?.result).toBe("warn");
-      expect(of("database")?.result).toBe("fail");
-      await mkdir(dataDir);
-      await doctor(dataDir);
-      expect(await readdir(dataDir)).toEqual([]);
-    }));
-
-  test("names modes that let others in, and an environment with which serve would not start; a pending key of a day may be promoted", () =>
-    withTempDir(async (dataDir) => {
-      await healthy(dataDir);
-      await withTestOperator(dataDir, async ({ driver }) => {
-        const { createdAt } = aSigningKey("old", "pending");
-        await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
-      });
-      const key = join(dataDir, "master.key");
-      await chmod(dataDir, 0o755);
-      await chmod(key, 0o640);
-      const { code, of } = await doctor(dataDir, [], { TVS_TLS_CERT: "cert.pem" });
-      expect(code).toBe(1);
-      expect(of("master-key")).toMatchObject({ result: "fail", advice: `chmod 600 ${key}` });
-      expect(of("data-directory")).toMatchObject({ result: "warn", advice: `chmod 700 ${dataDir}` });
-      const found = "one active, one pending that may be promoted";
-      expect(of("signing-keys")).toMatchObject({ result: "ok", found });
-      expect(of("configuration")).toMatchObject({
-        result: "fail",
-        advice: expect.stringContaining("--tls-key"),
-      });
-    }));
-
-  test("a master key that is missing, of another database, or none at all", () =>
-    withTempDir(async (dataDir) => {
-      await healthy(dataDir);
-      const key = join(dataDir, "master.key");
-      const found = async () => (await doctor(dataDir)).of("master-key");
-      const other = Buffer.alloc(32, 7).toString("base64url");
-      const told = await doctor(dataDir, [], { TVS_MASTER_KEY: other });
-      expect(told.of("master-key")).toMatchObject({
-        result: "fail",
-        found: expect.stringContaining("not the one"),
-      });
-      expect(JSON.stringify(told)).not.toContain(other);
-      await writeFile(key, other);
-      expect((await found())?.result).toBe("fail");
-      await writeFile(key, "rubbish");
-      expect((await found())?.result).toBe("fail");
-      await rm(key);
-      expect(await found()).toMatchObject({ result: "fail", found: expect.stringContaining("is missing") });
-    }));
-
-  test("a file that is no database, one of another program, and a damaged one", () =>
-    withTempDir(async (dataDir) => {
-      const file = join(dataDir, "tvs.db");
-      await writeFile(file, "");
-      expect((await doctor(dataDir)).of("database")).toMatchObject({ result: "fail" });
-      expect(await Bun.file(file).text()).toBe("");
-      const foreign = await openConnection(file);
-      foreign.exec("CREATE TABLE notes (text)");
-      foreign.close();
-      expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
-      for (const name of await readdir(dataDir)) await rm(join(dataDir, name));
-      await healthy(dataDir);
-      await withTestOperator(dataDir, async ({ driver }) => {
-        const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
-        const sql = `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`;
-        await driver.batch([{ sql, args: [] }]);
-        await driver.query("PRAGMA wal_checkpoint(TRUNCATE)");
-      });
-      const bytes = new Uint8Array(await Bun.file(file).arrayBuffer());
-      bytes.fill(0xff, bytes.length - 40_000, bytes.length - 20_000);
-      await writeFile(file, bytes);
-      const { code, checks } = await doctor(dataDir);
-      expect(code).toBe(1);
-      expect(checks.some(({ name, result }) => result === "fail" && /integrity|database/.test(name))).toBe(
-        true,
-      );
-    }));
-
-  test("a clock behind the data, and a schema from a newer program", () =>
-    withTempDir(async (dataDir) => {
-      await healthy(dataDir);
-      await withTestOperator(dataDir, async ({ driver, clock }) => {
-        const later = clock.now() + 3_600_000;
-        await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
-      });
-      expect((await doctor(dataDir)).of("clock")).toMatchObject({
-        result: "fail",
-        advice: expect.stringContaining("NTP"),
-      });
-      await withTestOperator(dataDir, ({ driver }) =>
-        driver.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]),
-      );
-      expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
-    }));
-
-  test("a trigger that undoes revocations is a failure, and no command goes on beside it", () =>
-    withTempDir(async (dataDir) => {
-      await healthy(dataDir);
-      await withTestOperator(dataDir, ({ driver }) =>
-        driver.batch([
-          {
-            sql: `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
-              UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`,
-            args: [],
-          },
-        ]),
-      );
-      const { code, of } = await doctor(dataDir, ["--full"]);
-      expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
-      expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
-      const refused = await runTvs(["keys", "list"], { dataDir });
-      expect(refused).toMatchObject({ code: 1, stdout: "" });
-      expect(refused.stderr).toMatch(
-        /^tvs: the schema of the database was changed by another program.* the trigger undo .*\n$/,
-      );
-    }));
-
-  test("copies of the database engine that commands left, and who owns the name that it should have", () =>
-    withTempDir(async (folder) => {
-      const uid = process.getuid?.() ?? -1;
-      const check = (as: number) => checkTempDirectory({ BUN_TMPDIR: folder }, as);
-      expect(check(uid)).toMatchObject({ result: "ok", found: folder });
-      await writeFile(join(folder, `.bun-${uid}-f62bf34fc664bb18.node`), "ours");
-      expect(check(uid)).toMatchObject({ result: "ok", found: folder });
-      for (const name of [".eec1cf2621c2cb9b-0.node", ".eec1cf262a1b13c1-0.node"])
-        await writeFile(join(folder, name), Buffer.alloc(1024 * 1024));
-      expect(check(uid).found).toBe(`${folder}: 2 leftover copies of the database engine, 2 MiB`);
-      expect(check(uid).advice).toContain("TMPDIR");
-      const other = uid + 1;
-      await writeFile(join(folder, `.bun-${other}-f62bf34fc664bb18.node`), "not the other's");
-      expect(check(other)).toMatchObject({
-        result: "warn",
-        found: expect.stringContaining(`user ${uid} owns the name it should have, .bun-${other}-`),
-      });
-    }));
-});
-
-describe("the certificate of the service", () => {
-  const now = Date.parse("2026-06-15T00:00:00Z");
-  const ending = (notAfter: string) =>
-    makeCertificate({
-      commonName: "service",
-      notBefore: new Date("2026-01-01"),
-      notAfter: new Date(notAfter),
+test("the certificate of the service is judged by its end, by its chain's and by its key", () =>
+  withTempDir(async (folder) => {
+    const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+    const [good, soon, over] = await Promise.all([
+      ending("2027-01-01"),
+      ending("2026-07-01"),
+      ending("2026-06-01"),
+    ]);
+    const judge = async (cert: string, key: string) => {
+      await writeFile(certFile, cert);
+      await writeFile(keyFile, key, { mode: 0o600 });
+      return checkTls({ port: 0, certFile, keyFile }, now).result;
+    };
+    expect(await judge(good.certPem, good.keyPem)).toBe("ok");
+    await chmod(keyFile, 0o644);
+    expect(checkTls({ port: 0, certFile, keyFile }, now)).toMatchObject({
+      result: "warn",
+      advice: `chmod 600 ${keyFile}`,
     });
-
-  test("is judged by its end, by its chain's and by its key", () =>
-    withTempDir(async (folder) => {
-      const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-      const [good, soon, over] = await Promise.all([
-        ending("2027-01-01"),
-        ending("2026-07-01"),
-        ending("2026-06-01"),
-      ]);
-      const judge = async (cert: string, key: string) => {
-        await writeFile(certFile, cert);
-        await writeFile(keyFile, key, { mode: 0o600 });
-        return checkTls({ port: 0, certFile, keyFile }, now).result;
-      };
-      expect(await judge(good.certPem, good.keyPem)).toBe("ok");
-      await chmod(keyFile, 0o644);
-      expect(checkTls({ port: 0, certFile, keyFile }, now)).toMatchObject({
-        result: "warn",
-        advice: `chmod 600 ${keyFile}`,
-      });
-      await chmod(keyFile, 0o600);
-      expect(await judge(soon.certPem, soon.keyPem)).toBe("warn");
-      expect(await judge(over.certPem, over.keyPem)).toBe("fail");
-      expect(await judge(`${good.certPem}\n${over.certPem}`, good.keyPem)).toBe("fail");
-      expect(await judge(good.certPem, soon.keyPem)).toBe("fail");
-      expect(await judge("nothing", good.keyPem)).toBe("fail");
-      await rm(keyFile);
-      expect(checkTls({ port: 0, certFile, keyFile }, now).result).toBe("fail");
-      expect(checkTls(undefined, now).result).toBe("ok");
-    }));
-});
+    await chmod(keyFile, 0o600);
+    expect(await judge(soon.certPem, soon.keyPem)).toBe("warn");
+    expect(await judge(over.certPem, over.keyPem)).toBe("fail");
+    expect(await judge(`${good.certPem}\n${over.certPem}`, good.keyPem)).toBe("fail");
+    expect(await judge(good.certPem, soon.keyPem)).toBe("fail");
+    expect(await judge("nothing", good.keyPem)).toBe("fail");
+    await rm(keyFile);
+    expect(checkTls({ port: 0, certFile, keyFile }, now).result).toBe("fail");
+    expect(checkTls(undefined, now).result).toBe("ok");
+  }));
 
 test.each([
   [0, "fail", "the service refuses partners until then"],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkLog, checkRetention } from "../../../cli/doctor/log.ts";
@@ -47,46 +47,44 @@ async function withLog(
   });
 }
 
-describe("tvs doctor looks at the evidence log", () => {
-  test("its name, and the pinned checkpoint", () =>
-    withLog(2, async ({ folder, look }) => {
-      expect(await look("log")).toMatchObject({
-        result: "ok",
-        found: "verify.example/log, 2 leaves",
-      });
-      expect(await look("log-pinned")).toMatchObject({ result: "ok", found: join(folder, "log.checkpoint") });
-      expect(await look("log", "https://other.example/x")).toMatchObject({
-        result: "warn",
-        advice: expect.stringContaining("other.example/x/log"),
-      });
-    }));
+test("tvs doctor shows the log's name and its pinned checkpoint", () =>
+  withLog(2, async ({ folder, look }) => {
+    expect(await look("log")).toMatchObject({
+      result: "ok",
+      found: "verify.example/log, 2 leaves",
+    });
+    expect(await look("log-pinned")).toMatchObject({ result: "ok", found: join(folder, "log.checkpoint") });
+    expect(await look("log", "https://other.example/x")).toMatchObject({
+      result: "warn",
+      advice: expect.stringContaining("other.example/x/log"),
+    });
+  }));
 
-  test("a pinned checkpoint that is open to others, ahead of the database, of another log, no checkpoint, or missing", () =>
-    withLog(2, async ({ folder, look, driver }) => {
-      const file = join(folder, "log.checkpoint");
-      const { note = "" } = (await createLogStore(driver).newest()) ?? {};
-      const found = async (text: string) => {
-        await writeFile(file, text);
-        const { result, found } = (await look("log-pinned")) ?? {};
-        return `${result}: ${found?.replace(folder, "")}`;
-      };
-      await chmod(file, 0o666);
-      expect(await look("log-pinned")).toMatchObject({ result: "warn", advice: `chmod 600 ${file}` });
-      expect(await found(note.replace("\n2\n", "\n3\n"))).toBe(
-        "fail: the database is behind /log.checkpoint: 3 entries of verify.example/log were signed for, and it has 2",
-      );
-      expect(await found(note.replaceAll("verify.example", "other.example"))).toBe(
-        "fail: the database is behind /log.checkpoint: it has no log other.example/log",
-      );
-      expect(await found("no checkpoint")).toStartWith("fail: ");
-      await driver.batch([{ sql: "UPDATE log_tiles SET hashes = zeroblob(64) WHERE level = 0", args: [] }]);
-      expect(await found(note)).toBe(
-        "fail: the database is behind /log.checkpoint: the first 2 entries of verify.example/log are others",
-      );
-      await rm(file);
-      expect(await look("log-pinned")).toMatchObject({ result: "warn", found: `${file} is missing` });
-    }));
-});
+test("tvs doctor judges a pinned checkpoint that is open to others, ahead, of another log, unreadable or missing", () =>
+  withLog(2, async ({ folder, look, driver }) => {
+    const file = join(folder, "log.checkpoint");
+    const { note = "" } = (await createLogStore(driver).newest()) ?? {};
+    const found = async (text: string) => {
+      await writeFile(file, text);
+      const { result, found } = (await look("log-pinned")) ?? {};
+      return `${result}: ${found?.replace(folder, "")}`;
+    };
+    await chmod(file, 0o666);
+    expect(await look("log-pinned")).toMatchObject({ result: "warn", advice: `chmod 600 ${file}` });
+    expect(await found(note.replace("\n2\n", "\n3\n"))).toBe(
+      "fail: the database is behind /log.checkpoint: 3 entries of verify.example/log were signed for, and it has 2",
+    );
+    expect(await found(note.replaceAll("verify.example", "other.example"))).toBe(
+      "fail: the database is behind /log.checkpoint: it has no log other.example/log",
+    );
+    expect(await found("no checkpoint")).toStartWith("fail: ");
+    await driver.batch([{ sql: "UPDATE log_tiles SET hashes = zeroblob(64) WHERE level = 0", args: [] }]);
+    expect(await found(note)).toBe(
+      "fail: the database is behind /log.checkpoint: the first 2 entries of verify.example/log are others",
+    );
+    await rm(file);
+    expect(await look("log-pinned")).toMatchObject({ result: "warn", found: `${file} is missing` });
+  }));
 
 test("the retention that somebody wrote into the database by hand is not the operator's", () => {
   const config = readConfig({ "master-key": masterKey }, {});

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyId } from "../../../src/domain/credentials.ts";
@@ -32,205 +32,192 @@ async function json(...args: string[]) {
   return JSON.parse(stdout);
 }
 
-describe("tvs partners add", () => {
-  test("prints the record with a key that is shown this once", async () => {
-    const some = [
-      ...["--name", "Ministry", "--scopes", "batch, eligibility", "--purposes", "EMPLOYER_BACKGROUND_CHECK"],
-      ...["--per-minute", "5", "--per-day", "9"],
-    ];
-    const added = await json("add", "ministry", ...some, "--batch-cost", "item");
-    expect(added).toMatchObject({
-      partnerId: "ministry",
-      name: "Ministry",
-      scopes: ["eligibility", "batch"],
-      purposes: ["EMPLOYER_BACKGROUND_CHECK"],
-      perMinute: 5,
-      perDay: 9,
-      batchCost: "item",
-      disabledAt: null,
-    });
-    expect(apiKeyId(added.apiKey, "live")).toBe(added.keyId);
-    expect(added.createdAt).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
-    for (const args of [["show", "ministry"], ["list"], ["key", "list", "ministry"]]) {
-      for (const form of [[], ["--json"]])
-        expect((await run(...args, ...form)).stdout).not.toContain(added.apiKey);
-    }
+test("tvs partners add prints the record with a key that is shown this once", async () => {
+  const some = [
+    ...["--name", "Ministry", "--scopes", "batch, eligibility", "--purposes", "EMPLOYER_BACKGROUND_CHECK"],
+    ...["--per-minute", "5", "--per-day", "9"],
+  ];
+  const added = await json("add", "ministry", ...some, "--batch-cost", "item");
+  expect(added).toMatchObject({
+    partnerId: "ministry",
+    name: "Ministry",
+    scopes: ["eligibility", "batch"],
+    purposes: ["EMPLOYER_BACKGROUND_CHECK"],
+    perMinute: 5,
+    perDay: 9,
+    batchCost: "item",
+    disabledAt: null,
   });
-
-  test("sends the partner to no address that nobody has told", async () => {
-    const add = async (id: string) =>
-      (await onTerminal(["partners", "add", id, ...terms], { dataDir: told })).text;
-    const told = join(dataDir, "told");
-    await makeRegister(told);
-    const unknown = (await add("early")).replace(/\s+/g, " ");
-    expect(unknown).toContain("whose issuer is not known yet");
-    expect(unknown).not.toContain("http://");
-    await withTestOperator(told, ({ stores }) =>
-      stores.settings.write({ issuer: "https://verify.example.org", issuer_told: "true" }),
-    );
-    expect((await add("late")).replace(/\s+/g, "")).toContain(
-      "https://verify.example.org/v1/inter-agency/getting-started",
-    );
-  });
-
-  test("refuses an id that is taken, and leaves the partner as it was", async () => {
-    await json("add", "taken", ...terms);
-    await expectRefusal(
-      run("add", "taken", ...terms.with(1, "Another")),
-      1,
-      /^tvs: partner "taken" already exists.*\n$/,
-    );
-    expect((await json("show", "taken")).name).toBe("An Agency");
-  });
-
-  test.concurrent.each([
-    ["an unknown scope", terms.with(3, "all,eligibility"), "--scopes"],
-    ["a quota that is no number", terms.with(7, "many"), "--per-minute"],
-    ["an empty name", terms.with(1, " "), "--name"],
-    ["a missing quota", terms.slice(0, 8), "--per-day"],
-    ["another batch cost", [...terms, "--batch-cost", "free"], "--batch-cost"],
-  ])("with %s it says so and makes nothing", async (_, flags, named) => {
-    const { code, stderr } = await run("add", "unmade", ...flags);
-    expect(code).toBe(2);
-    expect(stderr).toContain(named);
-    expect((await run("show", "unmade")).code).toBe(1);
-  });
-});
-
-describe("tvs partners set, disable, enable", () => {
-  test("changes what is named and nothing else", async () => {
-    await json("add", "changing", ...terms);
-    const changed = await json("set", "changing", "--per-minute", "7", "--batch-cost", "item");
-    expect(changed).toMatchObject({ perMinute: 7, perDay: 1000, batchCost: "item", name: "An Agency" });
-    expect((await json("set", "changing", "--scopes", "batch")).scopes).toEqual(["batch"]);
-    expect(await json("show", "changing")).toMatchObject({ perMinute: 7, scopes: ["batch"] });
-  });
-
-  test("set changes the filter and the watch limit of a partner, and records only what differs", async () => {
-    const usual = {
-      watchLimit: 100_000,
-      told: { events: [...eventTypes], teachers: "all" },
-    };
-    expect(await json("add", "told", ...terms)).toMatchObject(usual);
-    const own = ["--watch-limit", "5", "--teachers", "watched"];
-    expect(await json("add", "toldToo", ...terms, ...own)).toMatchObject({
-      watchLimit: 5,
-    });
-    const changes = [...own, "--events", "license.revoked"];
-    for (let n = 0; n < 2; n++) await json("set", "told", ...changes);
-    const told = { events: ["license.revoked"], teachers: "watched" };
-    const shown = await json("show", "told");
-    expect(shown).toMatchObject({ watchLimit: 5, told });
-    expect(shown.changes.map(({ detail }: { detail: string }) => detail).slice(0, -1)).toEqual([
-      "watchLimit 5; events license.revoked; teachers watched",
-    ]);
-    const text = (await run("show", "told")).stdout;
-    expect(text).toMatch(/^teachers +watched$/m);
-    for (const wrong of [
-      ["--watch-limit", "10000001"],
-      ["--teachers", "some"],
-    ])
-      expect((await run("set", "told", ...wrong)).code).toBe(2);
-  });
-});
-
-describe("tvs partners show", () => {
-  test("shows keys, certificates and what is used of the windows that are open", async () => {
-    await json("add", "counted", ...terms);
-    await withTestOperator(dataDir, async ({ driver, clock }) => {
-      const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
-      const partnerId = "counted";
-      await useQuota(driver, { partnerId, kind: "day", startsAt: startsAt(86_400_000), used: 12 });
-      await useQuota(driver, { partnerId, kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 });
-    });
-    const shown = await json("show", "counted");
-    expect(shown.keys).toHaveLength(1);
-    expect(shown.certificates).toEqual([]);
-    expect(shown.quota.day).toMatchObject({ used: 12, limit: 1000 });
-    expect(shown.quota.minute).toMatchObject({ used: 0, limit: 60 });
-    expect((await run("show", "nobody")).code).toBe(1);
-  });
-});
-
-describe("tvs partners key", () => {
-  test("at most two keys live; the old one ends after the overlap, a third is refused by name", async () => {
-    const first = await json("add", "rotating", ...terms);
-    const second = await json("key", "issue", "rotating", "--overlap", "1h");
-    expect(second).toMatchObject({ partnerId: "rotating", previous: { keyId: first.keyId } });
-    const endsInMs = Date.parse(second.previous.expiresAt) - Date.now();
-    expect(endsInMs).toBeWithin(3_500_000, 3_600_001);
-
-    await expectRefusal(run("key", "issue", "rotating"), 1, `tvs partners key revoke ${first.keyId}`);
-
-    expect(await json("key", "revoke", first.keyId)).toMatchObject({ keyId: first.keyId, state: "revoked" });
-    const states = (await json("key", "list", "rotating")).map((key: { state: string }) => key.state);
-    expect(states).toEqual(["revoked", "live"]);
-    expect((await run("key", "issue", "rotating")).code).toBe(0);
-  });
-
-  test("revoking the last one says that no key is left", async () => {
-    const { keyId } = await json("add", "lastkey", ...terms);
-    const { code, stderr } = await run("key", "revoke", keyId);
-    expect(code).toBe(0);
-    expect(stderr).toContain('"lastkey" has no valid API key now');
-  });
-});
-
-describe("tvs partners cert", () => {
-  async function fileWith(name: string, content: string | Uint8Array): Promise<string> {
-    const file = join(dataDir, name);
-    await writeFile(file, content);
-    return file;
+  expect(apiKeyId(added.apiKey, "live")).toBe(added.keyId);
+  expect(added.createdAt).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
+  for (const args of [["show", "ministry"], ["list"], ["key", "list", "ministry"]]) {
+    for (const form of [[], ["--json"]])
+      expect((await run(...args, ...form)).stdout).not.toContain(added.apiKey);
   }
+});
 
-  test("adds by the fingerprint of the DER, lists, and removes by any spelling of it", async () => {
-    const { certPem, keyPem, fingerprint256 } = await makeCertificate({ commonName: "agency" });
-    const file = await fileWith("good.pem", `${keyPem}\n${certPem}`);
-    await json("add", "federal", ...terms);
-    const added = await json("cert", "add", "federal", file);
-    expect(added).toMatchObject({ fingerprint: fingerprint256, partnerId: "federal", subject: "CN=agency" });
-    expect(await json("cert", "list", "federal")).toEqual([added]);
-    expect((await json("show", "federal")).certificates).toEqual([added]);
+test("tvs partners add sends the partner to no address that nobody has told", async () => {
+  const add = async (id: string) =>
+    (await onTerminal(["partners", "add", id, ...terms], { dataDir: told })).text;
+  const told = join(dataDir, "told");
+  await makeRegister(told);
+  const unknown = (await add("early")).replace(/\s+/g, " ");
+  expect(unknown).toContain("whose issuer is not known yet");
+  expect(unknown).not.toContain("http://");
+  await withTestOperator(told, ({ stores }) =>
+    stores.settings.write({ issuer: "https://verify.example.org", issuer_told: "true" }),
+  );
+  expect((await add("late")).replace(/\s+/g, "")).toContain(
+    "https://verify.example.org/v1/inter-agency/getting-started",
+  );
+});
 
-    const spelled = fingerprint256.toUpperCase().match(/../g)?.join(":") ?? "";
-    expect(await json("cert", "remove", "federal", spelled)).toMatchObject({ fingerprint: fingerprint256 });
-    expect(await json("cert", "list", "federal")).toEqual([]);
-    expect((await run("cert", "remove", "federal", fingerprint256)).code).toBe(1);
-    expect((await run("cert", "remove", "federal", "ab:cd")).code).toBe(2);
+test("tvs partners add refuses an id that is taken, and leaves the partner as it was", async () => {
+  await json("add", "taken", ...terms);
+  await expectRefusal(
+    run("add", "taken", ...terms.with(1, "Another")),
+    1,
+    /^tvs: partner "taken" already exists.*\n$/,
+  );
+  expect((await json("show", "taken")).name).toBe("An Agency");
+});
+
+test.concurrent.each([
+  ["an unknown scope", terms.with(3, "all,eligibility"), "--scopes"],
+  ["a quota that is no number", terms.with(7, "many"), "--per-minute"],
+  ["an empty name", terms.with(1, " "), "--name"],
+  ["a missing quota", terms.slice(0, 8), "--per-day"],
+  ["another batch cost", [...terms, "--batch-cost", "free"], "--batch-cost"],
+])("tvs partners add with %s names the option and makes nothing", async (_, flags, named) => {
+  const { code, stderr } = await run("add", "unmade", ...flags);
+  expect(code).toBe(2);
+  expect(stderr).toContain(named);
+  expect((await run("show", "unmade")).code).toBe(1);
+});
+
+test("tvs partners set changes what is named and nothing else", async () => {
+  await json("add", "changing", ...terms);
+  const changed = await json("set", "changing", "--per-minute", "7", "--batch-cost", "item");
+  expect(changed).toMatchObject({ perMinute: 7, perDay: 1000, batchCost: "item", name: "An Agency" });
+  expect((await json("set", "changing", "--scopes", "batch")).scopes).toEqual(["batch"]);
+  expect(await json("show", "changing")).toMatchObject({ perMinute: 7, scopes: ["batch"] });
+});
+
+test("tvs partners set changes the filter and the watch limit, and records only what differs", async () => {
+  const usual = {
+    watchLimit: 100_000,
+    told: { events: [...eventTypes], teachers: "all" },
+  };
+  expect(await json("add", "told", ...terms)).toMatchObject(usual);
+  const own = ["--watch-limit", "5", "--teachers", "watched"];
+  expect(await json("add", "toldToo", ...terms, ...own)).toMatchObject({
+    watchLimit: 5,
   });
+  const changes = [...own, "--events", "license.revoked"];
+  for (let n = 0; n < 2; n++) await json("set", "told", ...changes);
+  const told = { events: ["license.revoked"], teachers: "watched" };
+  const shown = await json("show", "told");
+  expect(shown).toMatchObject({ watchLimit: 5, told });
+  expect(shown.changes.map(({ detail }: { detail: string }) => detail).slice(0, -1)).toEqual([
+    "watchLimit 5; events license.revoked; teachers watched",
+  ]);
+  const text = (await run("show", "told")).stdout;
+  expect(text).toMatch(/^teachers +watched$/m);
+  for (const wrong of [
+    ["--watch-limit", "10000001"],
+    ["--teachers", "some"],
+  ])
+    expect((await run("set", "told", ...wrong)).code).toBe(2);
+});
 
-  test("a certificate belongs to one partner, and DER is read as well", async () => {
-    const { der } = await makeCertificate({ commonName: "shared" });
-    const file = await fileWith("shared.der", der);
-    await json("add", "owner", ...terms);
-    await json("add", "second", ...terms);
-    await json("cert", "add", "owner", file);
-    for (const id of ["owner", "second"]) {
-      await expectRefusal(run("cert", "add", id, file), 1, "already belongs to a partner");
-    }
-    expect(await json("cert", "list", "second")).toEqual([]);
+test("tvs partners show shows keys, certificates and what is used of the windows that are open", async () => {
+  await json("add", "counted", ...terms);
+  await withTestOperator(dataDir, async ({ driver, clock }) => {
+    const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
+    const partnerId = "counted";
+    await useQuota(driver, { partnerId, kind: "day", startsAt: startsAt(86_400_000), used: 12 });
+    await useQuota(driver, { partnerId, kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 });
   });
+  const shown = await json("show", "counted");
+  expect(shown.keys).toHaveLength(1);
+  expect(shown.certificates).toEqual([]);
+  expect(shown.quota.day).toMatchObject({ used: 12, limit: 1000 });
+  expect(shown.quota.minute).toMatchObject({ used: 0, limit: 60 });
+  expect((await run("show", "nobody")).code).toBe(1);
+});
 
-  test("refuses an expired one, a chain, a key, and what cannot be read", async () => {
-    const ended = { notBefore: new Date("2020-01-01"), notAfter: new Date("2021-01-01") };
-    const old = await makeCertificate({ commonName: "old", ...ended });
-    const [one, two] = [
-      await makeCertificate({ commonName: "a" }),
-      await makeCertificate({ commonName: "b" }),
-    ];
-    await json("add", "careful", ...terms);
-    const refusals: [string, number, string][] = [
-      [await fileWith("old.pem", old.certPem), 1, "expired"],
-      [await fileWith("chain.pem", `${one.certPem}\n${two.certPem}`), 1, "2 certificates"],
-      [await fileWith("torn.pem", `${one.certPem.replace("MII", "?")}\n${two.certPem}`), 1, "2 certificates"],
-      [await fileWith("key.pem", one.keyPem), 2, "no readable X.509"],
-      [join(dataDir, "absent.pem"), 2, "cannot be read"],
-    ];
-    for (const [file, code, text] of refusals) {
-      const refused = await run("cert", "add", "careful", file);
-      expect({ file, code: refused.code }).toEqual({ file, code });
-      expect(refused.stderr).toContain(text);
-    }
-    expect(await json("cert", "list", "careful")).toEqual([]);
-  });
+test("a partner has two live keys at most, and the old one ends after the overlap", async () => {
+  const first = await json("add", "rotating", ...terms);
+  const second = await json("key", "issue", "rotating", "--overlap", "1h");
+  expect(second).toMatchObject({ partnerId: "rotating", previous: { keyId: first.keyId } });
+  const endsInMs = Date.parse(second.previous.expiresAt) - Date.now();
+  expect(endsInMs).toBeWithin(3_500_000, 3_600_001);
+
+  await expectRefusal(run("key", "issue", "rotating"), 1, `tvs partners key revoke ${first.keyId}`);
+
+  expect(await json("key", "revoke", first.keyId)).toMatchObject({ keyId: first.keyId, state: "revoked" });
+  const states = (await json("key", "list", "rotating")).map((key: { state: string }) => key.state);
+  expect(states).toEqual(["revoked", "live"]);
+  expect((await run("key", "issue", "rotating")).code).toBe(0);
+});
+
+test("revoking the last key says that no key is left", async () => {
+  const { keyId } = await json("add", "lastkey", ...terms);
+  const { code, stderr } = await run("key", "revoke", keyId);
+  expect(code).toBe(0);
+  expect(stderr).toContain('"lastkey" has no valid API key now');
+});
+
+async function fileWith(name: string, content: string | Uint8Array): Promise<string> {
+  const file = join(dataDir, name);
+  await writeFile(file, content);
+  return file;
+}
+
+test("tvs partners cert adds by the fingerprint of the DER, lists, and removes by any spelling of it", async () => {
+  const { certPem, keyPem, fingerprint256 } = await makeCertificate({ commonName: "agency" });
+  const file = await fileWith("good.pem", `${keyPem}\n${certPem}`);
+  await json("add", "federal", ...terms);
+  const added = await json("cert", "add", "federal", file);
+  expect(added).toMatchObject({ fingerprint: fingerprint256, partnerId: "federal", subject: "CN=agency" });
+  expect(await json("cert", "list", "federal")).toEqual([added]);
+  expect((await json("show", "federal")).certificates).toEqual([added]);
+
+  const spelled = fingerprint256.toUpperCase().match(/../g)?.join(":") ?? "";
+  expect(await json("cert", "remove", "federal", spelled)).toMatchObject({ fingerprint: fingerprint256 });
+  expect(await json("cert", "list", "federal")).toEqual([]);
+  expect((await run("cert", "remove", "federal", fingerprint256)).code).toBe(1);
+  expect((await run("cert", "remove", "federal", "ab:cd")).code).toBe(2);
+});
+
+test("a certificate belongs to one partner, and DER is read as well", async () => {
+  const { der } = await makeCertificate({ commonName: "shared" });
+  const file = await fileWith("shared.der", der);
+  await json("add", "owner", ...terms);
+  await json("add", "second", ...terms);
+  await json("cert", "add", "owner", file);
+  for (const id of ["owner", "second"]) {
+    await expectRefusal(run("cert", "add", id, file), 1, "already belongs to a partner");
+  }
+  expect(await json("cert", "list", "second")).toEqual([]);
+});
+
+test("tvs partners cert refuses an expired one, a chain, a key, and what cannot be read", async () => {
+  const ended = { notBefore: new Date("2020-01-01"), notAfter: new Date("2021-01-01") };
+  const old = await makeCertificate({ commonName: "old", ...ended });
+  const [one, two] = [await makeCertificate({ commonName: "a" }), await makeCertificate({ commonName: "b" })];
+  await json("add", "careful", ...terms);
+  const refusals: [string, number, string][] = [
+    [await fileWith("old.pem", old.certPem), 1, "expired"],
+    [await fileWith("chain.pem", `${one.certPem}\n${two.certPem}`), 1, "2 certificates"],
+    [await fileWith("torn.pem", `${one.certPem.replace("MII", "?")}\n${two.certPem}`), 1, "2 certificates"],
+    [await fileWith("key.pem", one.keyPem), 2, "no readable X.509"],
+    [join(dataDir, "absent.pem"), 2, "cannot be read"],
+  ];
+  for (const [file, code, text] of refusals) {
+    const refused = await run("cert", "add", "careful", file);
+    expect({ file, code: refused.code }).toEqual({ file, code });
+    expect(refused.stderr).toContain(text);
+  }
+  expect(await json("cert", "list", "careful")).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, type WebhookTerminal } from "./webhook-terminal.ts";
@@ -15,138 +15,130 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-describe("tvs partners webhook set", () => {
-  test("makes an endpoint and prints its secret; again it enables it, and the secret stays as does what is not given", async () => {
-    await world.addPartner("agency");
-    const made = await world.json(`partners webhook set agency ${publicUrl}`);
-    expect(Object.keys(made)).toEqual(["partnerId", "url", "secret"]);
-    expect(made).toMatchObject({ partnerId: "agency", url: publicUrl });
-    expect(made.secret).toMatch(secretPattern);
-    const before = await world.json("partners webhook show agency");
-    expect(before).toMatchObject({ state: "enabled", teachers: "all", pending: 0, dead: 0, lastError: null });
-    expect(before.events).toHaveLength(allTypes);
+test("tvs partners webhook set prints a secret that stays when the endpoint is set again", async () => {
+  await world.addPartner("agency");
+  const made = await world.json(`partners webhook set agency ${publicUrl}`);
+  expect(Object.keys(made)).toEqual(["partnerId", "url", "secret"]);
+  expect(made).toMatchObject({ partnerId: "agency", url: publicUrl });
+  expect(made.secret).toMatch(secretPattern);
+  const before = await world.json("partners webhook show agency");
+  expect(before).toMatchObject({ state: "enabled", teachers: "all", pending: 0, dead: 0, lastError: null });
+  expect(before.events).toHaveLength(allTypes);
 
-    const flags = "--events license.revoked,license.expired --teachers verified";
-    await world.json(`partners webhook set agency ${publicUrl} ${flags}`);
-    await world.json("partners webhook disable agency");
-    const again = await world.json("partners webhook set agency https://9.9.9.9/hooks");
-    expect(again).toEqual({ partnerId: "agency", url: "https://9.9.9.9/hooks", secret: made.secret });
-    const after = await world.json("partners webhook show agency");
-    expect(after).toMatchObject({
-      url: "https://9.9.9.9/hooks",
-      teachers: "verified",
-      events: ["license.expired", "license.revoked"],
-      state: "enabled",
-      disabledAt: null,
-      disabledReason: null,
-    });
-    await world.json("partners webhook set agency https://9.9.9.9/hooks --teachers all --events all");
-    const all = await world.json("partners webhook show agency");
-    expect([all.teachers, all.events.length]).toEqual(["all", allTypes]);
+  const flags = "--events license.revoked,license.expired --teachers verified";
+  await world.json(`partners webhook set agency ${publicUrl} ${flags}`);
+  await world.json("partners webhook disable agency");
+  const again = await world.json("partners webhook set agency https://9.9.9.9/hooks");
+  expect(again).toEqual({ partnerId: "agency", url: "https://9.9.9.9/hooks", secret: made.secret });
+  const after = await world.json("partners webhook show agency");
+  expect(after).toMatchObject({
+    url: "https://9.9.9.9/hooks",
+    teachers: "verified",
+    events: ["license.expired", "license.revoked"],
+    state: "enabled",
+    disabledAt: null,
+    disabledReason: null,
   });
+  await world.json("partners webhook set agency https://9.9.9.9/hooks --teachers all --events all");
+  const all = await world.json("partners webhook show agency");
+  expect([all.teachers, all.events.length]).toEqual(["all", allTypes]);
+});
 
-  test("a secret is not in what other commands print", async () => {
-    await world.addPartner("quiet");
-    const { secret } = await world.json(`partners webhook set quiet ${publicUrl}`);
-    for (const line of [
-      "partners webhook show quiet",
-      "partners webhook disable quiet",
-      "partners webhook enable quiet",
-      "partners show quiet",
-      "webhooks list",
-      "status",
-    ]) {
-      for (const form of ["", " --json"]) {
-        const { code, stdout, stderr } = await world.run(line + form);
-        expect(code).toBe(0);
-        expect(stdout + stderr).not.toContain(secret);
-      }
+test("no other command prints a webhook's secret", async () => {
+  await world.addPartner("quiet");
+  const { secret } = await world.json(`partners webhook set quiet ${publicUrl}`);
+  for (const line of [
+    "partners webhook show quiet",
+    "partners webhook disable quiet",
+    "partners webhook enable quiet",
+    "partners show quiet",
+    "webhooks list",
+    "status",
+  ]) {
+    for (const form of ["", " --json"]) {
+      const { code, stdout, stderr } = await world.run(line + form);
+      expect(code).toBe(0);
+      expect(stdout + stderr).not.toContain(secret);
     }
-  });
-
-  test.each([
-    ["http://8.8.8.8/", "https://"],
-    ["http://localhost:3000", "https://"],
-    ["https://0x7f.1/", "loopback"],
-    ["https://169.254.169.254/latest", "not public"],
-  ])("refuses %s with the reason, and stores nothing", async (url, reason) => {
-    await expectRefusal(world.run(`partners webhook set bare ${url}`), 1, /^tvs: webhook .+\n$/, reason);
-    expect((await world.run("partners webhook show bare")).code).toBe(1);
-  });
-
-  test("with --allow-private-webhooks takes http and private addresses, and says that serve must too", async () => {
-    await world.addPartner("private");
-    const line = "partners webhook set private http://127.0.0.1:9/x --allow-private-webhooks";
-    const finished = await world.run(line);
-    expect(finished.code).toBe(0);
-    expect(finished.stderr).toContain("tvs serve");
-  });
+  }
 });
 
-describe("tvs partners webhook rotate-secret", () => {
-  test("gives a new secret, and says how long the old one signs too", async () => {
-    await world.addPartner("rotating");
-    const { secret } = await world.json(`partners webhook set rotating ${publicUrl}`);
-    const begun = Date.now();
-    const rotated = await world.json("partners webhook rotate-secret rotating --overlap 2h");
-    expect(rotated.secret).toMatch(secretPattern);
-    expect(rotated.secret).not.toBe(secret);
-    const untilMs = Date.parse(rotated.previousSecretUntil) - 2 * 3_600_000;
-    expect(untilMs).toBeGreaterThanOrEqual(begun);
-    expect(untilMs).toBeLessThanOrEqual(Date.now());
-    const day = await world.json("partners webhook rotate-secret rotating");
-    expect(Date.parse(day.previousSecretUntil)).toBeGreaterThanOrEqual(begun + 24 * 3_600_000);
-    expect((await world.json("partners webhook set rotating https://9.9.9.9/")).secret).toBe(day.secret);
-    const atOnce = await world.json("partners webhook rotate-secret rotating --overlap 0s");
-    expect(atOnce.previousSecretUntil).toBeNull();
-  });
+test.each([
+  ["http://8.8.8.8/", "https://"],
+  ["http://localhost:3000", "https://"],
+  ["https://0x7f.1/", "loopback"],
+  ["https://169.254.169.254/latest", "not public"],
+])("tvs partners webhook set refuses %s with the reason, and stores nothing", async (url, reason) => {
+  await expectRefusal(world.run(`partners webhook set bare ${url}`), 1, /^tvs: webhook .+\n$/, reason);
+  expect((await world.run("partners webhook show bare")).code).toBe(1);
 });
 
-describe("tvs partners webhook disable, enable, remove", () => {
-  test("disabling holds deliveries and keeps its first time; enabling lets them go", async () => {
-    await world.addPartner("switched");
-    await world.json(`partners webhook set switched ${publicUrl}`);
-    const { deliveryId } = await world.json("partners webhook test switched");
-    const { disabledAt, disabledReason, state } = await world.json("partners webhook disable switched");
-    expect({ disabledReason, state }).toEqual({ disabledReason: "operator", state: "disabled" });
-    expect((await world.json("partners webhook disable switched")).disabledAt).toBe(disabledAt);
-    expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBe("endpoint");
-    const shown = await world.run("partners webhook show switched");
-    expect(shown.stderr).toContain("tvs partners webhook enable switched");
-    expect(await world.run("partners webhook test switched")).toMatchObject({ code: 1, stdout: "" });
-    expect(await world.json("status")).toMatchObject({ webhooks: { disabledEndpoints: ["switched"] } });
-    const enabled = await world.json("partners webhook enable switched");
-    expect(enabled).toMatchObject({ state: "enabled", disabledAt: null, disabledReason: null });
-    expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
-  });
-
-  test("removing one makes its deliveries dead", async () => {
-    await world.addPartner("removed");
-    await world.json(`partners webhook set removed ${publicUrl}`);
-    const { deliveryId } = await world.json("partners webhook test removed");
-    const gone = await world.json("partners webhook remove removed");
-    expect(gone).toEqual({ partnerId: "removed", removed: true, dead: 1 });
-    expect((await world.json(`webhooks show ${deliveryId}`)).state).toBe("dead");
-    expect((await world.run("partners webhook remove removed")).code).toBe(1);
-    // A removal that is cut off behind its first commit leaves deliveries of no endpoint.
-    await world.json(`partners webhook set removed ${publicUrl}`);
-    await world.json("partners webhook test removed");
-    await withTestOperator(world.dataDir, ({ stores }) => stores.webhooks.remove("removed"));
-    expect(await world.json("partners webhook remove removed")).toMatchObject({ dead: 1 });
-  });
+test("tvs partners webhook set with --allow-private-webhooks takes http and private addresses, and says that serve must too", async () => {
+  await world.addPartner("private");
+  const line = "partners webhook set private http://127.0.0.1:9/x --allow-private-webhooks";
+  const finished = await world.run(line);
+  expect(finished.code).toBe(0);
+  expect(finished.stderr).toContain("tvs serve");
 });
 
-describe("what is wrong is told in one line", () => {
-  test.each([
-    ["set nobody https://8.8.8.8/", 1, "nobody"],
-    ["set agency https://8.8.8.8/ --events license.vanished", 2, "--events"],
-    ["set agency https://8.8.8.8/ --teachers some", 2, "--teachers"],
-    ["set agency", 2, "URL"],
-    ["rotate-secret agency --overlap 5", 2, "--overlap"],
-    ["show nobody", 1, "nobody"],
-    ["disable bare", 1, "tvs partners webhook set"],
-    ["rotate-secret bare", 1, "tvs partners webhook set"],
-  ])("tvs partners webhook %s: exit code %i", async (words, code, named) => {
-    await expectRefusal(world.run(`partners webhook ${words}`), code, named);
-  });
+test("tvs partners webhook rotate-secret gives a new secret, and says how long the old one signs too", async () => {
+  await world.addPartner("rotating");
+  const { secret } = await world.json(`partners webhook set rotating ${publicUrl}`);
+  const begun = Date.now();
+  const rotated = await world.json("partners webhook rotate-secret rotating --overlap 2h");
+  expect(rotated.secret).toMatch(secretPattern);
+  expect(rotated.secret).not.toBe(secret);
+  const untilMs = Date.parse(rotated.previousSecretUntil) - 2 * 3_600_000;
+  expect(untilMs).toBeGreaterThanOrEqual(begun);
+  expect(untilMs).toBeLessThanOrEqual(Date.now());
+  const day = await world.json("partners webhook rotate-secret rotating");
+  expect(Date.parse(day.previousSecretUntil)).toBeGreaterThanOrEqual(begun + 24 * 3_600_000);
+  expect((await world.json("partners webhook set rotating https://9.9.9.9/")).secret).toBe(day.secret);
+  const atOnce = await world.json("partners webhook rotate-secret rotating --overlap 0s");
+  expect(atOnce.previousSecretUntil).toBeNull();
+});
+
+test("disabling an endpoint holds its deliveries and enabling it lets them go", async () => {
+  await world.addPartner("switched");
+  await world.json(`partners webhook set switched ${publicUrl}`);
+  const { deliveryId } = await world.json("partners webhook test switched");
+  const { disabledAt, disabledReason, state } = await world.json("partners webhook disable switched");
+  expect({ disabledReason, state }).toEqual({ disabledReason: "operator", state: "disabled" });
+  expect((await world.json("partners webhook disable switched")).disabledAt).toBe(disabledAt);
+  expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBe("endpoint");
+  const shown = await world.run("partners webhook show switched");
+  expect(shown.stderr).toContain("tvs partners webhook enable switched");
+  expect(await world.run("partners webhook test switched")).toMatchObject({ code: 1, stdout: "" });
+  expect(await world.json("status")).toMatchObject({ webhooks: { disabledEndpoints: ["switched"] } });
+  const enabled = await world.json("partners webhook enable switched");
+  expect(enabled).toMatchObject({ state: "enabled", disabledAt: null, disabledReason: null });
+  expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
+});
+
+test("removing an endpoint makes its deliveries dead", async () => {
+  await world.addPartner("removed");
+  await world.json(`partners webhook set removed ${publicUrl}`);
+  const { deliveryId } = await world.json("partners webhook test removed");
+  const gone = await world.json("partners webhook remove removed");
+  expect(gone).toEqual({ partnerId: "removed", removed: true, dead: 1 });
+  expect((await world.json(`webhooks show ${deliveryId}`)).state).toBe("dead");
+  expect((await world.run("partners webhook remove removed")).code).toBe(1);
+  // A removal that is cut off behind its first commit leaves deliveries of no endpoint.
+  await world.json(`partners webhook set removed ${publicUrl}`);
+  await world.json("partners webhook test removed");
+  await withTestOperator(world.dataDir, ({ stores }) => stores.webhooks.remove("removed"));
+  expect(await world.json("partners webhook remove removed")).toMatchObject({ dead: 1 });
+});
+
+test.each([
+  ["set nobody https://8.8.8.8/", 1, "nobody"],
+  ["set agency https://8.8.8.8/ --events license.vanished", 2, "--events"],
+  ["set agency https://8.8.8.8/ --teachers some", 2, "--teachers"],
+  ["set agency", 2, "URL"],
+  ["rotate-secret agency --overlap 5", 2, "--overlap"],
+  ["show nobody", 1, "nobody"],
+  ["disable bare", 1, "tvs partners webhook set"],
+  ["rotate-secret bare", 1, "tvs partners webhook set"],
+])("tvs partners webhook %s ends with %i and one line", async (words, code, named) => {
+  await expectRefusal(world.run(`partners webhook ${words}`), code, named);
 });

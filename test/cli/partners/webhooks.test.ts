@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -68,49 +68,45 @@ test("a dead delivery is found, explained and retried with three commands", asyn
   }
 });
 
-describe("tvs webhooks list", () => {
-  test("newest first, by state and partner, and no more than the limit", async () => {
-    await subscribe("listed");
-    const retryAt = Date.parse("2099-01-01T00:00:00Z");
-    const waiting = await world.addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
-    const dead = await world.addFailed("listed", { error: "TLS_FAILED", status: null, at: diedAt });
-    const ids = async (flags: string) =>
-      (await world.json(`webhooks list --partner listed${flags}`)).map(
-        (one: { deliveryId: string }) => one.deliveryId,
-      );
-    expect(await ids("")).toEqual([dead, waiting]);
-    expect(await ids(" --limit 1")).toEqual([dead]);
-    expect(await ids(" --state pending")).toEqual([waiting]);
-    expect(await ids(" --state dead")).toEqual([dead]);
-    expect(await ids(" --state delivered")).toEqual([]);
-    const [first, second] = await world.json("webhooks list --partner listed");
-    expect(await ids(` --since ${second.createdAt}`)).toEqual([dead, waiting]);
-    expect(await ids(` --state dead --since ${first.createdAt}`)).toEqual([dead]);
-    expect(await ids(" --since 2999-01-01")).toEqual([]);
-    expect((await world.run("webhooks list --since yesterday")).code).toBe(2);
-    expect(second).toMatchObject({ attempts: 1, lastError: "TIMEOUT", dueAt: "2099-01-01T00:00:00.000Z" });
-    const people = await world.run("webhooks list --partner listed");
-    expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
-  });
+test("tvs webhooks list is newest first, by state and partner, and no longer than the limit", async () => {
+  await subscribe("listed");
+  const retryAt = Date.parse("2099-01-01T00:00:00Z");
+  const waiting = await world.addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
+  const dead = await world.addFailed("listed", { error: "TLS_FAILED", status: null, at: diedAt });
+  const ids = async (flags: string) =>
+    (await world.json(`webhooks list --partner listed${flags}`)).map(
+      (one: { deliveryId: string }) => one.deliveryId,
+    );
+  expect(await ids("")).toEqual([dead, waiting]);
+  expect(await ids(" --limit 1")).toEqual([dead]);
+  expect(await ids(" --state pending")).toEqual([waiting]);
+  expect(await ids(" --state dead")).toEqual([dead]);
+  expect(await ids(" --state delivered")).toEqual([]);
+  const [first, second] = await world.json("webhooks list --partner listed");
+  expect(await ids(` --since ${second.createdAt}`)).toEqual([dead, waiting]);
+  expect(await ids(` --state dead --since ${first.createdAt}`)).toEqual([dead]);
+  expect(await ids(" --since 2999-01-01")).toEqual([]);
+  expect((await world.run("webhooks list --since yesterday")).code).toBe(2);
+  expect(second).toMatchObject({ attempts: 1, lastError: "TIMEOUT", dueAt: "2099-01-01T00:00:00.000Z" });
+  const people = await world.run("webhooks list --partner listed");
+  expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
 });
 
-describe("tvs webhooks retry", () => {
-  test("--dead takes all dead ones, of one partner, from a time on; and prints how many", async () => {
-    await Promise.all([subscribe("first"), subscribe("second")]);
-    const dead = (partnerId: string, at: number) =>
-      world.addFailed(partnerId, { error: "TIMEOUT", status: null, at });
-    await dead("first", diedAt - 1_000);
-    const late = await dead("first", diedAt);
-    const other = await dead("second", diedAt);
-    const since = "--since 2020-03-01T12:00:00Z";
-    expect(await world.json(`webhooks retry --dead --partner first ${since}`)).toEqual({ retried: 1 });
-    expect((await world.json(`webhooks show ${late}`)).state).toBe("pending");
-    expect((await world.json(`webhooks show ${other}`)).state).toBe("dead");
-    const rest = await world.run("webhooks retry --dead");
-    expect(rest.code).toBe(0);
-    expect(Number.parseInt(rest.stdout, 10)).toBeGreaterThanOrEqual(2);
-    expect((await world.json("webhooks list --state dead --partner second")).length).toBe(0);
-  });
+test("tvs webhooks retry --dead takes all dead ones, of one partner, from a time on; and prints how many", async () => {
+  await Promise.all([subscribe("first"), subscribe("second")]);
+  const dead = (partnerId: string, at: number) =>
+    world.addFailed(partnerId, { error: "TIMEOUT", status: null, at });
+  await dead("first", diedAt - 1_000);
+  const late = await dead("first", diedAt);
+  const other = await dead("second", diedAt);
+  const since = "--since 2020-03-01T12:00:00Z";
+  expect(await world.json(`webhooks retry --dead --partner first ${since}`)).toEqual({ retried: 1 });
+  expect((await world.json(`webhooks show ${late}`)).state).toBe("pending");
+  expect((await world.json(`webhooks show ${other}`)).state).toBe("dead");
+  const rest = await world.run("webhooks retry --dead");
+  expect(rest.code).toBe(0);
+  expect(Number.parseInt(rest.stdout, 10)).toBeGreaterThanOrEqual(2);
+  expect((await world.json("webhooks list --state dead --partner second")).length).toBe(0);
 });
 
 test("tvs webhooks release ends the hold of a restore, and enabling one endpoint does not", async () => {
@@ -149,17 +145,15 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
   }
 });
 
-describe("what is wrong is told in one line", () => {
-  test.concurrent.each([
-    ["list --state gone", 2, "--state"],
-    ["list --partner nobody", 1, "nobody"],
-    ["show", 2, "DELIVERY"],
-    ["show 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
-    ["retry", 2, "--dead"],
-    ["retry some --dead", 2, "--dead"],
-    ["retry --dead --partner nobody", 1, "nobody"],
-    ["retry 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
-  ])("tvs webhooks %s: exit code %i", async (words, code, named) => {
-    await expectRefusal(world.run(`webhooks ${words}`), code, named);
-  });
+test.concurrent.each([
+  ["list --state gone", 2, "--state"],
+  ["list --partner nobody", 1, "nobody"],
+  ["show", 2, "DELIVERY"],
+  ["show 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
+  ["retry", 2, "--dead"],
+  ["retry some --dead", 2, "--dead"],
+  ["retry --dead --partner nobody", 1, "nobody"],
+  ["retry 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
+])("tvs webhooks %s ends with %i and one line", async (words, code, named) => {
+  await expectRefusal(world.run(`webhooks ${words}`), code, named);
 });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -35,151 +35,145 @@ async function json(line: string, env: Environment = {}) {
 const changesOf = async (line: string): Promise<string[]> =>
   ((await json(line)) as Change[]).reverse().map(({ actor, action }) => `${actor} ${action}`);
 
-describe("who made a change is", () => {
-  const told = { TVS_OPERATOR: "bola", SUDO_USER: "chidi" };
-  test.each([
-    ["what --by says, before all else", "--by ada", told, "cli:ada"],
-    ["what TVS_OPERATOR says, before sudo", "", told, "cli:bola"],
-    ["who called sudo", "", { SUDO_USER: "chidi" }, "cli:chidi"],
-  ] as const)("%s", async (name, by, env, actor) => {
-    const id = `who-${name.replace(/\W/g, "")}`.slice(0, 60);
-    await json(`partners add ${id} ${terms} ${by}`.trim(), env);
-    expect(await json(`partners history ${id}`)).toMatchObject([
-      { actor, action: "added", subject: `partner:${id}` },
-    ]);
-  });
-
-  test("else the login name of the user id, whatever the environment says", async () => {
-    await json(`partners add login ${terms}`, {
-      USER: "somebody",
-      LOGNAME: "somebody",
-      USERNAME: "somebody",
-    });
-    const [{ actor }] = await json("partners history login");
-    const id = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
-    expect(actor).toBe(`cli:${id === "" ? `uid-${userInfo().uid}` : id}`);
-  });
-
-  test.each([
-    ["--by", { by: "a\tb" }],
-    ["--by", { by: " " }],
-    ["--by", { by: "x".repeat(65) }],
-    ["TVS_OPERATOR", { TVS_OPERATOR: "a\u001b[31mb" }],
-    ["SUDO_USER", { SUDO_USER: "a\u202eb" }],
-  ])(
-    "refused where a list could not show it: %s, %j",
-    async (source, { by, ...env }: Record<string, string>) => {
-      const options = { dataDir, env: { SUDO_USER: "", ...env } };
-      const words = `partners add unnamed ${terms}`.split(" ");
-      if (by !== undefined) words.push("--by", by);
-      const refused = await runTvs(words, options);
-      expect(refused).toMatchObject({ code: 2, stdout: "" });
-      expect(refused.stderr).toStartWith(`tvs: ${source} must be one line of 1 to 64 printable characters`);
-      // Who only reads makes nothing that would bear it.
-      expect(await runTvs(["partners", "list"], options)).toMatchObject({ code: 0 });
-      expect(await run("partners history unnamed")).toMatchObject({ code: 1 });
-    },
-  );
+const told = { TVS_OPERATOR: "bola", SUDO_USER: "chidi" };
+test.each([
+  ["what --by says, before all else", "--by ada", told, "cli:ada"],
+  ["what TVS_OPERATOR says, before sudo", "", told, "cli:bola"],
+  ["who called sudo", "", { SUDO_USER: "chidi" }, "cli:chidi"],
+] as const)("the actor of a change is %s", async (name, by, env, actor) => {
+  const id = `who-${name.replace(/\W/g, "")}`.slice(0, 60);
+  await json(`partners add ${id} ${terms} ${by}`.trim(), env);
+  expect(await json(`partners history ${id}`)).toMatchObject([
+    { actor, action: "added", subject: `partner:${id}` },
+  ]);
 });
 
-describe("each change says who made it:", () => {
-  test("those of a partner, its keys, certificates and endpoint, and nothing that was refused or changed nothing", async () => {
-    const certificate = join(dataDir, "client.pem");
-    await writeFile(certificate, (await makeCertificate({ commonName: "whole" })).certPem);
-    const { keyId } = await json(`partners add whole ${terms} --by a`);
-    await json("partners set whole --per-minute 5 --scopes batch,eligibility --by b");
-    const twice = async (line: string) => {
-      await json(line);
-      await json(line.replace(/--by \w+$/, "--by nobody"));
-    };
-    await twice("partners disable whole --by c");
-    await twice("partners enable whole --by d");
-    await json("partners key issue whole --by e");
-    expect((await run("partners key issue whole --by nobody")).code).toBe(1);
-    await twice(`partners key revoke ${keyId} --by f`);
-    const { fingerprint } = await json(`partners cert add whole ${certificate} --by g`);
-    expect((await run(`partners cert add whole ${certificate} --by nobody`)).code).toBe(1);
-    await json(`partners cert remove whole ${fingerprint} --by h`);
-    expect((await run(`partners cert remove whole ${fingerprint} --by nobody`)).code).toBe(1);
-    const { secret } = await json("partners webhook set whole https://8.8.8.8/events?token=hush --by i");
-    await json("partners webhook rotate-secret whole --by j");
-    await json("partners webhook test whole --by k");
-    await twice("partners webhook disable whole --by l");
-    await twice("partners webhook enable whole --by m");
-    await json("partners webhook remove whole --by n");
-    expect(await changesOf("partners history whole")).toEqual([
-      "cli:a added",
-      "cli:b changed",
-      "cli:c disabled",
-      "cli:d enabled",
-      "cli:e key issued",
-      "cli:f key revoked",
-      "cli:g certificate added",
-      "cli:h certificate removed",
-      "cli:i webhook set",
-      "cli:j webhook secret rotated",
-      "cli:k webhook tested",
-      "cli:l webhook disabled",
-      "cli:m webhook enabled",
-      "cli:n webhook removed",
-    ]);
-    expect(await changesOf("partners history whole --by b")).toEqual(["cli:b changed"]);
-    const { stdout } = await run("partners history whole");
-    expect(stdout).toContain("scopes eligibility,batch; perMinute 5");
-    expect(stdout).toContain("https://8.8.8.8");
-    for (const hidden of ["hush", secret, "nobody"]) expect(stdout).not.toContain(hidden);
-    expect((await json("partners show whole")).changes).toMatchObject([
-      { actor: "cli:n", action: "webhook removed" },
-      { actor: "cli:m" },
-      { actor: "cli:l" },
-      { actor: "cli:k" },
-      { actor: "cli:j" },
-    ]);
+test("the actor of a change is the login name of the user id without --by, TVS_OPERATOR and sudo", async () => {
+  await json(`partners add login ${terms}`, {
+    USER: "somebody",
+    LOGNAME: "somebody",
+    USERNAME: "somebody",
   });
+  const [{ actor }] = await json("partners history login");
+  const id = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
+  expect(actor).toBe(`cli:${id === "" ? `uid-${userInfo().uid}` : id}`);
+});
 
-  test("those of the signing keys, and the list of keys shows who changed each one last", async () => {
-    const { previousKid, activeKid, pendingKid } = await json("keys rotate --now --by ada");
-    const by = async () =>
-      new Map((await json("keys list")).map((key: { kid: string; by: string }) => [key.kid, key.by]));
-    const rotated = await by();
-    expect([previousKid, activeKid, pendingKid].map((kid) => rotated.get(kid))).toEqual(
-      Array(3).fill("cli:ada"),
-    );
-    await json(`keys compromise ${activeKid} --since 2026-01-01T00:00:00Z --by keeper`);
-    const after = await by();
-    expect([previousKid, activeKid, pendingKid].map((kid) => after.get(kid))).toEqual([
-      "cli:ada",
-      "cli:keeper",
-      "cli:keeper",
-    ]);
-    expect((await run("keys list")).stdout).toMatch(/ BY\n/);
-    expect(await changesOf("changes --by keeper")).toEqual([
-      "cli:keeper compromised",
-      "cli:keeper activated",
-      "cli:keeper made",
-    ]);
-  });
+test.each([
+  ["--by", { by: "a\tb" }],
+  ["--by", { by: " " }],
+  ["--by", { by: "x".repeat(65) }],
+  ["TVS_OPERATOR", { TVS_OPERATOR: "a\u001b[31mb" }],
+  ["SUDO_USER", { SUDO_USER: "a\u202eb" }],
+])(
+  "an actor that a list could not show is refused: %s, %j",
+  async (source, { by, ...env }: Record<string, string>) => {
+    const options = { dataDir, env: { SUDO_USER: "", ...env } };
+    const words = `partners add unnamed ${terms}`.split(" ");
+    if (by !== undefined) words.push("--by", by);
+    const refused = await runTvs(words, options);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toStartWith(`tvs: ${source} must be one line of 1 to 64 printable characters`);
+    // Who only reads makes nothing that would bear it.
+    expect(await runTvs(["partners", "list"], options)).toMatchObject({ code: 0 });
+    expect(await run("partners history unnamed")).toMatchObject({ code: 1 });
+  },
+);
 
-  test("those of a teacher, in the history and among all that an operator changed", async () => {
-    await json(`teachers deactivate ${regNo} --reason Duplicate --by ada`);
-    await json(`teachers reactivate ${regNo} --reason Back --by bola`);
-    const history = await json(`teachers history ${regNo} --by ada`);
-    expect(history).toMatchObject([{ type: "change", action: "deactivate", actor: "cli:ada" }]);
-    const all: Change[] = await json("changes --by bola");
-    expect(all).toContainEqual(
-      expect.objectContaining({ action: "reactivate", subject: `teacher:${regNo}` }),
-    );
-  });
+test("each change of a partner names its actor, and refused or empty ones are not recorded", async () => {
+  const certificate = join(dataDir, "client.pem");
+  await writeFile(certificate, (await makeCertificate({ commonName: "whole" })).certPem);
+  const { keyId } = await json(`partners add whole ${terms} --by a`);
+  await json("partners set whole --per-minute 5 --scopes batch,eligibility --by b");
+  const twice = async (line: string) => {
+    await json(line);
+    await json(line.replace(/--by \w+$/, "--by nobody"));
+  };
+  await twice("partners disable whole --by c");
+  await twice("partners enable whole --by d");
+  await json("partners key issue whole --by e");
+  expect((await run("partners key issue whole --by nobody")).code).toBe(1);
+  await twice(`partners key revoke ${keyId} --by f`);
+  const { fingerprint } = await json(`partners cert add whole ${certificate} --by g`);
+  expect((await run(`partners cert add whole ${certificate} --by nobody`)).code).toBe(1);
+  await json(`partners cert remove whole ${fingerprint} --by h`);
+  expect((await run(`partners cert remove whole ${fingerprint} --by nobody`)).code).toBe(1);
+  const { secret } = await json("partners webhook set whole https://8.8.8.8/events?token=hush --by i");
+  await json("partners webhook rotate-secret whole --by j");
+  await json("partners webhook test whole --by k");
+  await twice("partners webhook disable whole --by l");
+  await twice("partners webhook enable whole --by m");
+  await json("partners webhook remove whole --by n");
+  expect(await changesOf("partners history whole")).toEqual([
+    "cli:a added",
+    "cli:b changed",
+    "cli:c disabled",
+    "cli:d enabled",
+    "cli:e key issued",
+    "cli:f key revoked",
+    "cli:g certificate added",
+    "cli:h certificate removed",
+    "cli:i webhook set",
+    "cli:j webhook secret rotated",
+    "cli:k webhook tested",
+    "cli:l webhook disabled",
+    "cli:m webhook enabled",
+    "cli:n webhook removed",
+  ]);
+  expect(await changesOf("partners history whole --by b")).toEqual(["cli:b changed"]);
+  const { stdout } = await run("partners history whole");
+  expect(stdout).toContain("scopes eligibility,batch; perMinute 5");
+  expect(stdout).toContain("https://8.8.8.8");
+  for (const hidden of ["hush", secret, "nobody"]) expect(stdout).not.toContain(hidden);
+  expect((await json("partners show whole")).changes).toMatchObject([
+    { actor: "cli:n", action: "webhook removed" },
+    { actor: "cli:m" },
+    { actor: "cli:l" },
+    { actor: "cli:k" },
+    { actor: "cli:j" },
+  ]);
+});
 
-  test("an import, under its number", async () => {
-    const file = join(dataDir, "extract.csv");
-    await writeFile(
-      file,
-      "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date\nTR/LA/2020/000002,Ada Obi,legacy,CLAIMED,2020-01-01,2090-01-01\n",
-    );
-    await json(`teachers import ${file} --baseline --by importer`);
-    expect(await json("changes --by importer")).toMatchObject([{ action: "import", subject: "import:1" }]);
-  });
+test("each change of a signing key names its actor, and the list of keys shows the last one", async () => {
+  const { previousKid, activeKid, pendingKid } = await json("keys rotate --now --by ada");
+  const by = async () =>
+    new Map((await json("keys list")).map((key: { kid: string; by: string }) => [key.kid, key.by]));
+  const rotated = await by();
+  expect([previousKid, activeKid, pendingKid].map((kid) => rotated.get(kid))).toEqual(
+    Array(3).fill("cli:ada"),
+  );
+  await json(`keys compromise ${activeKid} --since 2026-01-01T00:00:00Z --by keeper`);
+  const after = await by();
+  expect([previousKid, activeKid, pendingKid].map((kid) => after.get(kid))).toEqual([
+    "cli:ada",
+    "cli:keeper",
+    "cli:keeper",
+  ]);
+  expect((await run("keys list")).stdout).toMatch(/ BY\n/);
+  expect(await changesOf("changes --by keeper")).toEqual([
+    "cli:keeper compromised",
+    "cli:keeper activated",
+    "cli:keeper made",
+  ]);
+});
+
+test("each change of a teacher names its actor in the history and in tvs changes", async () => {
+  await json(`teachers deactivate ${regNo} --reason Duplicate --by ada`);
+  await json(`teachers reactivate ${regNo} --reason Back --by bola`);
+  const history = await json(`teachers history ${regNo} --by ada`);
+  expect(history).toMatchObject([{ type: "change", action: "deactivate", actor: "cli:ada" }]);
+  const all: Change[] = await json("changes --by bola");
+  expect(all).toContainEqual(expect.objectContaining({ action: "reactivate", subject: `teacher:${regNo}` }));
+});
+
+test("an import is recorded with its actor under its number", async () => {
+  const file = join(dataDir, "extract.csv");
+  await writeFile(
+    file,
+    "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date\nTR/LA/2020/000002,Ada Obi,legacy,CLAIMED,2020-01-01,2090-01-01\n",
+  );
+  await json(`teachers import ${file} --baseline --by importer`);
+  expect(await json("changes --by importer")).toMatchObject([{ action: "import", subject: "import:1" }]);
 });
 
 test("a setting says who told it, whether by init or by who started the service", () =>

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
@@ -29,58 +29,55 @@ const keysOf = async (words: readonly string[], options?: RunOptions) =>
   (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
 
-describe("data folder", () => {
-  test("is one register, though two commands begin it at once", async () => {
-    const data = freshPath();
-    const words = [...initWords, "--data", data];
-    const both = await Promise.all([runProcess(words), runProcess(words)]);
-    expect(both.filter(({ code }) => code === 0)).toHaveLength(1);
-    expect((await keysOf(["--data", data])).map(({ state }) => state).sort()).toEqual(["active", "pending"]);
-  });
+test("two commands that begin a data folder at once make one register", async () => {
+  const data = freshPath();
+  const words = [...initWords, "--data", data];
+  const both = await Promise.all([runProcess(words), runProcess(words)]);
+  expect(both.filter(({ code }) => code === 0)).toHaveLength(1);
+  expect((await keysOf(["--data", data])).map(({ state }) => state).sort()).toEqual(["active", "pending"]);
+});
 
-  test("may stand before the command, and in TVS_DATA; the flag counts more", async () => {
-    const kids = await keysOf(["--data", used]);
-    for (const words of [
-      ["--data", used, "--json", "keys", "list"],
-      [`--data=${used}`, "keys", "list", "--json"],
-    ])
-      expect((await runTvs(words)).json<KeyInfo[]>()).toEqual(kids);
-    const env = { TVS_DATA: used };
-    expect(await keysOf([], { env })).toEqual(kids);
-    const other = freshPath();
-    await init(["--data", other]);
-    expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
-  });
+test("--data may stand before the command, and counts before TVS_DATA", async () => {
+  const kids = await keysOf(["--data", used]);
+  for (const words of [
+    ["--data", used, "--json", "keys", "list"],
+    [`--data=${used}`, "keys", "list", "--json"],
+  ])
+    expect((await runTvs(words)).json<KeyInfo[]>()).toEqual(kids);
+  const env = { TVS_DATA: used };
+  expect(await keysOf([], { env })).toEqual(kids);
+  const other = freshPath();
+  await init(["--data", other]);
+  expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
+});
 
-  test("the sandbox keeps to a database of its own", async () => {
-    const data = await aRegister();
-    await (await startService({ dataDir: data, args: ["--sandbox"] })).stop();
-    const kids = async (...words: string[]) =>
-      (await keysOf(["--data", data, ...words])).map(({ kid }) => kid);
-    expect(await kids("--sandbox")).not.toEqual(await kids());
-    expect(await isThere(join(data, "sandbox.db"))).toBe(true);
-    const live = ["--database", `file:${join(data, "tvs.db")}`];
-    expectOneLine(await runTvs(["keys", "list", "--sandbox", ...live]), 1);
-  });
+test("the sandbox keeps to a database of its own", async () => {
+  const data = await aRegister();
+  await (await startService({ dataDir: data, args: ["--sandbox"] })).stop();
+  const kids = async (...words: string[]) => (await keysOf(["--data", data, ...words])).map(({ kid }) => kid);
+  expect(await kids("--sandbox")).not.toEqual(await kids());
+  expect(await isThere(join(data, "sandbox.db"))).toBe(true);
+  const live = ["--database", `file:${join(data, "tvs.db")}`];
+  expectOneLine(await runTvs(["keys", "list", "--sandbox", ...live]), 1);
+});
 
-  test("a file in its place, or in the place of a folder above it, is told in one line", async () => {
-    const file = freshPath("file");
-    await writeFile(file, "not a folder");
-    for (const data of [file, join(file, "data")]) {
-      expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
-      expectOneLine(await init(["--data", data]), 1);
-    }
-  });
+test("a file in the place of the data folder, or of one above it, is refused in one line", async () => {
+  const file = freshPath("file");
+  await writeFile(file, "not a folder");
+  for (const data of [file, join(file, "data")]) {
+    expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
+    expectOneLine(await init(["--data", data]), 1);
+  }
+});
 
-  test("admits one service; after a kill -9 the next starts at once", async () => {
-    const dataDir = await aRegister();
-    await withTestOperator(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
-    const first = await startService({ dataDir });
-    expectOneLine(await runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
-    expect((await fetch(`${first.url}/v1/inter-agency/health`)).ok).toBe(true);
-    await first.stop("SIGKILL");
-    const next = await startService({ dataDir });
-    expect((await fetch(`${next.url}/v1/inter-agency/health`)).ok).toBe(true);
-    expect(await next.stop()).toBe(0);
-  });
+test("a data folder admits one service, and after kill -9 the next one starts", async () => {
+  const dataDir = await aRegister();
+  await withTestOperator(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
+  const first = await startService({ dataDir });
+  expectOneLine(await runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
+  expect((await fetch(`${first.url}/v1/inter-agency/health`)).ok).toBe(true);
+  await first.stop("SIGKILL");
+  const next = await startService({ dataDir });
+  expect((await fetch(`${next.url}/v1/inter-agency/health`)).ok).toBe(true);
+  expect(await next.stop()).toBe(0);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
@@ -15,108 +15,103 @@ const told = ["--issuer", "https://verify.example.gov", "--name", "Teacher Regis
 const remembered = (dataDir: string) =>
   withTestOperator(dataDir, async ({ stores: { settings } }) => Object.fromEntries(await settings.read()));
 
-describe.concurrent("tvs init", () => {
-  test("makes a register that serve goes by, and prints the next three commands", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      const more = "--contact-email help@example.gov --host 127.0.0.2 --time-zone Africa/Accra".split(" ");
-      const made = await runJson<{ next: string[] }>(
-        ["init", ...told, ...more, "--keep-attestations", "7y"],
-        {
-          dataDir,
-        },
-      );
-      expect(made).toMatchObject({ location: dataDir, masterKey: join(dataDir, "master.key"), port: 8080 });
-      expect(made.next.map((line) => /teachers import|partners add|serve/.exec(line)?.[0])).toEqual([
-        "teachers import",
-        "partners add",
-        "serve",
-      ]);
-      expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-      expect(await remembered(dataDir)).toMatchObject({
-        issuer: "https://verify.example.gov",
-        issuer_told: "true",
-        time_zone: "Africa/Accra",
-        keep_attestations: "7y",
-        port: "8080",
-      });
-      const service = await startService({ dataDir });
-      try {
-        expect(service.url).toStartWith("http://127.0.0.2:");
-        const health = await fetch(`${service.url}/v1/inter-agency/health`);
-        expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
-        expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
-        // Who called is kept, unless init or the service is told otherwise.
-        expect(existsSync(join(dataDir, "access.log"))).toBe(true);
-      } finally {
-        await service.stop();
-      }
-    }));
+test.concurrent("tvs init makes a register that serve goes by, and prints the next three commands", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const more = "--contact-email help@example.gov --host 127.0.0.2 --time-zone Africa/Accra".split(" ");
+    const made = await runJson<{ next: string[] }>(["init", ...told, ...more, "--keep-attestations", "7y"], {
+      dataDir,
+    });
+    expect(made).toMatchObject({ location: dataDir, masterKey: join(dataDir, "master.key"), port: 8080 });
+    expect(made.next.map((line) => /teachers import|partners add|serve/.exec(line)?.[0])).toEqual([
+      "teachers import",
+      "partners add",
+      "serve",
+    ]);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(await remembered(dataDir)).toMatchObject({
+      issuer: "https://verify.example.gov",
+      issuer_told: "true",
+      time_zone: "Africa/Accra",
+      keep_attestations: "7y",
+      port: "8080",
+    });
+    const service = await startService({ dataDir });
+    try {
+      expect(service.url).toStartWith("http://127.0.0.2:");
+      const health = await fetch(`${service.url}/v1/inter-agency/health`);
+      expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
+      expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
+      // Who called is kept, unless init or the service is told otherwise.
+      expect(existsSync(join(dataDir, "access.log"))).toBe(true);
+    } finally {
+      await service.stop();
+    }
+  }));
 
-  test("refuses where there is a register, and changes nothing of it", () =>
-    withTempDir(async (dataDir) => {
-      await withTestOperator(dataDir, async () => {});
-      const before = await remembered(dataDir);
-      await expectRefusal(
-        runTvs(["init", ...told], { dataDir }),
-        1,
-        `there is a register at ${dataDir} already`,
-      );
-      expect(await remembered(dataDir)).toEqual(before);
-    }));
+test.concurrent("tvs init refuses where there is a register, and changes nothing of it", () =>
+  withTempDir(async (dataDir) => {
+    await withTestOperator(dataDir, async () => {});
+    const before = await remembered(dataDir);
+    await expectRefusal(
+      runTvs(["init", ...told], { dataDir }),
+      1,
+      `there is a register at ${dataDir} already`,
+    );
+    expect(await remembered(dataDir)).toEqual(before);
+  }));
 
-  test.each([
-    [[], "nobody can be asked here; give --issuer and --name too"],
-    [["--issuer", "verify.example.gov", "--name", "R"], "--issuer (TVS_ISSUER) must be an http or https URL"],
-    [[...told, "--contact-email", "nobody"], "--contact-email must be an e-mail address"],
-    [[...told, "--keep-attestations", "1d"], "must be forever, or at least 90d"],
-    [["--sandbox"], "a sandbox needs no init"],
-  ])("given %j makes nothing and says why", (args, why) =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      const { code, stderr } = await runTvs(["init", ...args], { dataDir });
-      expect({ code, isSaid: stderr.includes(why) || stderr }).toEqual({ code: 2, isSaid: true });
-      expect(existsSync(dataDir)).toBe(false);
-    }),
-  );
+test.concurrent.each([
+  [[], "nobody can be asked here; give --issuer and --name too"],
+  [["--issuer", "verify.example.gov", "--name", "R"], "--issuer (TVS_ISSUER) must be an http or https URL"],
+  [[...told, "--contact-email", "nobody"], "--contact-email must be an e-mail address"],
+  [[...told, "--keep-attestations", "1d"], "must be forever, or at least 90d"],
+  [["--sandbox"], "a sandbox needs no init"],
+])("tvs init %j makes nothing and says why", (args, why) =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const { code, stderr } = await runTvs(["init", ...args], { dataDir });
+    expect({ code, isSaid: stderr.includes(why) || stderr }).toEqual({ code: 2, isSaid: true });
+    expect(existsSync(dataDir)).toBe(false);
+  }),
+);
 
-  test("asks at a terminal, again where an answer cannot be, and takes Enter for what is usual", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      const typed = [
-        ["Public URL", "verify.example.gov\r"],
-        ["must be an http or https URL", "https://verify.example.gov\r"],
-        ["Name of the registry", "Teacher Registry\r"],
-        ["E-mail address", "\r"],
-        ["Time zone", "\r"],
-        ["IP address", "\r"],
-        ["Port [8080]", "8443\r"],
-        ["How long", "\r"],
-        ["on or off", "maybe\r"],
-        ["must be true or false", "\r"],
-        ["Serve signed lists", "off\r"],
-      ] as const;
-      const { code, text } = await onTerminal(["init"], { dataDir, typed });
-      expect(code).toBe(0);
-      expect(text).toContain("Next:");
-      expect(await remembered(dataDir)).toMatchObject({
-        issuer: "https://verify.example.gov",
-        host: "127.0.0.1",
-        port: "8443",
-        access_log: "on",
-        status_list: "off",
-        keep_attestations: "forever",
-      });
-    }));
+test.concurrent("tvs init asks at a terminal, again where an answer cannot be, and takes Enter for what is usual", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const typed = [
+      ["Public URL", "verify.example.gov\r"],
+      ["must be an http or https URL", "https://verify.example.gov\r"],
+      ["Name of the registry", "Teacher Registry\r"],
+      ["E-mail address", "\r"],
+      ["Time zone", "\r"],
+      ["IP address", "\r"],
+      ["Port [8080]", "8443\r"],
+      ["How long", "\r"],
+      ["on or off", "maybe\r"],
+      ["must be true or false", "\r"],
+      ["Serve signed lists", "off\r"],
+    ] as const;
+    const { code, text } = await onTerminal(["init"], { dataDir, typed });
+    expect(code).toBe(0);
+    expect(text).toContain("Next:");
+    expect(await remembered(dataDir)).toMatchObject({
+      issuer: "https://verify.example.gov",
+      host: "127.0.0.1",
+      port: "8443",
+      access_log: "on",
+      status_list: "off",
+      keep_attestations: "forever",
+    });
+  }));
 
-  test("makes nothing when the questions are left", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      const { code, text } = await onTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });
-      expect({ code, isSaid: text.includes("cancelled; nothing was made") }).toEqual({
-        code: 1,
-        isSaid: true,
-      });
-      expect(existsSync(dataDir)).toBe(false);
-    }));
-});
+test.concurrent("tvs init makes nothing when the questions are left", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const { code, text } = await onTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });
+    expect({ code, isSaid: text.includes("cancelled; nothing was made") }).toEqual({
+      code: 1,
+      isSaid: true,
+    });
+    expect(existsSync(dataDir)).toBe(false);
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { checkSettings } from "../../../cli/doctor/service.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
@@ -36,74 +36,68 @@ async function doctor(dataDir: string): Promise<(name: string) => Check | undefi
   return (name) => checks.find((check) => check.name === name);
 }
 
-describe.concurrent("a live service that others reach", () => {
-  test("refuses to start without an issuer", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      const { code, stdout, stderr } = await runTvs(open, { dataDir });
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
-    }));
-});
+test.concurrent("a live service that others reach refuses to start without an issuer", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    const { code, stdout, stderr } = await runTvs(open, { dataDir });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
+  }));
 
-describe.concurrent("a live service on loopback", () => {
-  test("takes the address at which it listens now, warns, its commands agree with it, and others are not told it", () =>
-    withTempDir(async (dataDir) => {
-      const first = await issuerOf(dataDir);
-      expect(first.issuer).toBe(first.url);
-      expect(first.log).toMatch(/"WARN".*no issuer was ever set|no issuer was ever set.*"WARN"/);
-      const second = await issuerOf(dataDir);
-      expect(second.issuer).toBe(second.url);
-      expect(second.url).not.toBe(first.url);
-      const status = await runTvs(["status", "--json"], { dataDir });
-      expect(JSON.parse(status.stdout).issuer).toBe(second.url);
-      // Nobody chose that address, so it is none for others.
-      expect((await runTvs(open, { dataDir })).code).toBe(2);
-    }));
+test.concurrent("a live service on loopback takes the address at which it listens now, warns, its commands agree with it, and others are not told it", () =>
+  withTempDir(async (dataDir) => {
+    const first = await issuerOf(dataDir);
+    expect(first.issuer).toBe(first.url);
+    expect(first.log).toMatch(/"WARN".*no issuer was ever set|no issuer was ever set.*"WARN"/);
+    const second = await issuerOf(dataDir);
+    expect(second.issuer).toBe(second.url);
+    expect(second.url).not.toBe(first.url);
+    const status = await runTvs(["status", "--json"], { dataDir });
+    expect(JSON.parse(status.stdout).issuer).toBe(second.url);
+    // Nobody chose that address, so it is none for others.
+    expect((await runTvs(open, { dataDir })).code).toBe(2);
+  }));
 
-  test("warns while webhooks may go to private addresses since an earlier start", () =>
-    withTempDir(async (dataDir) => {
-      await makeRegister(dataDir);
-      const { close } = await openService(
-        readConfig({ data: dataDir, issuer: "https://a.example", "allow-private-webhooks": true }, {}),
-      );
-      await close();
-      expect((await issuerOf(dataDir)).log).toContain("webhooks may go to private addresses");
-    }));
-});
-
-describe.concurrent("doctor", () => {
-  test.each([
-    ["http://0.0.0.0:8090", "is not a URL that anybody can reach"],
-    ["https://localhost", "is a URL of this machine only"],
-    ["http://verify.example.gov", "is http"],
-  ])("warns of the issuer %s", (issuer, found) => {
-    const stored = new Map([
-      ["issuer", issuer],
-      ["issuer_told", "true"],
-    ]);
-    expect(checkSettings(stored, readConfig({}, {}), { oldest: null, now: 0 })).toContainEqual(
-      expect.objectContaining({ name: "issuer", result: "warn", found: expect.stringContaining(found) }),
+test.concurrent("a live service on loopback warns while webhooks may go to private addresses since an earlier start", () =>
+  withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
+    const { close } = await openService(
+      readConfig({ data: dataDir, issuer: "https://a.example", "allow-private-webhooks": true }, {}),
     );
-  });
+    await close();
+    expect((await issuerOf(dataDir)).log).toContain("webhooks may go to private addresses");
+  }));
 
-  test("warns of an empty register, of held webhooks and of private addresses, and of nothing when all is well", () =>
-    withTempDir(async (dataDir) => {
-      await remember(dataDir, { hold_webhooks: "true", allow_private_webhooks: "on" });
-      const before = await doctor(dataDir);
-      for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
-        expect(before(name)).toMatchObject({ name, result: "warn" });
-      await runTvs(
-        ["teachers", "import", join(import.meta.dir, "../../../data/sample-registry.csv"), "--baseline"],
-        {
-          dataDir,
-        },
-      );
-      await runTvs(["webhooks", "release"], { dataDir });
-      const issuer = { issuer: "https://verify.example.gov", issuer_told: "true" };
-      await remember(dataDir, { ...issuer, allow_private_webhooks: "off" });
-      const after = await doctor(dataDir);
-      for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
-        expect(after(name)).toMatchObject({ name, result: "ok" });
-    }));
+test.concurrent.each([
+  ["http://0.0.0.0:8090", "is not a URL that anybody can reach"],
+  ["https://localhost", "is a URL of this machine only"],
+  ["http://verify.example.gov", "is http"],
+])("tvs doctor warns of the issuer %s", (issuer, found) => {
+  const stored = new Map([
+    ["issuer", issuer],
+    ["issuer_told", "true"],
+  ]);
+  expect(checkSettings(stored, readConfig({}, {}), { oldest: null, now: 0 })).toContainEqual(
+    expect.objectContaining({ name: "issuer", result: "warn", found: expect.stringContaining(found) }),
+  );
 });
+
+test.concurrent("tvs doctor warns of an empty register, held webhooks and private addresses, and of nothing when all is well", () =>
+  withTempDir(async (dataDir) => {
+    await remember(dataDir, { hold_webhooks: "true", allow_private_webhooks: "on" });
+    const before = await doctor(dataDir);
+    for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
+      expect(before(name)).toMatchObject({ name, result: "warn" });
+    await runTvs(
+      ["teachers", "import", join(import.meta.dir, "../../../data/sample-registry.csv"), "--baseline"],
+      {
+        dataDir,
+      },
+    );
+    await runTvs(["webhooks", "release"], { dataDir });
+    const issuer = { issuer: "https://verify.example.gov", issuer_told: "true" };
+    await remember(dataDir, { ...issuer, allow_private_webhooks: "off" });
+    const after = await doctor(dataDir);
+    for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
+      expect(after(name)).toMatchObject({ name, result: "ok" });
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { serviceSettings } from "../../../cli/register/register.ts";
@@ -18,86 +18,86 @@ function withSettings(text: string, act: (file: string) => void): Promise<void> 
 const text =
   '# of the service\nTVS_DATA="/var/lib/tvs"\nTVS_PORT=9000\n#TVS_SANDBOX=1\nTVS_MASTER_KEY=sealed\n';
 
-describe("the installed service's settings", () => {
-  test("say where the register is to a command that was not told, and nothing else", () =>
-    withSettings(text, (file) => {
-      const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
-      expect(serviceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
-        file,
-        environment: { HOME: "/", ...place },
-      });
-      const all = serviceSettings({}, {}, { usual: file, all: true });
-      expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
-      // An empty variable tells nothing.
-      expect(serviceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
-    }));
+test("the installed service's settings tell a command without --data where the register is, and nothing else", () =>
+  withSettings(text, (file) => {
+    const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
+    expect(serviceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
+      file,
+      environment: { HOME: "/", ...place },
+    });
+    const all = serviceSettings({}, {}, { usual: file, all: true });
+    expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
+    // An empty variable tells nothing.
+    expect(serviceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
+  }));
 
-  test.each([
-    [{ data: "./here" }, {}],
-    [{ database: "file:x.db" }, {}],
-    [{ sandbox: true }, {}],
-    [{}, { TVS_DATA: "/elsewhere" }],
-    [{}, { TVS_DATABASE: "http://127.0.0.1:1" }],
-    [{}, { TVS_SANDBOX: "true" }],
-  ])("are not looked at by a command that was told: %j %j", (flags, environment) =>
-    withSettings("unreadable", (file) => {
-      chmodSync(file, 0o666);
-      expect(serviceSettings(flags, environment, { usual: file })).toEqual({ file: undefined, environment });
-    }),
-  );
+test.each([
+  [{ data: "./here" }, {}],
+  [{ database: "file:x.db" }, {}],
+  [{ sandbox: true }, {}],
+  [{}, { TVS_DATA: "/elsewhere" }],
+  [{}, { TVS_DATABASE: "http://127.0.0.1:1" }],
+  [{}, { TVS_SANDBOX: "true" }],
+])("the installed service's settings are not read by a command with %j %j", (flags, environment) =>
+  withSettings("unreadable", (file) => {
+    chmodSync(file, 0o666);
+    expect(serviceSettings(flags, environment, { usual: file })).toEqual({ file: undefined, environment });
+  }),
+);
 
-  test("are not trusted where others can write them", () =>
-    withSettings(text, (file) => {
-      for (const mode of [0o620, 0o602]) {
-        chmodSync(file, mode);
-        expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
-      }
-    }));
+test("the installed service's settings are not trusted where others can write them", () =>
+  withSettings(text, (file) => {
+    for (const mode of [0o620, 0o602]) {
+      chmodSync(file, mode);
+      expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
+    }
+  }));
 
-  test.skipIf(process.geteuid?.() !== 0)("are not trusted where another user owns them", () =>
+test.skipIf(process.geteuid?.() !== 0)(
+  "the installed service's settings are not trusted where another user owns them",
+  () =>
     withSettings(text, (file) => {
       chmodSync(file, 0o640);
       chownSync(file, 4_242, 0);
       expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
     }),
-  );
+);
 
-  test("and a register in the current folder leave open which is meant, and that is refused", () =>
-    withTempDir(async (folder) => {
-      const here = process.cwd();
-      mkdirSync(join(folder, "data"));
-      writeFileSync(join(folder, "data/tvs.db"), "x");
-      writeFileSync(join(folder, "tvs.env"), text, { mode: 0o600 });
-      process.chdir(folder);
-      try {
-        expect(() => serviceSettings({}, {}, { usual: join(folder, "tvs.env") })).toThrow(
-          "there is a register in ./data, and another one of",
-        );
-      } finally {
-        process.chdir(here);
-      }
-    }));
+test("the installed service's settings and a register in the current folder are refused as ambiguous", () =>
+  withTempDir(async (folder) => {
+    const here = process.cwd();
+    mkdirSync(join(folder, "data"));
+    writeFileSync(join(folder, "data/tvs.db"), "x");
+    writeFileSync(join(folder, "tvs.env"), text, { mode: 0o600 });
+    process.chdir(folder);
+    try {
+      expect(() => serviceSettings({}, {}, { usual: join(folder, "tvs.env") })).toThrow(
+        "there is a register in ./data, and another one of",
+      );
+    } finally {
+      process.chdir(here);
+    }
+  }));
 
-  test("that are missing change nothing; a file that is named and missing is refused", () =>
-    withTempDir(async (folder) => {
-      expect(serviceSettings({}, {}, { usual: join(folder, "none") }).file).toBeUndefined();
-      const TVS_SERVICE_SETTINGS = join(folder, "none.env");
-      expect(() => serviceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
-    }));
+test("missing settings of the installed service change nothing, and a missing named file is refused", () =>
+  withTempDir(async (folder) => {
+    expect(serviceSettings({}, {}, { usual: join(folder, "none") }).file).toBeUndefined();
+    const TVS_SERVICE_SETTINGS = join(folder, "none.env");
+    expect(() => serviceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
+  }));
 
-  test("lead commands to the register, without --data", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "lib");
-      await makeRegister(dataDir);
-      const TVS_SERVICE_SETTINGS = join(folder, "tvs.env");
-      writeFileSync(TVS_SERVICE_SETTINGS, `TVS_DATA=${dataDir}\n`, { mode: 0o640 });
-      const env = { TVS_SERVICE_SETTINGS };
-      expect(await runTvs(["partners", "list", "--json"], { env })).toMatchObject({
-        code: 0,
-        stdout: "[]\n",
-        stderr: "",
-      });
-      const { stdout } = await runTvs(["doctor", "--json"], { env });
-      expect(stdout).toContain(`${dataDir}, mode 0700`);
-    }));
-});
+test("the installed service's settings lead commands to the register, without --data", () =>
+  withTempDir(async (folder) => {
+    const dataDir = join(folder, "lib");
+    await makeRegister(dataDir);
+    const TVS_SERVICE_SETTINGS = join(folder, "tvs.env");
+    writeFileSync(TVS_SERVICE_SETTINGS, `TVS_DATA=${dataDir}\n`, { mode: 0o640 });
+    const env = { TVS_SERVICE_SETTINGS };
+    expect(await runTvs(["partners", "list", "--json"], { env })).toMatchObject({
+      code: 0,
+      stdout: "[]\n",
+      stderr: "",
+    });
+    const { stdout } = await runTvs(["doctor", "--json"], { env });
+    expect(stdout).toContain(`${dataDir}, mode 0700`);
+  }));

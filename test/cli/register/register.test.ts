@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -32,63 +32,62 @@ function inEmptyFolder(act: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-describe("every command but init, restore and serve --sandbox", () => {
-  test.concurrent.each([
-    "status",
-    "partners list",
-    "teachers revoke A/B/C/D --reason fraud",
-    "teachers export-subject",
-    "attestations check FILE",
-    "keys rotate --now --yes",
-    "backup BACKUP",
-    "console",
-    "policy show",
-    "roster FILE --purpose GENERAL_PUBLIC_VERIFICATION",
-    "teachers import FILE",
-    "partners add board --name Board --scopes all --purposes all --per-minute 1 --per-day 1",
-    "serve --port 0",
-  ])("makes no register and answers from none: %s", (line) =>
-    inEmptyFolder(async ({ folder, dataDir, tvs }) => {
-      const file = join(folder, "file");
-      writeFileSync(file, "reg_no\nA/B/C/D\n");
-      const words = line.replace("FILE", file).replace("BACKUP", join(folder, "backup.db")).split(" ");
-      const { code, stdout, stderr } = await tvs(words);
-      expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: `tvs: ${missing(dataDir)}\n` });
-      expect(readdirSync(folder)).toEqual(["file"]);
-    }),
-  );
+test.concurrent.each([
+  "status",
+  "partners list",
+  "teachers revoke A/B/C/D --reason fraud",
+  "teachers export-subject",
+  "attestations check FILE",
+  "keys rotate --now --yes",
+  "backup BACKUP",
+  "console",
+  "policy show",
+  "roster FILE --purpose GENERAL_PUBLIC_VERIFICATION",
+  "teachers import FILE",
+  "partners add board --name Board --scopes all --purposes all --per-minute 1 --per-day 1",
+  "serve --port 0",
+])("a command without a register makes none and is refused: %s", (line) =>
+  inEmptyFolder(async ({ folder, dataDir, tvs }) => {
+    const file = join(folder, "file");
+    writeFileSync(file, "reg_no\nA/B/C/D\n");
+    const words = line.replace("FILE", file).replace("BACKUP", join(folder, "backup.db")).split(" ");
+    const { code, stdout, stderr } = await tvs(words);
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: `tvs: ${missing(dataDir)}\n` });
+    expect(readdirSync(folder)).toEqual(["file"]);
+  }),
+);
 
-  test("names the place that --database gave, and of a server's address only the host", () =>
-    inEmptyFolder(async ({ folder, tvs }) => {
-      const file = join(folder, "other", "registry.db");
-      const { stderr } = await tvs(["status", "--database", `file:${file}`]);
-      expect(stderr).toBe(`tvs: ${missing(file)}\n`);
-      expect(readdirSync(folder)).toEqual([]);
-    }));
+test("the refusal of a missing register names the place of --database", () =>
+  inEmptyFolder(async ({ folder, tvs }) => {
+    const file = join(folder, "other", "registry.db");
+    const { stderr } = await tvs(["status", "--database", `file:${file}`]);
+    expect(stderr).toBe(`tvs: ${missing(file)}\n`);
+    expect(readdirSync(folder)).toEqual([]);
+  }));
 
-  test("says that there is a sandbox where there is only that", () =>
-    inEmptyFolder(async ({ dataDir, tvs }) => {
-      await mkdir(dataDir);
-      writeFileSync(join(dataDir, "sandbox.db"), "x");
-      expect((await tvs(["status"])).stderr).toEndWith("; --sandbox uses the sandbox there\n");
-    }));
-});
+test("the refusal of a missing register names a sandbox that is there", () =>
+  inEmptyFolder(async ({ dataDir, tvs }) => {
+    await mkdir(dataDir);
+    writeFileSync(join(dataDir, "sandbox.db"), "x");
+    expect((await tvs(["status"])).stderr).toEndWith("; --sandbox uses the sandbox there\n");
+  }));
 
 const init = ["init", "--issuer", "https://verify.example.org", "--name", "Registry"];
 
-describe("a command that may make a register", () => {
-  test.concurrent.each([
-    ["partners add board --name Board --scopes nonsense --purposes all --per-minute 1 --per-day 1", 2],
-    ["teachers import BROKEN", 2],
-    ["keys import BROKEN --yes", 2],
-    ["restore BROKEN", 1],
-    ["serve --port TAKEN", 1],
-    ["serve --port 0 --admin-port TAKEN", 1],
-    ["serve --port 0 --policy BROKEN", 2],
-    ["serve --port 0 --trusted-proxy nonsense", 2],
-    ["serve --port 0 --tls-port 0 --tls-cert BROKEN --tls-key BROKEN", 1],
-    ["serve --port 0 --keep-attestations 1d", 2],
-  ] as const)("leaves none behind when it is refused: %s", (line, expected) =>
+test.concurrent.each([
+  ["partners add board --name Board --scopes nonsense --purposes all --per-minute 1 --per-day 1", 2],
+  ["teachers import BROKEN", 2],
+  ["keys import BROKEN --yes", 2],
+  ["restore BROKEN", 1],
+  ["serve --port TAKEN", 1],
+  ["serve --port 0 --admin-port TAKEN", 1],
+  ["serve --port 0 --policy BROKEN", 2],
+  ["serve --port 0 --trusted-proxy nonsense", 2],
+  ["serve --port 0 --tls-port 0 --tls-cert BROKEN --tls-key BROKEN", 1],
+  ["serve --port 0 --keep-attestations 1d", 2],
+] as const)(
+  "a command that may make a register leaves none behind when it is refused: %s",
+  (line, expected) =>
     inEmptyFolder(async ({ folder, dataDir, tvs }) => {
       const server = createServer().listen(0, "127.0.0.1");
       await new Promise((resolve) => server.once("listening", resolve));
@@ -101,33 +100,32 @@ describe("a command that may make a register", () => {
       expect({ code, lines: stderr.trimEnd().split("\n").length }).toEqual({ code: expected, lines: 1 });
       expect(existsSync(dataDir)).toBe(false);
     }),
-  );
+);
 
-  test("finishes a register that a kill -9 left unfinished, which nobody else takes for one", () =>
-    inEmptyFolder(async ({ dataDir, tvs }) => {
-      await mkdir(dataDir);
-      const file = join(dataDir, "tvs.db");
-      writeFileSync(file, "");
-      expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
-      expect(readdirSync(dataDir)).toEqual(["tvs.db"]);
-      const driver = await openFile({ file });
-      await makeSchema(driver);
-      await driver.close();
-      for (const words of [["status"], ["backup", join(dataDir, "..", "backup.db")], ["partners", "list"]])
-        expect((await tvs(words)).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
-      expect((await tvs(init)).code).toBe(0);
-      expect((await tvs(["status"])).code).toBe(0);
-    }));
+test("a command that may make a register finishes a register that a kill -9 left unfinished, which nobody else takes for one", () =>
+  inEmptyFolder(async ({ dataDir, tvs }) => {
+    await mkdir(dataDir);
+    const file = join(dataDir, "tvs.db");
+    writeFileSync(file, "");
+    expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
+    expect(readdirSync(dataDir)).toEqual(["tvs.db"]);
+    const driver = await openFile({ file });
+    await makeSchema(driver);
+    await driver.close();
+    for (const words of [["status"], ["backup", join(dataDir, "..", "backup.db")], ["partners", "list"]])
+      expect((await tvs(words)).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
+    expect((await tvs(init)).code).toBe(0);
+    expect((await tvs(["status"])).code).toBe(0);
+  }));
 
-  test("begins no new register beside a master key whose database was moved away", () =>
-    inEmptyFolder(async ({ dataDir, tvs }) => {
-      await makeRegister(dataDir);
-      for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
-      expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
-      await expectRefusal(tvs(init), 1, "master.key exists, but its database tvs.db is missing");
-      expect(readdirSync(dataDir)).toEqual(["master.key"]);
-    }));
-});
+test("a command that may make a register begins no new register beside a master key whose database was moved away", () =>
+  inEmptyFolder(async ({ dataDir, tvs }) => {
+    await makeRegister(dataDir);
+    for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
+    expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
+    await expectRefusal(tvs(init), 1, "master.key exists, but its database tvs.db is missing");
+    expect(readdirSync(dataDir)).toEqual(["master.key"]);
+  }));
 
 /** Only root can give a folder away, and become somebody else. */
 const isRoot = process.geteuid?.() === 0;

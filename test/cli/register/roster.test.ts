@@ -52,6 +52,13 @@ test("finds by number, teacher id and NIN, and the first column with a value cou
   ]);
 });
 
+test("a list of eligible teachers ends with 0, with a table and a line that sums up", async () => {
+  const { code, stdout } = await roster("\uFEFFreg_no\r\nA/B/C/1\r\n\r\nA/B/C/1\r\n");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^2 +A\/B\/C\/1 +11 +=Ada, the First +VALID +yes +-$/m);
+  expect(stdout).toContain("2 of 2 eligible for SCHOOL_EMPLOYMENT_VERIFICATION (100 %)");
+});
+
 test("a row whose numbers belong to different teachers is nobody's", async () => {
   const csv = `reg_no,t_id,nin\nA/B/C/1,13,\nA/B/C/1,,${nin}\nX/Y/Z/1,11,\nA/B/C/2,12,${nin}\n`;
   const { results, eligible } = await rows(csv);
@@ -154,92 +161,87 @@ test("a purpose there must be, and one that is known", async () => {
     await expectRefusal(runTvs(["roster", "list.csv", ...words], { dataDir }), 2, "--purpose");
 });
 
-describe("tvs roster --statement", () => {
-  const name = "Government College, Ikorodu";
-  const asked = [...purpose, "--statement", "--list-name", name];
+const name = "Government College, Ikorodu";
+const asked = [...purpose, "--statement", "--list-name", name];
 
-  async function world(act: (world: { folder: string; dataDir: string; csv: string }) => Promise<void>) {
-    await withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      await withTestOperator(dataDir, async ({ teachers, settings, blindIndex }) => {
-        const ninIndex = blindIndex.nin("12345678901");
-        await teachers.apply([
-          aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
-          aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
-        ]);
-        await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
-      });
-      const csv = join(folder, "staff.csv");
-      await writeFile(
-        csv,
-        "reg_no,nin,name\nA/B/C/1,,Bello N.\nA/B/C/2,,\n,12345678901,Ada Obi\nX/1/Y/2,,\n",
-      );
-      await act({ folder, dataDir, csv });
-    });
-  }
-
-  test("writes a statement of the operator's own, which verifies and is attested", () =>
-    world(async ({ folder, dataDir, csv }) => {
-      const [out, history] = [join(folder, "statement.json"), join(folder, "history.jose")];
-      const args = ["roster", csv, ...asked, "--reference", "CENTRE-4711", "--out", out];
-      const { code, stdout } = await runTvs(args, { dataDir });
-      expect([code, stdout]).toEqual([
-        1,
-        expect.stringContaining("of the 4 named by the list, 3 different people"),
+async function world(act: (world: { folder: string; dataDir: string; csv: string }) => Promise<void>) {
+  await withTempDir(async (folder) => {
+    const dataDir = join(folder, "data");
+    await withTestOperator(dataDir, async ({ teachers, settings, blindIndex }) => {
+      const ninIndex = blindIndex.nin("12345678901");
+      await teachers.apply([
+        aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
+        aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
       ]);
-      const text = await readFile(out, "utf8");
-      const statement: SignedStatement = JSON.parse(text);
-      expect(statement).toMatchObject({
-        ...{ audience: "https://teachers.example", list: { name, reference: "CENTRE-4711" } },
-        summary: { listed: 4, distinct: 3, found: 2, eligible: 1, percentEligible: 33.3 },
-      });
-      expect(statement.rows.map(({ nameMatches }) => nameMatches)).toEqual([true, null, false, null]);
-      expect(text).not.toContain("12345678901");
-      const { stdout: keyHistory } = await runTvs(["keys", "history"], { dataDir });
-      await writeFile(history, keyHistory);
-      const keys = await createKeySet({ keyHistory, issuer: statement.issuer });
-      const options = { keys, issuer: statement.issuer, audience: statement.issuer };
-      expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
-      expect(await runTvs(["attestations", "check", out], { dataDir })).toMatchObject({ code: 0 });
-      const { stdout: shown } = await runTvs(["attestations", "show", statement.statementId, "--json"], {
-        dataDir,
-      });
-      expect(JSON.parse(shown)).toMatchObject({
-        endpoint: "roster",
-        status: "STATEMENT",
-        claims: { list: { name } },
-      });
-      expect(await runTvs(["log", "audit", "--signatures"], { dataDir })).toMatchObject({ code: 0 });
-      expect(await runTvs(["attestations", "prove", statement.statementId], { dataDir })).toMatchObject({
-        code: 0,
-      });
-      const altered = text.replace('"A/B/C/2"', '"A/B/C/3"');
-      const checked = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: altered });
-      expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
-    }));
+      await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
+    });
+    const csv = join(folder, "staff.csv");
+    await writeFile(csv, "reg_no,nin,name\nA/B/C/1,,Bello N.\nA/B/C/2,,\n,12345678901,Ada Obi\nX/1/Y/2,,\n");
+    await act({ folder, dataDir, csv });
+  });
+}
 
-  test("signs for no list that has a bad row, and for none without a name or a file", () =>
-    world(async ({ folder, dataDir, csv }) => {
-      const out = join(folder, "statement.json");
-      const bad = join(folder, "bad.csv");
-      await writeFile(bad, "nin\n12345678901\n123\n");
-      const refusals: [string[], RegExp][] = [
-        [[bad, ...asked, "--out", out], /line 3: NIN_/],
-        [[csv, ...asked], /--out/],
-        [[csv, ...purpose, "--statement", "--out", out], /--list-name/],
-        [[csv, ...purpose, "--list-name", "x"], /--statement/],
-        [[csv, ...asked.slice(0, -1), "08031234567", "--out", out], /--list-name must not hold/],
-      ];
-      for (const [args, words] of refusals)
-        await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
-      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
-      const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
-      await expectRefusal(unsaid, 1, /no issuer was ever told/);
-      expect(await Bun.file(out).exists()).toBe(false);
-      const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
-      expect(JSON.parse(stdout)).toEqual([]);
-    }));
-});
+test("tvs roster --statement writes a statement of the operator's own, which verifies and is attested", () =>
+  world(async ({ folder, dataDir, csv }) => {
+    const [out, history] = [join(folder, "statement.json"), join(folder, "history.jose")];
+    const args = ["roster", csv, ...asked, "--reference", "CENTRE-4711", "--out", out];
+    const { code, stdout } = await runTvs(args, { dataDir });
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining("of the 4 named by the list, 3 different people"),
+    ]);
+    const text = await readFile(out, "utf8");
+    const statement: SignedStatement = JSON.parse(text);
+    expect(statement).toMatchObject({
+      ...{ audience: "https://teachers.example", list: { name, reference: "CENTRE-4711" } },
+      summary: { listed: 4, distinct: 3, found: 2, eligible: 1, percentEligible: 33.3 },
+    });
+    expect(statement.rows.map(({ nameMatches }) => nameMatches)).toEqual([true, null, false, null]);
+    expect(text).not.toContain("12345678901");
+    const { stdout: keyHistory } = await runTvs(["keys", "history"], { dataDir });
+    await writeFile(history, keyHistory);
+    const keys = await createKeySet({ keyHistory, issuer: statement.issuer });
+    const options = { keys, issuer: statement.issuer, audience: statement.issuer };
+    expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
+    expect(await runTvs(["attestations", "check", out], { dataDir })).toMatchObject({ code: 0 });
+    const { stdout: shown } = await runTvs(["attestations", "show", statement.statementId, "--json"], {
+      dataDir,
+    });
+    expect(JSON.parse(shown)).toMatchObject({
+      endpoint: "roster",
+      status: "STATEMENT",
+      claims: { list: { name } },
+    });
+    expect(await runTvs(["log", "audit", "--signatures"], { dataDir })).toMatchObject({ code: 0 });
+    expect(await runTvs(["attestations", "prove", statement.statementId], { dataDir })).toMatchObject({
+      code: 0,
+    });
+    const altered = text.replace('"A/B/C/2"', '"A/B/C/3"');
+    const checked = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: altered });
+    expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
+  }));
+
+test("tvs roster --statement signs for no list that has a bad row, and for none without a name or a file", () =>
+  world(async ({ folder, dataDir, csv }) => {
+    const out = join(folder, "statement.json");
+    const bad = join(folder, "bad.csv");
+    await writeFile(bad, "nin\n12345678901\n123\n");
+    const refusals: [string[], RegExp][] = [
+      [[bad, ...asked, "--out", out], /line 3: NIN_/],
+      [[csv, ...asked], /--out/],
+      [[csv, ...purpose, "--statement", "--out", out], /--list-name/],
+      [[csv, ...purpose, "--list-name", "x"], /--statement/],
+      [[csv, ...asked.slice(0, -1), "08031234567", "--out", out], /--list-name must not hold/],
+    ];
+    for (const [args, words] of refusals)
+      await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
+    await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
+    const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
+    await expectRefusal(unsaid, 1, /no issuer was ever told/);
+    expect(await Bun.file(out).exists()).toBe(false);
+    const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
+    expect(JSON.parse(stdout)).toEqual([]);
+  }));
 
 describe("a list in another character set", () => {
   const list = "reg_no,name\nA/B/C/9,Zoë Adébáyo\n";

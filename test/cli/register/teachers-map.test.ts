@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
@@ -38,82 +38,79 @@ const answered = {
   dates: "D/M/YYYY",
 };
 
-describe("tvs teachers map", () => {
-  test("prints a mapping and nothing else on stdout, needs no register, and ends with 1 while it asks", async () => {
-    const path = file("board.csv", board(...rows));
-    const { code, stdout, stderr } = await runTvs(["teachers", "map", path, "--data", data]);
-    expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toEqual({ ...answered, delimiter: ";", open: ["certificate_status"] });
-    expect(stderr).toContain("D/M/YYYY, as line 2 shows");
-    expect(stderr).toContain("name Adaeze Okafor");
-    expect(stdout + stderr).not.toContain("2000000000");
-  });
+test("tvs teachers map prints a mapping and nothing else on stdout, needs no register, and ends with 1 while it asks", async () => {
+  const path = file("board.csv", board(...rows));
+  const { code, stdout, stderr } = await runTvs(["teachers", "map", path, "--data", data]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toEqual({ ...answered, delimiter: ";", open: ["certificate_status"] });
+  expect(stderr).toContain("D/M/YYYY, as line 2 shows");
+  expect(stderr).toContain("name Adaeze Okafor");
+  expect(stdout + stderr).not.toContain("2000000000");
+});
 
-  test.each([
-    ["UTF-16 without a mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
-    ["nothing", "", "the file is empty"],
-  ])("ends with 2 for %s, and says what would make it readable", async (_name, content, says) => {
+test.each([
+  ["UTF-16 without a mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
+  ["nothing", "", "the file is empty"],
+])(
+  "tvs teachers map ends with 2 for %s, and says what would make it readable",
+  async (_name, content, says) => {
     await expectRefusal(runTvs(["teachers", "map", file("bad.csv", content)]), 2, says);
-  });
+  },
+);
+
+const wide = `${header};Standing`;
+const content = () => `${[wide, ...rows.map((row) => `${row};STRUCK OFF`)].join("\n")}\n`;
+
+test("tvs teachers map asks in plain words and says where the answer goes", async () => {
+  const { code, stderr, stdout } = await runTvs(["teachers", "map", file("asks.csv", content())]);
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'Questions. Answer each in mapping.json, then delete it from the list "open":\n  certificate_status: ',
+  );
+  expect(stderr).toContain("2 rows say STRUCK OFF");
+  expect(JSON.parse(stdout)).toMatchObject({ values: { license_status: { "STRUCK OFF": "REVOKED" } } });
 });
 
-describe("what tvs teachers map prints at a terminal", () => {
-  const wide = `${header};Standing`;
-  const content = () => `${[wide, ...rows.map((row) => `${row};STRUCK OFF`)].join("\n")}\n`;
+test("tvs teachers map escapes control and bidirectional characters of headers", async () => {
+  const name = "Full\u202e Name\u009b";
+  const path = file("steering.csv", content().replace("Full Name", name));
+  const { stdout, stderr } = await runTvs(["teachers", "map", path]);
+  expect(JSON.parse(stdout).columns).toMatchObject({ [name]: "name" });
+  expect(stdout + stderr).not.toMatch(/[\u009b\u202e]/);
 
-  test("says in plain words what is asked, and where the answer goes", async () => {
-    const { code, stderr, stdout } = await runTvs(["teachers", "map", file("asks.csv", content())]);
-    expect(code).toBe(1);
-    expect(stderr).toContain(
-      'Questions. Answer each in mapping.json, then delete it from the list "open":\n  certificate_status: ',
-    );
-    expect(stderr).toContain("2 rows say STRUCK OFF");
-    expect(JSON.parse(stdout)).toMatchObject({ values: { license_status: { "STRUCK OFF": "REVOKED" } } });
-  });
-
-  test("is escaped where a header or a mapping holds control and bidirectional characters", async () => {
-    const name = "Full\u202e Name\u009b";
-    const path = file("steering.csv", content().replace("Full Name", name));
-    const { stdout, stderr } = await runTvs(["teachers", "map", path]);
-    expect(JSON.parse(stdout).columns).toMatchObject({ [name]: "name" });
-    expect(stdout + stderr).not.toMatch(/[\u009b\u202e]/);
-
-    const mapping = { ...JSON.parse(stdout), open: undefined };
-    const mappingFile = file("steering.json", JSON.stringify(mapping));
-    await runWell(["teachers", "import", path, "--map", mappingFile, "--data", data]);
-    for (const words of [[], ["--json"]]) {
-      const shown = await runWell(["teachers", "map", "--show", "--data", data, ...words]);
-      expect(shown.stdout).not.toMatch(/[\u009b\u202e]/);
-      expect(JSON.parse(shown.stdout).columns).toMatchObject({ [name]: "name" });
-    }
-  });
+  const mapping = { ...JSON.parse(stdout), open: undefined };
+  const mappingFile = file("steering.json", JSON.stringify(mapping));
+  await runWell(["teachers", "import", path, "--map", mappingFile, "--data", data]);
+  for (const words of [[], ["--json"]]) {
+    const shown = await runWell(["teachers", "map", "--show", "--data", data, ...words]);
+    expect(shown.stdout).not.toMatch(/[\u009b\u202e]/);
+    expect(JSON.parse(shown.stdout).columns).toMatchObject({ [name]: "name" });
+  }
 });
 
-describe("an import by a mapping", () => {
-  const importing = (path: string, ...words: string[]) => [
-    ...["teachers", "import", path, "--data", data],
-    ...words,
-  ];
+const importing = (path: string, ...words: string[]) => [
+  ...["teachers", "import", path, "--data", data],
+  ...words,
+];
 
-  test("is remembered once it was applied, and forgotten openly", async () => {
-    const path = file("board.csv", board(...rows));
-    const mapping = file("mapping.json", JSON.stringify(answered));
-    await runWell(importing(path, "--map", mapping, "--dry-run"));
-    await runWell(importing(path, "--map", mapping));
-    const { stderr } = await runWell(importing(path));
-    expect(stderr).toContain("read by the remembered mapping");
-    expect(await runJson<object>(["teachers", "map", "--show", "--data", data])).toEqual(answered);
+test("a mapping is remembered once it was applied, and forgotten by --forget", async () => {
+  const path = file("board.csv", board(...rows));
+  const mapping = file("mapping.json", JSON.stringify(answered));
+  await runWell(importing(path, "--map", mapping, "--dry-run"));
+  await runWell(importing(path, "--map", mapping));
+  const { stderr } = await runWell(importing(path));
+  expect(stderr).toContain("read by the remembered mapping");
+  expect(await runJson<object>(["teachers", "map", "--show", "--data", data])).toEqual(answered);
 
-    const other = file("other.csv", board(...rows).replace("Full Name", "Teacher"));
-    await expectRefusal(runTvs(importing(other, "--allow-change")), 1, "it lacks Full Name");
-    const own = file(
-      "own.csv",
-      "reg_no,name,nin,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Adaeze O. Okafor,,legacy,VERIFIED,2031-12-31\n",
-    );
-    expect(await runJson<object>(importing(own, "--allow-change"))).toMatchObject({ updated: 1 });
+  const other = file("other.csv", board(...rows).replace("Full Name", "Teacher"));
+  await expectRefusal(runTvs(importing(other, "--allow-change")), 1, "it lacks Full Name");
+  const own = file(
+    "own.csv",
+    "reg_no,name,nin,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Adaeze O. Okafor,,legacy,VERIFIED,2031-12-31\n",
+  );
+  expect(await runJson<object>(importing(own, "--allow-change"))).toMatchObject({ updated: 1 });
 
-    await runWell(["teachers", "map", "--forget", "--data", data]);
-    expect((await runTvs(["teachers", "map", "--show", "--data", data])).code).toBe(1);
-    await expectRefusal(runTvs(importing(path)), 2, "tvs teachers map FILE proposes");
-  });
+  await runWell(["teachers", "map", "--forget", "--data", data]);
+  expect((await runTvs(["teachers", "map", "--show", "--data", data])).code).toBe(1);
+  await expectRefusal(runTvs(importing(path)), 2, "tvs teachers map FILE proposes");
 });

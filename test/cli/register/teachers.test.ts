@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Operator } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
@@ -60,190 +60,184 @@ async function verify(operator: Operator, changes: Partial<Attestation>): Promis
   expect(await attest(operator.driver, [row])).not.toBeNull();
 }
 
-describe.concurrent("tvs teachers", () => {
-  test("revokes, says who was told VALID, and reinstates", () =>
-    withTempDir(async (dataDir) => {
-      await withTestOperator(dataDir, async (operator) => {
-        const teacherId = await put(operator);
-        const now = Math.floor(operator.clock.now() / 1000);
-        await verify(operator, { teacherId, issuedAt: now - 60 });
-        await verify(operator, { teacherId, issuedAt: now });
-        await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
-        await verify(operator, { teacherId, partnerId: "told-otherwise", status: "EXPIRED" });
-      });
-      const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"], {
-        dataDir,
-      });
-      expect(revoked.code).toBe(0);
-      const value = JSON.parse(revoked.stdout);
-      expect(value).toMatchObject({
-        regNo,
-        tId: 100123,
-        licenseStatus: "REVOKED",
-        announcedStatus: "REVOKED",
-        licenseRevokedReason: "Decision 2026/14",
-        ninOnFile: true,
-        events: [{ eventType: "license.revoked" }],
-        toldValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
-      });
-      await expectRefusal(
-        runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir }),
-        1,
-        /^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/,
-      );
-      const back = await runTvs(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
-      expect(back.code).toBe(0);
-      expect(back.stdout).toContain("REVOKED -> VALID");
-      expect(back.stdout).not.toContain("exam-body-a");
-      expect((await runTvs(["teachers", "history", regNo], { dataDir })).stdout).toMatch(
-        / reinstate .* appeal 3\n/,
-      );
-      const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
-      expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
+test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates", () =>
+  withTempDir(async (dataDir) => {
+    await withTestOperator(dataDir, async (operator) => {
+      const teacherId = await put(operator);
+      const now = Math.floor(operator.clock.now() / 1000);
+      await verify(operator, { teacherId, issuedAt: now - 60 });
+      await verify(operator, { teacherId, issuedAt: now });
+      await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
+      await verify(operator, { teacherId, partnerId: "told-otherwise", status: "EXPIRED" });
+    });
+    const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"], {
+      dataDir,
+    });
+    expect(revoked.code).toBe(0);
+    const value = JSON.parse(revoked.stdout);
+    expect(value).toMatchObject({
+      regNo,
+      tId: 100123,
+      licenseStatus: "REVOKED",
+      announcedStatus: "REVOKED",
+      licenseRevokedReason: "Decision 2026/14",
+      ninOnFile: true,
+      events: [{ eventType: "license.revoked" }],
+      toldValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
+    });
+    await expectRefusal(
+      runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir }),
+      1,
+      /^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/,
+    );
+    const back = await runTvs(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
+    expect(back.code).toBe(0);
+    expect(back.stdout).toContain("REVOKED -> VALID");
+    expect(back.stdout).not.toContain("exam-body-a");
+    expect((await runTvs(["teachers", "history", regNo], { dataDir })).stdout).toMatch(
+      / reinstate .* appeal 3\n/,
+    );
+    const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
+    expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
         "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
       ]); // biome-ignore format: a story in one line
-    }));
+  }));
 
-  test("shows, deactivates, reactivates and sweeps", () =>
-    withTempDir(async (dataDir) => {
-      await withTestOperator(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
-      const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
-      expect([deactivated.code, deactivated.stderr]).toEqual([0, ""]);
-      expect(deactivated.stdout).toContain("teacher.deactivated");
-      const shown = await runTvs(["teachers", "show", "100123"], { dataDir });
-      expect(shown.stdout).toMatch(/active +no\n/);
-      expect(shown.stdout).toMatch(/NIN on file +yes, verified\n/);
-      expect(shown.stdout).not.toContain("\u001b");
-      const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "1"], { dataDir });
-      expect(revoked.stdout).toMatch(/licence +NOT_FOUND \(unchanged\); recorded, and counts when/);
-      for (const action of ["reinstate", "reactivate"]) {
-        const without = await runTvs(["teachers", action, regNo], { dataDir });
-        expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("--reason")]);
-        expect((await runTvs(["teachers", action, regNo, "--reason", "2"], { dataDir })).code).toBe(0);
-      }
-      const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
-      expect(json).toMatchObject({
-        active: true,
-        licenseStatus: "VALID",
-        attestations: 0,
-        lastEvent: { eventType: "license.reinstated" },
-      });
-      const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
-      expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
-    }));
-});
+test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
+  withTempDir(async (dataDir) => {
+    await withTestOperator(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
+    const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
+    expect([deactivated.code, deactivated.stderr]).toEqual([0, ""]);
+    expect(deactivated.stdout).toContain("teacher.deactivated");
+    const shown = await runTvs(["teachers", "show", "100123"], { dataDir });
+    expect(shown.stdout).toMatch(/active +no\n/);
+    expect(shown.stdout).toMatch(/NIN on file +yes, verified\n/);
+    expect(shown.stdout).not.toContain("\u001b");
+    const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "1"], { dataDir });
+    expect(revoked.stdout).toMatch(/licence +NOT_FOUND \(unchanged\); recorded, and counts when/);
+    for (const action of ["reinstate", "reactivate"]) {
+      const without = await runTvs(["teachers", action, regNo], { dataDir });
+      expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("--reason")]);
+      expect((await runTvs(["teachers", action, regNo, "--reason", "2"], { dataDir })).code).toBe(0);
+    }
+    const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
+    expect(json).toMatchObject({
+      active: true,
+      licenseStatus: "VALID",
+      attestations: 0,
+      lastEvent: { eventType: "license.reinstated" },
+    });
+    const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
+    expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
+  }));
 
-describe.concurrent("tvs teachers hide", () => {
-  test("marks the record in every list of the operator, and unhide takes the mark away", () =>
-    withTempDir(async (dataDir) => {
-      await withTestOperator(dataDir, (operator) => put(operator));
-      const run = async (...words: string[]) => {
-        const { code, stdout, stderr } = await runTvs(["teachers", ...words], { dataDir });
-        return { code, stdout, stderr };
-      };
-      for (const action of ["hide", "unhide"])
-        expect(await run(action, regNo)).toMatchObject({
-          code: 2,
-          stderr: expect.stringContaining("--reason"),
-        });
-      const hidden = await run("hide", "100123", "--reason", "Duplicate of TR/2019/LA/2");
-      expect(hidden).toMatchObject({ code: 0, stderr: "" });
-      expect(hidden.stdout).toMatch(/hidden +no -> yes\n/);
-      expect(hidden.stdout).toMatch(/events +teacher.deactivated/);
-      expect((await run("show", regNo)).stdout).toMatch(/hidden +yes/);
-      expect(JSON.parse((await run("show", regNo, "--json")).stdout)).toMatchObject({
-        hidden: true,
-        active: true,
+test.concurrent("tvs teachers hide marks the record in every list of the operator, and unhide takes the mark away", () =>
+  withTempDir(async (dataDir) => {
+    await withTestOperator(dataDir, (operator) => put(operator));
+    const run = async (...words: string[]) => {
+      const { code, stdout, stderr } = await runTvs(["teachers", ...words], { dataDir });
+      return { code, stdout, stderr };
+    };
+    for (const action of ["hide", "unhide"])
+      expect(await run(action, regNo)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--reason"),
       });
-      for (const words of [["list"], ["find", regNo], ["find", "100123"]]) {
-        expect((await run(...words)).stdout).toMatch(/ hidden /);
-        expect(JSON.parse((await run(...words, "--json")).stdout)).toMatchObject([{ regNo, hidden: true }]);
-      }
-      const shown = await run("unhide", regNo, "--reason", "No duplicate");
-      expect(shown.stdout).toMatch(/hidden +yes -> no\n/);
-      expect((await run("list")).stdout).not.toContain("hidden");
-    }));
-});
+    const hidden = await run("hide", "100123", "--reason", "Duplicate of TR/2019/LA/2");
+    expect(hidden).toMatchObject({ code: 0, stderr: "" });
+    expect(hidden.stdout).toMatch(/hidden +no -> yes\n/);
+    expect(hidden.stdout).toMatch(/events +teacher.deactivated/);
+    expect((await run("show", regNo)).stdout).toMatch(/hidden +yes/);
+    expect(JSON.parse((await run("show", regNo, "--json")).stdout)).toMatchObject({
+      hidden: true,
+      active: true,
+    });
+    for (const words of [["list"], ["find", regNo], ["find", "100123"]]) {
+      expect((await run(...words)).stdout).toMatch(/ hidden /);
+      expect(JSON.parse((await run(...words, "--json")).stdout)).toMatchObject([{ regNo, hidden: true }]);
+    }
+    const shown = await run("unhide", regNo, "--reason", "No duplicate");
+    expect(shown.stdout).toMatch(/hidden +yes -> no\n/);
+    expect((await run("list")).stdout).not.toContain("hidden");
+  }));
 
-describe.concurrent("tvs teachers export-subject", () => {
-  test("prints all that is held and every lookup, by the record and by the NIN", () =>
-    withTempDir(async (dataDir) => {
-      await withTestOperator(dataDir, async (operator) => {
-        const ninIndex = operator.blindIndex.nin(nin);
-        // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
-        await verify(operator, {
-          reference: "nin",
-          ninIndex,
-          status: "NOT_FOUND",
-          endpoint: "lookup-by-nin",
-          issuedAt: 1_700_000_000,
-        });
-        const teacherId = await put(operator);
-        await operator.partners.add(aPartner("watcher"), anApiKey("watcher", "key"));
-        await operator.watches.change("watcher", { add: [regNo, "SOME/BO/DY/ELSE"], remove: [] });
-        await verify(operator, { teacherId });
-        await verify(operator, { teacherId: teacherId + 1, reference: "regNo:SOME/BO/DY/ELSE" });
+test.concurrent("tvs teachers export-subject prints all that is held and every lookup, by the record and by the NIN", () =>
+  withTempDir(async (dataDir) => {
+    await withTestOperator(dataDir, async (operator) => {
+      const ninIndex = operator.blindIndex.nin(nin);
+      // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
+      await verify(operator, {
+        reference: "nin",
+        ninIndex,
+        status: "NOT_FOUND",
+        endpoint: "lookup-by-nin",
+        issuedAt: 1_700_000_000,
       });
-      const { code, stdout, stderr } = await runTvs(["teachers", "export-subject", "--json"], {
-        dataDir,
-        stdin: ` ${nin}\n`,
-      });
-      expect([code, stderr]).toEqual([0, ""]);
-      const held = JSON.parse(stdout);
-      expect(held.record).toMatchObject({
-        regNo,
-        name: "Ada Obi",
-        ninOnFile: true,
-        announcedStatus: "VALID",
-      });
-      expect(Object.keys(held.record).some((name) => /index/i.test(name))).toBe(false);
-      expect(held.lookups.map((one: { reference: string }) => one.reference)).toEqual([
-        "nin",
-        `regNo:${regNo}`,
-      ]);
-      expect(held.lookups[1]).toMatchObject({
-        context: { examBatch: "2026-A" },
-        result: { found: true },
-        signature: expect.any(String),
-      });
-      expect(held.history).toHaveLength(3);
-      expect(held.watchedBy).toEqual(["watcher"]);
-      expect(held.events.map((event: { eventType: string }) => event.eventType)).toEqual([
-        "license.verified",
-        "certificate.verified",
-      ]);
-      expect(held.notes.join(" ")).toContain("public lookup keeps no record");
-      expect(stdout).not.toContain(nin);
-      const human = await runTvs(["teachers", "export-subject"], { dataDir, stdin: nin });
-      expect(human.stdout).toContain("LOOKUPS BY PARTNERS");
-      expect(human.stdout).toContain("public lookup keeps no record");
-      expect(human.stdout).not.toContain(nin);
-    }));
+      const teacherId = await put(operator);
+      await operator.partners.add(aPartner("watcher"), anApiKey("watcher", "key"));
+      await operator.watches.change("watcher", { add: [regNo, "SOME/BO/DY/ELSE"], remove: [] });
+      await verify(operator, { teacherId });
+      await verify(operator, { teacherId: teacherId + 1, reference: "regNo:SOME/BO/DY/ELSE" });
+    });
+    const { code, stdout, stderr } = await runTvs(["teachers", "export-subject", "--json"], {
+      dataDir,
+      stdin: ` ${nin}\n`,
+    });
+    expect([code, stderr]).toEqual([0, ""]);
+    const held = JSON.parse(stdout);
+    expect(held.record).toMatchObject({
+      regNo,
+      name: "Ada Obi",
+      ninOnFile: true,
+      announcedStatus: "VALID",
+    });
+    expect(Object.keys(held.record).some((name) => /index/i.test(name))).toBe(false);
+    expect(held.lookups.map((one: { reference: string }) => one.reference)).toEqual([
+      "nin",
+      `regNo:${regNo}`,
+    ]);
+    expect(held.lookups[1]).toMatchObject({
+      context: { examBatch: "2026-A" },
+      result: { found: true },
+      signature: expect.any(String),
+    });
+    expect(held.history).toHaveLength(3);
+    expect(held.watchedBy).toEqual(["watcher"]);
+    expect(held.events.map((event: { eventType: string }) => event.eventType)).toEqual([
+      "license.verified",
+      "certificate.verified",
+    ]);
+    expect(held.notes.join(" ")).toContain("public lookup keeps no record");
+    expect(stdout).not.toContain(nin);
+    const human = await runTvs(["teachers", "export-subject"], { dataDir, stdin: nin });
+    expect(human.stdout).toContain("LOOKUPS BY PARTNERS");
+    expect(human.stdout).toContain("public lookup keeps no record");
+    expect(human.stdout).not.toContain(nin);
+  }));
 
-  test("of a NIN that names nobody and was never looked up is refused; of no NIN, a usage error; neither repeats it", () =>
-    withTempDir(async (dataDir) => {
-      await makeRegister(dataDir);
-      const nobody = await runTvs(["teachers", "export-subject", "--json"], {
-        dataDir,
-        stdin: "99999999999",
-      });
-      expect(nobody.code).toBe(1);
-      expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { code: "NOT_KNOWN" } });
-      expect(nobody.stderr).toContain("nothing is stored");
-      for (const stdin of [
-        "",
-        "1234567890",
-        "123456789012",
-        "1234567890a",
-        `${nin}\n${nin}`,
-        "9".repeat(5000),
-      ]) {
-        await expectRefusal(
-          runTvs(["teachers", "export-subject"], { dataDir, stdin }),
-          2,
-          "tvs: standard input must contain one NIN: exactly 11 digits\n",
-        );
-      }
-      expect(nobody.stderr).not.toContain("99999999999");
-    }));
-});
+test.concurrent("tvs teachers export-subject refuses an unknown NIN and a malformed one, and repeats neither", () =>
+  withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
+    const nobody = await runTvs(["teachers", "export-subject", "--json"], {
+      dataDir,
+      stdin: "99999999999",
+    });
+    expect(nobody.code).toBe(1);
+    expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { code: "NOT_KNOWN" } });
+    expect(nobody.stderr).toContain("nothing is stored");
+    for (const stdin of [
+      "",
+      "1234567890",
+      "123456789012",
+      "1234567890a",
+      `${nin}\n${nin}`,
+      "9".repeat(5000),
+    ]) {
+      await expectRefusal(
+        runTvs(["teachers", "export-subject"], { dataDir, stdin }),
+        2,
+        "tvs: standard input must contain one NIN: exactly 11 digits\n",
+      );
+    }
+    expect(nobody.stderr).not.toContain("99999999999");
+  }));

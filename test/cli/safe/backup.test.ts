@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -47,215 +47,206 @@ function unfinished(dataDir: string, file: string): string[] {
   return [process.execPath, "-e", script];
 }
 
-describe.concurrent("tvs backup", () => {
-  test("into a folder with --keep, keeps the newest of its own and touches nothing else", () =>
-    withBackup(async ({ folder, file: good, tvs }) => {
-      const to = `${folder}/backups`;
-      mkdirSync(to);
-      const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
-      const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
-      // Later than all of them, and no backups.
-      const empty = ["tvs-20250104T000000Z.db", "tvs-20250105T000000Z.db"];
-      for (const name of old) copyFileSync(good, `${to}/${name}`);
-      for (const name of [...others, ...empty]) writeFileSync(`${to}/${name}`, "");
-      const { code, stdout } = await tvs("backup", to, "--keep", "2", "--json");
-      expect(code).toBe(0);
-      const { file, ...told } = JSON.parse(stdout) as { file: string; deleted: string[] };
-      expect(file).toMatch(/\/tvs-\d{8}T\d{6}Z\.db$/);
-      const deleted = old.slice(0, 2).map((name) => `${to}/${name}`);
-      expect(told).toMatchObject({ deleted, ahead: [], unfinished: [] });
-      const left = [...others, ...empty, "tvs-20250103T000000Z.db", file.slice(to.length + 1)];
-      expect(readdirSync(to).sort()).toEqual(left.sort());
-      expect((await tvs("backup", "verify", file)).code).toBe(0);
-      expect(await tvs("backup", `${folder}/absent`, "--keep", "2")).toMatchObject({ code: 2 });
-      expect(await tvs("backup", to, "--keep", "0")).toMatchObject({ code: 2 });
-      // The folder alone says what is missing.
-      const { code: withoutKeep, stderr } = await tvs("backup", to);
-      expect({ withoutKeep, stderr }).toEqual({
-        withoutKeep: 2,
-        stderr: expect.stringContaining("--keep N"),
-      });
-    }));
+test.concurrent("tvs backup into a folder with --keep, keeps the newest of its own and touches nothing else", () =>
+  withBackup(async ({ folder, file: good, tvs }) => {
+    const to = `${folder}/backups`;
+    mkdirSync(to);
+    const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
+    const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
+    // Later than all of them, and no backups.
+    const empty = ["tvs-20250104T000000Z.db", "tvs-20250105T000000Z.db"];
+    for (const name of old) copyFileSync(good, `${to}/${name}`);
+    for (const name of [...others, ...empty]) writeFileSync(`${to}/${name}`, "");
+    const { code, stdout } = await tvs("backup", to, "--keep", "2", "--json");
+    expect(code).toBe(0);
+    const { file, ...told } = JSON.parse(stdout) as { file: string; deleted: string[] };
+    expect(file).toMatch(/\/tvs-\d{8}T\d{6}Z\.db$/);
+    const deleted = old.slice(0, 2).map((name) => `${to}/${name}`);
+    expect(told).toMatchObject({ deleted, ahead: [], unfinished: [] });
+    const left = [...others, ...empty, "tvs-20250103T000000Z.db", file.slice(to.length + 1)];
+    expect(readdirSync(to).sort()).toEqual(left.sort());
+    expect((await tvs("backup", "verify", file)).code).toBe(0);
+    expect(await tvs("backup", `${folder}/absent`, "--keep", "2")).toMatchObject({ code: 2 });
+    expect(await tvs("backup", to, "--keep", "0")).toMatchObject({ code: 2 });
+    // The folder alone says what is missing.
+    const { code: withoutKeep, stderr } = await tvs("backup", to);
+    expect({ withoutKeep, stderr }).toEqual({
+      withoutKeep: 2,
+      stderr: expect.stringContaining("--keep N"),
+    });
+  }));
 
-  test("into a folder takes a later name than one of the same second", () =>
-    withTempDir(async (folder) => {
-      const config = readConfig({ data: folder }, {});
-      const first = await backupPlace(folder, config);
-      writeFileSync(first, "");
-      expect((await backupPlace(folder, config)) > first).toBe(true);
-    }));
+test.concurrent("tvs backup into a folder takes a later name than one of the same second", () =>
+  withTempDir(async (folder) => {
+    const config = readConfig({ data: folder }, {});
+    const first = await backupPlace(folder, config);
+    writeFileSync(first, "");
+    expect((await backupPlace(folder, config)) > first).toBe(true);
+  }));
 
-  test("into a folder with names of the future keeps what it has just made, and ends with 1", () =>
-    withBackup(async ({ folder, file: good, tvs }) => {
-      const to = `${folder}/backups`;
-      mkdirSync(to);
-      const ahead = ["tvs-20991230T000000Z.db", "tvs-20991231T000000Z.db"];
-      for (const name of [...ahead, "tvs-20250101T000000Z.db"]) copyFileSync(good, `${to}/${name}`);
-      const { code, stdout, stderr } = await tvs("backup", to, "--keep", "1", "--json");
-      const { file } = JSON.parse(stdout) as { file: string };
-      expect(readdirSync(to).sort()).toEqual([...ahead, file.slice(to.length + 1)].sort());
-      const line = `their time is still to come: ${ahead.map((name) => `${to}/${name}`).join(", ")}; find out`;
-      expect([code, stderr]).toEqual([1, expect.stringContaining(line)]);
-    }));
+test.concurrent("tvs backup into a folder with names of the future keeps what it has just made, and ends with 1", () =>
+  withBackup(async ({ folder, file: good, tvs }) => {
+    const to = `${folder}/backups`;
+    mkdirSync(to);
+    const ahead = ["tvs-20991230T000000Z.db", "tvs-20991231T000000Z.db"];
+    for (const name of [...ahead, "tvs-20250101T000000Z.db"]) copyFileSync(good, `${to}/${name}`);
+    const { code, stdout, stderr } = await tvs("backup", to, "--keep", "1", "--json");
+    const { file } = JSON.parse(stdout) as { file: string };
+    expect(readdirSync(to).sort()).toEqual([...ahead, file.slice(to.length + 1)].sort());
+    const line = `their time is still to come: ${ahead.map((name) => `${to}/${name}`).join(", ")}; find out`;
+    expect([code, stderr]).toEqual([1, expect.stringContaining(line)]);
+  }));
 
-  test("that was killed leaves what the next one takes away, unless another process is writing it", () =>
-    withBackup(async ({ folder, dataDir, tvs }) => {
-      const to = `${folder}/backups`;
-      mkdirSync(to);
-      const [dead, writing] = [`${to}/tvs-20250101T000000Z.db`, `${to}/tvs-20250102T000000Z.db`];
-      const killed = Bun.spawn(unfinished(dataDir, dead), { stdout: "pipe" });
-      await killed.stdout.getReader().read();
-      killed.kill("SIGKILL");
-      await killed.exited;
-      writeFileSync(`${dead}.partial-journal`, "");
-      expect(readdirSync(to)).toContain("tvs-20250101T000000Z.db.partial");
-      const other = Bun.spawn(unfinished(dataDir, writing), { stdout: "pipe" });
-      try {
-        await other.stdout.getReader().read();
-        await expectRefusal(tvs("backup", writing), 1, "is being written by another backup");
-        const { code, stdout } = await tvs("backup", to, "--keep", "9", "--json");
-        const told = JSON.parse(stdout) as { file: string; unfinished: string[] };
-        expect([code, told.unfinished]).toEqual([0, [dead]]);
-        const names = ["tvs-20250102T000000Z.db.partial", "tvs-20250102T000000Z.db.partial-lock"];
-        expect(readdirSync(to).sort()).toEqual([...names, told.file.slice(to.length + 1)].sort());
-      } finally {
-        other.kill("SIGKILL");
-        await other.exited;
-      }
-      expect((await tvs("backup", writing)).code).toBe(0);
-      expect(readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
-    }));
+test.concurrent("a killed tvs backup leaves what the next one removes, unless another process is writing it", () =>
+  withBackup(async ({ folder, dataDir, tvs }) => {
+    const to = `${folder}/backups`;
+    mkdirSync(to);
+    const [dead, writing] = [`${to}/tvs-20250101T000000Z.db`, `${to}/tvs-20250102T000000Z.db`];
+    const killed = Bun.spawn(unfinished(dataDir, dead), { stdout: "pipe" });
+    await killed.stdout.getReader().read();
+    killed.kill("SIGKILL");
+    await killed.exited;
+    writeFileSync(`${dead}.partial-journal`, "");
+    expect(readdirSync(to)).toContain("tvs-20250101T000000Z.db.partial");
+    const other = Bun.spawn(unfinished(dataDir, writing), { stdout: "pipe" });
+    try {
+      await other.stdout.getReader().read();
+      await expectRefusal(tvs("backup", writing), 1, "is being written by another backup");
+      const { code, stdout } = await tvs("backup", to, "--keep", "9", "--json");
+      const told = JSON.parse(stdout) as { file: string; unfinished: string[] };
+      expect([code, told.unfinished]).toEqual([0, [dead]]);
+      const names = ["tvs-20250102T000000Z.db.partial", "tvs-20250102T000000Z.db.partial-lock"];
+      expect(readdirSync(to).sort()).toEqual([...names, told.file.slice(to.length + 1)].sort());
+    } finally {
+      other.kill("SIGKILL");
+      await other.exited;
+    }
+    expect((await tvs("backup", writing)).code).toBe(0);
+    expect(readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
+  }));
 
-  test("says what it wrote and that the master key is not in it, and where that is", () =>
-    withBackup(async ({ folder, dataDir, tvs }) => {
-      const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
-      expect([code, stderr]).toEqual([0, ""]);
-      expect(JSON.parse(stdout)).toMatchObject({
-        file: `${folder}/second.db`,
-        signingKeys: 2,
-        teachers: 0,
-        newestAttestation: null,
-        logOrigin: null,
-        logEntries: null,
-        masterKey: { included: false, place: `${dataDir}/master.key` },
-      });
-      const human = await tvs("backup", `${folder}/third.db`);
-      expect(human.stdout).toContain(`The master key is NOT in this backup; it is in ${dataDir}/master.key.`);
-      const key = readFileSync(`${dataDir}/master.key`, "utf8").trim();
-      expect(readFileSync(`${folder}/third.db`).includes(key)).toBe(false);
-    }));
+test.concurrent("tvs backup says what it wrote and that the master key is not in it, and where that is", () =>
+  withBackup(async ({ folder, dataDir, tvs }) => {
+    const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      file: `${folder}/second.db`,
+      signingKeys: 2,
+      teachers: 0,
+      newestAttestation: null,
+      logOrigin: null,
+      logEntries: null,
+      masterKey: { included: false, place: `${dataDir}/master.key` },
+    });
+    const human = await tvs("backup", `${folder}/third.db`);
+    expect(human.stdout).toContain(`The master key is NOT in this backup; it is in ${dataDir}/master.key.`);
+    const key = readFileSync(`${dataDir}/master.key`, "utf8").trim();
+    expect(readFileSync(`${folder}/third.db`).includes(key)).toBe(false);
+  }));
 
-  test("works while a service runs, and without the master key", () =>
-    withBackup(async ({ folder, dataDir, tvs }) => {
-      const open = await openService(readConfig({ data: dataDir }, {}));
-      rmSync(`${dataDir}/master.key`);
-      expect((await tvs("backup", `${folder}/serving.db`)).code).toBe(0);
-      await open.close();
-    }));
+test.concurrent("tvs backup works while a service runs, and without the master key", () =>
+  withBackup(async ({ folder, dataDir, tvs }) => {
+    const open = await openService(readConfig({ data: dataDir }, {}));
+    rmSync(`${dataDir}/master.key`);
+    expect((await tvs("backup", `${folder}/serving.db`)).code).toBe(0);
+    await open.close();
+  }));
 
-  test("refuses a database that does not exist, and a database server", () =>
-    withBackup(async ({ folder, file, tvs }) => {
-      await expectRefusal(tvs("backup", file), 2);
-      const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
-      expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([2, false]);
-      for (const args of [
-        ["backup", `${folder}/b2.db`],
-        ["backup", "verify", file],
-        ["restore", file],
-      ]) {
-        const remote = await tvs(...args, "--database", "http://127.0.0.1:9");
-        expect([remote.code, remote.stderr.split("\n").length]).toEqual([1, 2]);
-      }
-    }));
-});
+test.concurrent("tvs backup refuses a database that does not exist, and a database server", () =>
+  withBackup(async ({ folder, file, tvs }) => {
+    await expectRefusal(tvs("backup", file), 2);
+    const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
+    expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([2, false]);
+    for (const args of [
+      ["backup", `${folder}/b2.db`],
+      ["backup", "verify", file],
+      ["restore", file],
+    ]) {
+      const remote = await tvs(...args, "--database", "http://127.0.0.1:9");
+      expect([remote.code, remote.stderr.split("\n").length]).toEqual([1, 2]);
+    }
+  }));
 
-describe.concurrent("tvs backup verify", () => {
-  test("is 0 for a good one, 1 for a bad one, 2 for one that cannot be read", () =>
-    withBackup(async ({ folder, file, dataDir, tvs }) => {
-      const good = await tvs("backup", "verify", file, "--json");
-      expect([good.code, good.stderr]).toEqual([0, ""]);
-      expect(JSON.parse(good.stdout)).toMatchObject({
-        ok: true,
-        file,
-        schema: expect.any(Number),
-        signingKeys: 2,
-        masterKey: "matches",
-      });
-      writeFileSync(`${folder}/text`, "not a backup");
-      expect((await tvs("backup", "verify", `${folder}/text`)).code).toBe(1);
-      expect((await tvs("backup", "verify", `${folder}/none`)).code).toBe(2);
-      writeFileSync(`${dataDir}/master.key`, newMasterKey());
-      const differs = await tvs("backup", "verify", file, "--json");
-      expect([differs.code, JSON.parse(differs.stdout).masterKey]).toEqual([1, "differs"]);
-      rmSync(`${dataDir}/master.key`);
-      const absent = await tvs("backup", "verify", file);
-      expect(absent.code).toBe(0);
-      expect(absent.stderr).toContain("the master key was not checked");
-    }));
-});
+test.concurrent("tvs backup verify is 0 for a good one, 1 for a bad one, 2 for one that cannot be read", () =>
+  withBackup(async ({ folder, file, dataDir, tvs }) => {
+    const good = await tvs("backup", "verify", file, "--json");
+    expect([good.code, good.stderr]).toEqual([0, ""]);
+    expect(JSON.parse(good.stdout)).toMatchObject({
+      ok: true,
+      file,
+      schema: expect.any(Number),
+      signingKeys: 2,
+      masterKey: "matches",
+    });
+    writeFileSync(`${folder}/text`, "not a backup");
+    expect((await tvs("backup", "verify", `${folder}/text`)).code).toBe(1);
+    expect((await tvs("backup", "verify", `${folder}/none`)).code).toBe(2);
+    writeFileSync(`${dataDir}/master.key`, newMasterKey());
+    const differs = await tvs("backup", "verify", file, "--json");
+    expect([differs.code, JSON.parse(differs.stdout).masterKey]).toEqual([1, "differs"]);
+    rmSync(`${dataDir}/master.key`);
+    const absent = await tvs("backup", "verify", file);
+    expect(absent.code).toBe(0);
+    expect(absent.stderr).toContain("the master key was not checked");
+  }));
 
-describe.concurrent("tvs restore", () => {
-  test("into an empty folder says that the master key must be put there, and then everything works", () =>
-    withBackup(async ({ folder, dataDir, file, tvs }) => {
-      const there = `${folder}/new`;
-      const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
-      expect([code, stderr]).toEqual([0, `created a new register in ${there}\n`]);
-      const value = JSON.parse(stdout);
-      expect(value).toMatchObject({
-        database: `${there}/tvs.db`,
-        masterKey: "absent",
-        replaced: null,
-        webhooksHeld: false,
-      });
-      expect(value.notes[0]).toContain(`${there}/master.key`);
-      const read = await tvs("restore", file, "--data", there, "--force");
-      const last = `First put the master key that belongs to this backup into ${there}/master.key`;
-      expect(read.stderr.trimEnd().split("\n").at(-1)).toStartWith(last);
-      expect(read.stdout).not.toContain("master.key");
-      expect((await tvs("keys", "list", "--data", there)).code).toBe(1);
-      copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
-      const keys = await tvs("keys", "list", "--data", there, "--json");
-      expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
-    }));
+test.concurrent("tvs restore into an empty folder says that the master key must be put there, and then everything works", () =>
+  withBackup(async ({ folder, dataDir, file, tvs }) => {
+    const there = `${folder}/new`;
+    const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
+    expect([code, stderr]).toEqual([0, `created a new register in ${there}\n`]);
+    const value = JSON.parse(stdout);
+    expect(value).toMatchObject({
+      database: `${there}/tvs.db`,
+      masterKey: "absent",
+      replaced: null,
+      webhooksHeld: false,
+    });
+    expect(value.notes[0]).toContain(`${there}/master.key`);
+    const read = await tvs("restore", file, "--data", there, "--force");
+    const last = `First put the master key that belongs to this backup into ${there}/master.key`;
+    expect(read.stderr.trimEnd().split("\n").at(-1)).toStartWith(last);
+    expect(read.stdout).not.toContain("master.key");
+    expect((await tvs("keys", "list", "--data", there)).code).toBe(1);
+    copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
+    const keys = await tvs("keys", "list", "--data", there, "--json");
+    expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
+  }));
 
-  test("over a database needs --force, keeps the old one, and names the keys that were rotated since", () =>
-    withBackup(async ({ file, tvs }) => {
-      const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);
-      expect((await tvs("restore", file)).code).toBe(1);
-      const { code, stdout, stderr } = await tvs("restore", file, "--force", "--hold-webhooks");
-      expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toContain(`Signing keys lost: ${rotated.pendingKid}.`);
-      expect(stdout).toContain(`Retired keys that sign again: ${rotated.previousKid}.`);
-      expect(stdout).toMatch(/replaced +\S+tvs\.db\.replaced-/);
-      expect(stdout).toMatch(/Webhooks are held.* tvs webhooks release/);
-      const active = JSON.parse((await tvs("keys", "list", "--json")).stdout).find(
-        (key: { state: string }) => key.state === "active",
-      );
-      expect(active.kid).toBe(rotated.previousKid);
-      const released = await tvs("webhooks", "release", "--json");
-      expect(JSON.parse(released.stdout)).toEqual({ released: true });
-    }));
+test.concurrent("tvs restore over a database needs --force, keeps the old one, and names the keys that were rotated since", () =>
+  withBackup(async ({ file, tvs }) => {
+    const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);
+    expect((await tvs("restore", file)).code).toBe(1);
+    const { code, stdout, stderr } = await tvs("restore", file, "--force", "--hold-webhooks");
+    expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`Signing keys lost: ${rotated.pendingKid}.`);
+    expect(stdout).toContain(`Retired keys that sign again: ${rotated.previousKid}.`);
+    expect(stdout).toMatch(/replaced +\S+tvs\.db\.replaced-/);
+    expect(stdout).toMatch(/Webhooks are held.* tvs webhooks release/);
+    const active = JSON.parse((await tvs("keys", "list", "--json")).stdout).find(
+      (key: { state: string }) => key.state === "active",
+    );
+    expect(active.kid).toBe(rotated.previousKid);
+    const released = await tvs("webhooks", "release", "--json");
+    expect(JSON.parse(released.stdout)).toEqual({ released: true });
+  }));
 
-  test("is refused while a service runs, for another master key, and for a sandbox's backup", () =>
-    withBackup(async ({ folder, dataDir, file, tvs }) => {
-      const open = await openService(readConfig({ data: dataDir }, {}));
-      await expectRefusal(tvs("restore", file, "--force"), 1, "stop it first");
-      await open.close();
-      const another = ["--issuer", "https://other.example", "--name", "Other", "--data", `${folder}/other`];
-      expect((await tvs("init", ...another)).code).toBe(0);
-      await expectRefusal(
-        tvs("restore", file, "--force", "--data", `${folder}/other`),
-        1,
-        "is not the one that this backup was made with",
-      );
-      const sandbox = await tvs("restore", file, "--sandbox", "--data", `${folder}/sandbox`);
-      expect([sandbox.code, sandbox.stderr]).toEqual([
-        1,
-        expect.stringContaining("backup of a live database"),
-      ]);
-      expect(existsSync(`${folder}/sandbox`)).toBe(false);
-      writeFileSync(`${folder}/text`, "no backup");
-      expect((await tvs("restore", `${folder}/text`, "--force")).code).toBe(1);
-      expect((await tvs("restore", `${folder}/none`, "--force")).code).toBe(2);
-    }));
-});
+test.concurrent("tvs restore is refused while a service runs, for another master key, and for a sandbox's backup", () =>
+  withBackup(async ({ folder, dataDir, file, tvs }) => {
+    const open = await openService(readConfig({ data: dataDir }, {}));
+    await expectRefusal(tvs("restore", file, "--force"), 1, "stop it first");
+    await open.close();
+    const another = ["--issuer", "https://other.example", "--name", "Other", "--data", `${folder}/other`];
+    expect((await tvs("init", ...another)).code).toBe(0);
+    await expectRefusal(
+      tvs("restore", file, "--force", "--data", `${folder}/other`),
+      1,
+      "is not the one that this backup was made with",
+    );
+    const sandbox = await tvs("restore", file, "--sandbox", "--data", `${folder}/sandbox`);
+    expect([sandbox.code, sandbox.stderr]).toEqual([1, expect.stringContaining("backup of a live database")]);
+    expect(existsSync(`${folder}/sandbox`)).toBe(false);
+    writeFileSync(`${folder}/text`, "no backup");
+    expect((await tvs("restore", `${folder}/text`, "--force")).code).toBe(1);
+    expect((await tvs("restore", `${folder}/none`, "--force")).code).toBe(2);
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   existsSync,
   linkSync,
@@ -62,131 +62,125 @@ function expectNoOutput(path: string, config: Config, words: string, inputs: rea
   expect(() => prepareOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
 }
 
-describe.concurrent("a file that a command writes", () => {
-  test("is never one of the register's, by whatever name it is called", () =>
-    withRegister(async (world) => {
-      const { folder, dataDir, extract, run } = world;
-      symlinkSync(dataDir, join(folder, "way"));
-      symlinkSync(join(dataDir, "later.json"), join(folder, "dangling.json"));
-      mkdirSync(join(folder, "sub"));
-      const key = readFileSync(join(dataDir, "master.key"), "utf8");
-      const names = [
-        join(dataDir, "tvs.db"),
-        join(dataDir, "tvs.db-wal"),
-        join(dataDir, "tvs.db.lock"),
-        join(dataDir, "new.json"),
-        join(folder, "way", "master.key"),
-        `${folder}/sub/../data/master.key`,
-      ];
-      const config = readConfig({ data: dataDir }, {});
-      for (const name of names) expectNoOutput(name, config, "belongs to the register");
-      expectNoOutput(join(folder, "dangling.json"), config, "symbolic link");
-      await expectRefused(
-        world,
-        run("teachers", "import", extract, "--force", "--report", join(dataDir, "master.key")),
-        "belongs to the register",
-      );
-      expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
-      expect(await teachersIn(world)).toBe(1);
-      expect((await run("doctor", "--full")).code).toBe(0);
-    }));
+test.concurrent("a file that a command writes is never one of the register's, by whatever name it is called", () =>
+  withRegister(async (world) => {
+    const { folder, dataDir, extract, run } = world;
+    symlinkSync(dataDir, join(folder, "way"));
+    symlinkSync(join(dataDir, "later.json"), join(folder, "dangling.json"));
+    mkdirSync(join(folder, "sub"));
+    const key = readFileSync(join(dataDir, "master.key"), "utf8");
+    const names = [
+      join(dataDir, "tvs.db"),
+      join(dataDir, "tvs.db-wal"),
+      join(dataDir, "tvs.db.lock"),
+      join(dataDir, "new.json"),
+      join(folder, "way", "master.key"),
+      `${folder}/sub/../data/master.key`,
+    ];
+    const config = readConfig({ data: dataDir }, {});
+    for (const name of names) expectNoOutput(name, config, "belongs to the register");
+    expectNoOutput(join(folder, "dangling.json"), config, "symbolic link");
+    await expectRefused(
+      world,
+      run("teachers", "import", extract, "--force", "--report", join(dataDir, "master.key")),
+      "belongs to the register",
+    );
+    expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
+    expect(await teachersIn(world)).toBe(1);
+    expect((await run("doctor", "--full")).code).toBe(0);
+  }));
 
-  test("is never a database elsewhere, its log, its lock or its key, and the folder around them is free", () =>
-    withTempDir(async (folder) => {
-      const [extract, elsewhere] = [join(folder, "extract.csv"), join(folder, "elsewhere")];
-      writeFileSync(extract, csv([row(1)]));
-      mkdirSync(elsewhere);
-      mkdirSync(join(folder, "named"));
-      symlinkSync(join(elsewhere, "real.db"), join(folder, "named", "link.db"));
-      const where = ["--data", join(folder, "data"), "--database", `file:${folder}/named/link.db`];
-      const run = (...words: string[]) => runTvs(["teachers", "import", extract, ...where, ...words]);
-      expect((await run()).code).toBe(0);
-      const own = [
-        "elsewhere/real.db",
-        "elsewhere/real.db-wal",
-        "elsewhere/real.db-shm",
-        "elsewhere/real.db.lock",
-        "elsewhere/real.db.lock-journal",
-        "named/link.db",
-        "named/link.db-journal",
-        "named/master.key",
-      ];
-      const flags = { data: join(folder, "data"), database: `file:${folder}/named/link.db` };
-      for (const name of own)
-        expectNoOutput(join(folder, name), readConfig(flags, {}), "belongs to the register");
-      expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
-    }));
+test.concurrent("a file that a command writes is never a database elsewhere, its log, its lock or its key, and the folder around them is free", () =>
+  withTempDir(async (folder) => {
+    const [extract, elsewhere] = [join(folder, "extract.csv"), join(folder, "elsewhere")];
+    writeFileSync(extract, csv([row(1)]));
+    mkdirSync(elsewhere);
+    mkdirSync(join(folder, "named"));
+    symlinkSync(join(elsewhere, "real.db"), join(folder, "named", "link.db"));
+    const where = ["--data", join(folder, "data"), "--database", `file:${folder}/named/link.db`];
+    const run = (...words: string[]) => runTvs(["teachers", "import", extract, ...where, ...words]);
+    expect((await run()).code).toBe(0);
+    const own = [
+      "elsewhere/real.db",
+      "elsewhere/real.db-wal",
+      "elsewhere/real.db-shm",
+      "elsewhere/real.db.lock",
+      "elsewhere/real.db.lock-journal",
+      "named/link.db",
+      "named/link.db-journal",
+      "named/master.key",
+    ];
+    const flags = { data: join(folder, "data"), database: `file:${folder}/named/link.db` };
+    for (const name of own)
+      expectNoOutput(join(folder, name), readConfig(flags, {}), "belongs to the register");
+    expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
+  }));
 
-  test("does not exist yet, unless it may be replaced, and is then replaced whole", () =>
-    withRegister(async (world) => {
-      const { folder, dataDir, extract, run } = world;
-      const [report, copy, list] = [
-        join(folder, "report.json"),
-        join(folder, "copy.db"),
-        join(folder, "list.csv"),
-      ];
-      for (const name of [report, copy, list]) writeFileSync(name, "mine");
-      const roster = ["roster", extract, "--purpose", "EMPLOYER_BACKGROUND_CHECK", "--out", list];
-      const lines = [["teachers", "import", extract, "--report", report], ["backup", copy], roster];
-      for (const line of lines) await expectRefused(world, run(...line), "already exists");
-      expect(await teachersIn(world)).toBe(1);
-      expect([report, copy, list].map((name) => readFileSync(name, "utf8"))).toEqual([
-        "mine",
-        "mine",
-        "mine",
-      ]);
-      // A second name of the key: what is replaced is the name, never what stands behind it.
-      const key = readFileSync(join(dataDir, "master.key"), "utf8");
-      const second = join(folder, "second-name");
-      linkSync(join(dataDir, "master.key"), second);
-      await run("teachers", "import", extract, "--force", "--report", second);
-      expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
-      expect(JSON.parse(readFileSync(second, "utf8"))).toMatchObject({ rows: 1 });
-      for (const line of lines) expect((await run(...line, "--force")).stderr).toBe("");
-      expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ rows: 1, unchanged: 1 });
-      expect(readFileSync(list, "utf8")).toStartWith("line,reg_no");
-      expect((await run("backup", "verify", copy)).code).toBe(0);
-      expect([report, copy, list].map((name) => statSync(name).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
-    }));
+test.concurrent("a file that a command writes does not exist yet, unless it may be replaced, and is then replaced whole", () =>
+  withRegister(async (world) => {
+    const { folder, dataDir, extract, run } = world;
+    const [report, copy, list] = [
+      join(folder, "report.json"),
+      join(folder, "copy.db"),
+      join(folder, "list.csv"),
+    ];
+    for (const name of [report, copy, list]) writeFileSync(name, "mine");
+    const roster = ["roster", extract, "--purpose", "EMPLOYER_BACKGROUND_CHECK", "--out", list];
+    const lines = [["teachers", "import", extract, "--report", report], ["backup", copy], roster];
+    for (const line of lines) await expectRefused(world, run(...line), "already exists");
+    expect(await teachersIn(world)).toBe(1);
+    expect([report, copy, list].map((name) => readFileSync(name, "utf8"))).toEqual(["mine", "mine", "mine"]);
+    // A second name of the key: what is replaced is the name, never what stands behind it.
+    const key = readFileSync(join(dataDir, "master.key"), "utf8");
+    const second = join(folder, "second-name");
+    linkSync(join(dataDir, "master.key"), second);
+    await run("teachers", "import", extract, "--force", "--report", second);
+    expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
+    expect(JSON.parse(readFileSync(second, "utf8"))).toMatchObject({ rows: 1 });
+    for (const line of lines) expect((await run(...line, "--force")).stderr).toBe("");
+    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ rows: 1, unchanged: 1 });
+    expect(readFileSync(list, "utf8")).toStartWith("line,reg_no");
+    expect((await run("backup", "verify", copy)).code).toBe(0);
+    expect([report, copy, list].map((name) => statSync(name).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+  }));
 
-  test("is neither what the command reads, nor a folder, a device, a dash or in a folder that is not there", () =>
-    withRegister(async (world) => {
-      const { folder, dataDir, extract, run } = world;
-      const before = readFileSync(extract, "utf8");
-      linkSync(extract, join(folder, "hard"));
-      const refused: [string, string][] = [
-        [extract, "is a file that the command reads"],
-        [join(folder, "hard"), "is a file that the command reads"],
-        [folder, "is not a file"],
-        [`${folder}/`, "must be the path of a file"],
-        ["-", "must be the path of a file"],
-        ["/dev/null", "is not a file"],
-        ["/dev/stdout", "symbolic link"],
-        [join(folder, "none", "report.json"), "there is no folder"],
-      ];
-      const config = readConfig({ data: dataDir }, {});
-      for (const [report, words] of refused) expectNoOutput(report, config, words, [extract]);
-      const overExtract = run("teachers", "import", extract, "--force", "--report", extract);
-      await expectRefused(world, overExtract, "is a file that the command reads");
-      expect(readFileSync(extract, "utf8")).toBe(before);
-      expect(lstatSync("/dev/null").isCharacterDevice()).toBe(true);
-      expect(await teachersIn(world)).toBe(1);
-      expect(existsSync(join(folder, "none"))).toBe(false);
-    }));
+test.concurrent("a file that a command writes is neither what the command reads, nor a folder, a device, a dash or in a folder that is not there", () =>
+  withRegister(async (world) => {
+    const { folder, dataDir, extract, run } = world;
+    const before = readFileSync(extract, "utf8");
+    linkSync(extract, join(folder, "hard"));
+    const refused: [string, string][] = [
+      [extract, "is a file that the command reads"],
+      [join(folder, "hard"), "is a file that the command reads"],
+      [folder, "is not a file"],
+      [`${folder}/`, "must be the path of a file"],
+      ["-", "must be the path of a file"],
+      ["/dev/null", "is not a file"],
+      ["/dev/stdout", "symbolic link"],
+      [join(folder, "none", "report.json"), "there is no folder"],
+    ];
+    const config = readConfig({ data: dataDir }, {});
+    for (const [report, words] of refused) expectNoOutput(report, config, words, [extract]);
+    const overExtract = run("teachers", "import", extract, "--force", "--report", extract);
+    await expectRefused(world, overExtract, "is a file that the command reads");
+    expect(readFileSync(extract, "utf8")).toBe(before);
+    expect(lstatSync("/dev/null").isCharacterDevice()).toBe(true);
+    expect(await teachersIn(world)).toBe(1);
+    expect(existsSync(join(folder, "none"))).toBe(false);
+  }));
 
-  test("does not take the place of what somebody else put there while the work went on, and is not lost", () =>
-    withTempDir(async (folder) => {
-      const config = readConfig({ data: join(folder, "data") }, {});
-      for (const force of [false, true]) {
-        const path = join(folder, `report-${force}.json`);
-        const report = prepareOutput({ flag: "--report", path, force, config });
-        writeFileSync(join(folder, "theirs"), "theirs");
-        symlinkSync(join(folder, "theirs"), path);
-        const refusal = (await rejection(report.write("ours"))) as { code: string; message: string };
-        expect(refusal.code).toBe("REFUSED");
-        expect(readFileSync(path, "utf8")).toBe("theirs");
-        const kept = /is in (.*)$/.exec(refusal.message)?.[1] ?? "";
-        expect(readFileSync(kept, "utf8")).toBe("ours");
-      }
-    }));
-});
+test.concurrent("a file that a command writes does not take the place of what somebody else put there while the work went on, and is not lost", () =>
+  withTempDir(async (folder) => {
+    const config = readConfig({ data: join(folder, "data") }, {});
+    for (const force of [false, true]) {
+      const path = join(folder, `report-${force}.json`);
+      const report = prepareOutput({ flag: "--report", path, force, config });
+      writeFileSync(join(folder, "theirs"), "theirs");
+      symlinkSync(join(folder, "theirs"), path);
+      const refusal = (await rejection(report.write("ours"))) as { code: string; message: string };
+      expect(refusal.code).toBe("REFUSED");
+      expect(readFileSync(path, "utf8")).toBe("theirs");
+      const kept = /is in (.*)$/.exec(refusal.message)?.[1] ?? "";
+      expect(readFileSync(kept, "utf8")).toBe("ours");
+    }
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { masterKeyAtHand, openVault } from "../../../cli/safe/vault.ts";
@@ -11,86 +11,82 @@ import { withStores } from "../../harness/store.ts";
 
 const configOf = (data: string, key?: string) => readConfig({ data }, { TVS_MASTER_KEY: key });
 
-describe("the first use of a database", () => {
-  test("makes a master key that its owner alone may read, and remembers which", () =>
-    withStores(async ({ folder, settings }) => {
-      const made = await openVault(configOf(folder), settings);
-      const file = join(folder, "master.key");
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(readFileSync(file, "utf8")).toMatch(/^[\w-]{43}\n$/);
-      expect((await settings.read()).get("master_key_check")).toBe(made.check);
-      expect((await openVault(configOf(folder), settings)).check).toBe(made.check);
-    }));
+test("the first use of a database makes a master key that its owner alone may read, and remembers which", () =>
+  withStores(async ({ folder, settings }) => {
+    const made = await openVault(configOf(folder), settings);
+    const file = join(folder, "master.key");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, "utf8")).toMatch(/^[\w-]{43}\n$/);
+    expect((await settings.read()).get("master_key_check")).toBe(made.check);
+    expect((await openVault(configOf(folder), settings)).check).toBe(made.check);
+  }));
 
-  test("stores nothing from which the key could be computed: only what it derives", () =>
-    withStores(async ({ folder, settings }) => {
-      await openVault(configOf(folder, masterKey), settings);
-      const values = [...(await settings.read()).values()].join();
-      expect(values).toContain(secrets.check);
-      expect(values).not.toContain(masterKey);
-    }));
+test("the first use of a database stores nothing from which the key could be computed: only what it derives", () =>
+  withStores(async ({ folder, settings }) => {
+    await openVault(configOf(folder, masterKey), settings);
+    const values = [...(await settings.read()).values()].join();
+    expect(values).toContain(secrets.check);
+    expect(values).not.toContain(masterKey);
+  }));
 
-  test("adopts a key that is there already: a kill may have come between the two", () =>
-    withStores(async ({ folder, settings }) => {
-      writeFileSync(join(folder, "master.key"), `${masterKey}\n`);
-      expect((await openVault(configOf(folder), settings)).check).toBe(secrets.check);
-    }));
+test("the first use of a database adopts a key that is there already: a kill may have come between the two", () =>
+  withStores(async ({ folder, settings }) => {
+    writeFileSync(join(folder, "master.key"), `${masterKey}\n`);
+    expect((await openVault(configOf(folder), settings)).check).toBe(secrets.check);
+  }));
 
-  test("with the key in the environment writes no file", () =>
-    withStores(async ({ folder, settings }) => {
-      await openVault(configOf(folder, masterKey), settings);
-      expect(existsSync(join(folder, "master.key"))).toBe(false);
-    }));
+test("the first use of a database with the key in the environment writes no file", () =>
+  withStores(async ({ folder, settings }) => {
+    await openVault(configOf(folder, masterKey), settings);
+    expect(existsSync(join(folder, "master.key"))).toBe(false);
+  }));
 
-  test("where the key cannot be written remembers none", () =>
-    withStores(async ({ folder, settings }) => {
-      const config = { ...configOf(folder), masterKeyFile: join(folder, "missing", "master.key") };
-      expect(await rejection(openVault(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
-      expect((await settings.read()).has("master_key_check")).toBe(false);
-    }));
-});
+test("the first use of a database where the key cannot be written remembers none", () =>
+  withStores(async ({ folder, settings }) => {
+    const config = { ...configOf(folder), masterKeyFile: join(folder, "missing", "master.key") };
+    expect(await rejection(openVault(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
+    expect((await settings.read()).has("master_key_check")).toBe(false);
+  }));
 
-describe("a database that has a master key", () => {
-  test("is refused without it, and no other one is made", () =>
-    withStores(async ({ folder, settings }) => {
-      await openVault(configOf(folder), settings);
-      unlinkSync(join(folder, "master.key"));
-      const refusal = await rejection(openVault(configOf(folder), settings));
-      expect(refusal).toMatchObject({ code: "MASTER_KEY_MISSING" });
-      expect(String(refusal)).toContain("TVS_MASTER_KEY");
-      expect(existsSync(join(folder, "master.key"))).toBe(false);
-    }));
+test("a database that has a master key is refused without it, and no other one is made", () =>
+  withStores(async ({ folder, settings }) => {
+    await openVault(configOf(folder), settings);
+    unlinkSync(join(folder, "master.key"));
+    const refusal = await rejection(openVault(configOf(folder), settings));
+    expect(refusal).toMatchObject({ code: "MASTER_KEY_MISSING" });
+    expect(String(refusal)).toContain("TVS_MASTER_KEY");
+    expect(existsSync(join(folder, "master.key"))).toBe(false);
+  }));
 
-  test("is refused with another one, by file or by environment, and not changed", () =>
-    withStores(async ({ folder, settings }) => {
-      const { check } = await openVault(configOf(folder), settings);
-      const other = newMasterKey();
-      const wrong = [configOf(folder, other), configOf(folder)];
-      writeFileSync(join(folder, "master.key"), `${other}\n`);
-      for (const config of wrong) {
-        const refusal = await rejection(openVault(config, settings));
-        expect(refusal).toMatchObject({ code: "MASTER_KEY_WRONG" });
-        expect(String(refusal)).not.toContain(other);
-      }
-      expect((await settings.read()).get("master_key_check")).toBe(check);
-    }));
+test("a database that has a master key is refused with another one, by file or by environment, and not changed", () =>
+  withStores(async ({ folder, settings }) => {
+    const { check } = await openVault(configOf(folder), settings);
+    const other = newMasterKey();
+    const wrong = [configOf(folder, other), configOf(folder)];
+    writeFileSync(join(folder, "master.key"), `${other}\n`);
+    for (const config of wrong) {
+      const refusal = await rejection(openVault(config, settings));
+      expect(refusal).toMatchObject({ code: "MASTER_KEY_WRONG" });
+      expect(String(refusal)).not.toContain(other);
+    }
+    expect((await settings.read()).get("master_key_check")).toBe(check);
+  }));
 
-  test("is refused with a key that is none", () =>
-    withStores(async ({ folder, settings }) => {
-      expect(await rejection(openVault(configOf(folder, "short"), settings))).toMatchObject({
-        code: "MASTER_KEY_INVALID",
-      });
-      writeFileSync(join(folder, "master.key"), "");
-      expect(await rejection(openVault(configOf(folder), settings))).toMatchObject({
-        code: "MASTER_KEY_INVALID",
-      });
-    }));
+test("a database that has a master key is refused with a key that is none", () =>
+  withStores(async ({ folder, settings }) => {
+    expect(await rejection(openVault(configOf(folder, "short"), settings))).toMatchObject({
+      code: "MASTER_KEY_INVALID",
+    });
+    writeFileSync(join(folder, "master.key"), "");
+    expect(await rejection(openVault(configOf(folder), settings))).toMatchObject({
+      code: "MASTER_KEY_INVALID",
+    });
+  }));
 
-  test("takes the environment's key before the file's", () =>
-    withTempDir(async (folder) => {
-      writeFileSync(join(folder, "master.key"), "from the file");
-      expect(masterKeyAtHand(configOf(folder, "from the environment"))).toBe("from the environment");
-      expect(masterKeyAtHand(configOf(folder))).toBe("from the file");
-      expect(masterKeyAtHand(configOf(join(folder, "nowhere")))).toBeUndefined();
-    }));
-});
+test("the environment's master key counts before the file's", () =>
+  withTempDir(async (folder) => {
+    writeFileSync(join(folder, "master.key"), "from the file");
+    expect(masterKeyAtHand(configOf(folder, "from the environment"))).toBe("from the environment");
+    expect(masterKeyAtHand(configOf(folder))).toBe("from the file");
+    expect(masterKeyAtHand(configOf(join(folder, "nowhere")))).toBeUndefined();
+  }));

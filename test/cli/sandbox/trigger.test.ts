@@ -1,6 +1,6 @@
 /** A partner's engineer in the sandbox: the real service, and `tvs trigger` as a process of its own. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { prepareSandbox } from "../../../cli/sandbox/sandbox.ts";
@@ -102,27 +102,25 @@ test("a start makes another demo key where the kept one has ended, and then keep
   }
 });
 
-describe("on a live register", () => {
-  test.each(["trigger license.revoked", "sandbox reset"])(
-    "tvs %s is refused in plain words, and changes nothing",
-    async (line) => {
-      const configuration = await makeFolder();
-      await makeRegister(configuration.path);
-      const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
-      const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
-      const beside = await runTvs([...line.split(" "), "--data", configuration.path]);
-      expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining("only a live register")]);
-      const database = `file:${join(configuration.path, "tvs.db")}`;
-      const told = await runTvs([...line.split(" "), "--data", configuration.path, "--database", database]);
-      expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("is for a sandbox only")]);
-      expect([names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()]).toEqual(before);
-      await configuration.remove();
-    },
-  );
+test.each(["trigger license.revoked", "sandbox reset"])(
+  "tvs %s on a live register is refused and changes nothing",
+  async (line) => {
+    const configuration = await makeFolder();
+    await makeRegister(configuration.path);
+    const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
+    const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
+    const beside = await runTvs([...line.split(" "), "--data", configuration.path]);
+    expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining("only a live register")]);
+    const database = `file:${join(configuration.path, "tvs.db")}`;
+    const told = await runTvs([...line.split(" "), "--data", configuration.path, "--database", database]);
+    expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("is for a sandbox only")]);
+    expect([names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()]).toEqual(before);
+    await configuration.remove();
+  },
+);
 
-  test("tvs trigger makes no register where there is none", async () => {
-    const nowhere = join(folder.path, "nowhere");
-    expect((await runTvs(["trigger", "license.revoked", "--data", nowhere])).code).toBe(2);
-    expect(existsSync(nowhere)).toBe(false);
-  });
+test("tvs trigger makes no register where there is none", async () => {
+  const nowhere = join(folder.path, "nowhere");
+  expect((await runTvs(["trigger", "license.revoked", "--data", nowhere])).code).toBe(2);
+  expect(existsSync(nowhere)).toBe(false);
 });

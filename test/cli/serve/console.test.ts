@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -19,59 +19,57 @@ beforeAll(() => makeRegister(folder));
 
 const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, ...flags]);
 
-describe("tvs console", () => {
-  test("says what to do while no service runs, and while one runs without a console", async () => {
-    await expectRefusal(
-      tvsConsole(),
-      1,
-      "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
-    );
-    service = await startService({ dataDir: folder });
-    try {
-      const closed = await tvsConsole("--json");
-      expect(closed.code).toBe(1);
-      expect(closed.json<{ error: { code: string } }>().error.code).toBe("REFUSED");
-      expect(closed.stderr).toContain("restart it with `tvs serve --admin-port 9464`");
-    } finally {
-      await service.stop();
-    }
-  });
+test("tvs console says what to do while no service runs, and while one runs without a console", async () => {
+  await expectRefusal(
+    tvsConsole(),
+    1,
+    "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
+  );
+  service = await startService({ dataDir: folder });
+  try {
+    const closed = await tvsConsole("--json");
+    expect(closed.code).toBe(1);
+    expect(closed.json<{ error: { code: string } }>().error.code).toBe("REFUSED");
+    expect(closed.stderr).toContain("restart it with `tvs serve --admin-port 9464`");
+  } finally {
+    await service.stop();
+  }
+});
 
-  test("prints links to the running service's console, as serve does; a restart ends them all", async () => {
-    service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
-    const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
-    try {
-      await until(() => linkPattern.test(service.stdout()));
-      const printed = linkPattern.exec(service.stdout())?.[1] ?? "";
-      expect((await open(printed)).status).toBe(303);
-      expect((await open(printed)).status).toBe(410);
-      const made = await runJson<{ url: string; expiresAt: string }>(["console", "--data", folder]);
-      expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(4 * 60_000);
-      const entered = await open(made.url);
-      const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
-      const page = await (
-        await fetch(new URL(entered.headers.get("location") ?? "", made.url), { headers: { Cookie } })
-      ).text();
-      expect(page).toContain(
-        "The register is empty: lookups and checks are answered with 503 until an extract is applied.",
-      );
-      await everyCommandIsOne(page);
-    } finally {
-      expect(await service.stop()).toBe(0);
-    }
-    const { port } = new URL(unused);
-    service = await startService({ dataDir: folder, args: ["--admin-port", port] });
-    try {
-      const stale = await open(unused);
-      expect(stale.status).toBe(410);
-      expect(await stale.text()).toContain("This link is not valid");
-      const { code, stdout, stderr } = await tvsConsole();
-      expect([code, (await open(stdout.trim())).status]).toEqual([0, 303]);
-      expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
-    } finally {
-      await service.stop();
-    }
-  });
+test("tvs console prints links to the running service's console, as serve does; a restart ends them all", async () => {
+  service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
+  const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
+  try {
+    await until(() => linkPattern.test(service.stdout()));
+    const printed = linkPattern.exec(service.stdout())?.[1] ?? "";
+    expect((await open(printed)).status).toBe(303);
+    expect((await open(printed)).status).toBe(410);
+    const made = await runJson<{ url: string; expiresAt: string }>(["console", "--data", folder]);
+    expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(4 * 60_000);
+    const entered = await open(made.url);
+    const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
+    const page = await (
+      await fetch(new URL(entered.headers.get("location") ?? "", made.url), { headers: { Cookie } })
+    ).text();
+    expect(page).toContain(
+      "The register is empty: lookups and checks are answered with 503 until an extract is applied.",
+    );
+    await everyCommandIsOne(page);
+  } finally {
+    expect(await service.stop()).toBe(0);
+  }
+  const { port } = new URL(unused);
+  service = await startService({ dataDir: folder, args: ["--admin-port", port] });
+  try {
+    const stale = await open(unused);
+    expect(stale.status).toBe(410);
+    expect(await stale.text()).toContain("This link is not valid");
+    const { code, stdout, stderr } = await tvsConsole();
+    expect([code, (await open(stdout.trim())).status]).toEqual([0, 303]);
+    expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
+  } finally {
+    await service.stop();
+  }
 });
 
 /** What the console offers for pasting must be no usage error; what stands for a value is left to the operator. */

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -51,77 +51,71 @@ async function shell(name: string, args: string[]): Promise<string> {
   return out;
 }
 
-describe("what may follow", () => {
-  test.each([
-    [["ke"], ["keys"]],
-    [["he"], ["help"]],
-    [
-      ["help", "ke"],
-      ["keys", "key-theft"],
-    ],
-    [["help", "keys", "ro"], ["rotate"]],
-    [["keys", "co"], ["compromise"]],
-    [["partners", "show", ""], ["exam-body"]],
-    [["webhooks", "list", "--partner", ""], ["exam-body"]],
-    [
-      ["webhooks", "list", "--state", "d"],
-      ["delivered", "dead"],
-    ],
-    [["webhooks", "list", "--state=p"], ["--state=pending"]],
-    [["partners", "add", "x", "--scopes", "batch,lookup_by_n"], ["batch,lookup_by_nin"]],
-    [["partners", "webhook", "set", "exam-body", "u", "--events", "all,license.v"], ["all,license.verified"]],
-    [["keys", "rotate", "--no"], ["--now"]],
-    [["keys", "rotate", "--now", "--n"], []],
-    [["partners", "add", "e"], []],
-    [["backup", "/tmp/f"], []],
-    [["nonsense", ""], []],
-  ])("%p: %p", async (words, expected) => {
-    expect(await offered(...words)).toEqual(expected);
-  });
-
-  test("key ids come from the database at hand", async () => {
-    const keys = JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as {
-      kid: string;
-    }[];
-    const words = await offered("keys", "compromise", "");
-    expect(words.toSorted()).toEqual(keys.map(({ kid }) => kid).toSorted());
-  });
-
-  test("looking makes nothing on the disk, and says nothing of what is not there", async () => {
-    const elsewhere = join(folder, "elsewhere");
-    const found = await runTvs(["__complete", "partners", "show", "--data", elsewhere, ""]);
-    expect(found).toMatchObject({ code: 0, stdout: "", stderr: "" });
-    expect(existsSync(elsewhere)).toBe(false);
-  });
+test.each([
+  [["ke"], ["keys"]],
+  [["he"], ["help"]],
+  [
+    ["help", "ke"],
+    ["keys", "key-theft"],
+  ],
+  [["help", "keys", "ro"], ["rotate"]],
+  [["keys", "co"], ["compromise"]],
+  [["partners", "show", ""], ["exam-body"]],
+  [["webhooks", "list", "--partner", ""], ["exam-body"]],
+  [
+    ["webhooks", "list", "--state", "d"],
+    ["delivered", "dead"],
+  ],
+  [["webhooks", "list", "--state=p"], ["--state=pending"]],
+  [["partners", "add", "x", "--scopes", "batch,lookup_by_n"], ["batch,lookup_by_nin"]],
+  [["partners", "webhook", "set", "exam-body", "u", "--events", "all,license.v"], ["all,license.verified"]],
+  [["keys", "rotate", "--no"], ["--now"]],
+  [["keys", "rotate", "--now", "--n"], []],
+  [["partners", "add", "e"], []],
+  [["backup", "/tmp/f"], []],
+  [["nonsense", ""], []],
+])("completion of %p offers %p", async (words, expected) => {
+  expect(await offered(...words)).toEqual(expected);
 });
 
-describe("the scripts", () => {
-  test("bash completes commands, ids and values behind an equals sign", async () => {
-    const ask = (line: string, words: string[]) =>
-      `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_CWORD=${words.length - 1}; ` +
-      `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); _tvs; echo "\${COMPREPLY[*]}"`;
-    const script = [
-      "source ./bash",
-      ask("tvs keys ", ["tvs", "keys", ""]),
-      ask("tvs partners show ex", ["tvs", "partners", "show", "ex"]),
-      ask("tvs webhooks list --state=d", ["tvs", "webhooks", "list", "--state", "=", "d"]),
-      ask("tvs webhooks list --state=", ["tvs", "webhooks", "list", "--state", "="]),
-      "complete -p tvs",
-    ].join("\n");
-    expect((await shell("bash", ["-c", script])).split("\n").slice(0, 5)).toEqual([
-      "list rotate compromise jwks history import",
-      "exam-body",
-      "delivered dead",
-      "pending delivered dead",
-      "complete -o bashdefault -o default -F _tvs tvs",
-    ]);
-  });
+test("completion offers the key ids of the database", async () => {
+  const keys = JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as {
+    kid: string;
+  }[];
+  const words = await offered("keys", "compromise", "");
+  expect(words.toSorted()).toEqual(keys.map(({ kid }) => kid).toSorted());
 });
 
-describe("did you mean", () => {
-  test("what resembles nothing is not guessed at: there is the list", async () => {
-    const { stderr } = await runTvs(["frobnicate"]);
-    expect(stderr).not.toContain("did you mean");
-    expect(stderr).toContain("its commands: init, serve, ");
-  });
+test("completion makes no register and prints nothing without one", async () => {
+  const elsewhere = join(folder, "elsewhere");
+  const found = await runTvs(["__complete", "partners", "show", "--data", elsewhere, ""]);
+  expect(found).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  expect(existsSync(elsewhere)).toBe(false);
+});
+
+test("bash completes commands, ids and values after an equals sign", async () => {
+  const ask = (line: string, words: string[]) =>
+    `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_CWORD=${words.length - 1}; ` +
+    `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); _tvs; echo "\${COMPREPLY[*]}"`;
+  const script = [
+    "source ./bash",
+    ask("tvs keys ", ["tvs", "keys", ""]),
+    ask("tvs partners show ex", ["tvs", "partners", "show", "ex"]),
+    ask("tvs webhooks list --state=d", ["tvs", "webhooks", "list", "--state", "=", "d"]),
+    ask("tvs webhooks list --state=", ["tvs", "webhooks", "list", "--state", "="]),
+    "complete -p tvs",
+  ].join("\n");
+  expect((await shell("bash", ["-c", script])).split("\n").slice(0, 5)).toEqual([
+    "list rotate compromise jwks history import",
+    "exam-body",
+    "delivered dead",
+    "pending delivered dead",
+    "complete -o bashdefault -o default -F _tvs tvs",
+  ]);
+});
+
+test("a command that resembles none gets the list of commands", async () => {
+  const { stderr } = await runTvs(["frobnicate"]);
+  expect(stderr).not.toContain("did you mean");
+  expect(stderr).toContain("its commands: init, serve, ");
 });

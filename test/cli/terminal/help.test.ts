@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { ArgsDef } from "citty";
 import { command, group, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
@@ -64,45 +64,43 @@ test("the first page names every command once, under what it is for", async () =
     expect([name, stdout.match(new RegExp(`^  ${name} `, "gm"))?.length]).toEqual([name, 1]);
 });
 
-describe("help", () => {
-  test("of a command has its operands, what is required, its options and the common ones apart", async () => {
-    const text = await helpText(importing, ["tvs", "import"]);
-    expect(text).toContain("USAGE\n  tvs import FILE --reason TEXT [OPTIONS]\n");
-    expect(text).toMatch(/ARGUMENTS\n {2}FILE {2}The extract\n/);
-    expect(text).toMatch(/OPTIONS\n {2}--reason TEXT {2}Why \(required\)\n/);
-    expect(text.indexOf("--strict")).toBeLessThan(text.indexOf("OPTIONS OF EVERY COMMAND"));
-    expect(text.indexOf("--json")).toBeGreaterThan(text.indexOf("OPTIONS OF EVERY COMMAND"));
-    expect(text).toEndWith("EXAMPLE\n  tvs import extract.csv\n");
-  });
-
-  test("of a group says in one sentence what each command is for", async () => {
-    const text = await helpText(group("The group", { import: async () => importing }), ["tvs", "g"]);
-    expect(text).toContain("  import  Import an extract\n");
-    expect(text).toEndWith("`tvs g COMMAND --help` explains a command.\n");
-  });
-
-  test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teachers import --help"]])(
-    "tvs %s fits 80 columns, examples aside, which are for pasting",
-    async (words) => {
-      const { stdout } = await runTvs(words.split(" "));
-      const [text = ""] = stdout.split("\nEXAMPLE");
-      for (const line of text.split("\n")) expect([line, line.length <= 80]).toEqual([line, true]);
-    },
-  );
-
-  test("tvs help COMMAND is tvs COMMAND --help", async () => {
-    const [one, other] = await Promise.all([
-      runTvs(["help", "keys", "list"]),
-      runTvs(["keys", "list", "--help"]),
-    ]);
-    expect(one).toEqual(other);
-    expect(one.code).toBe(0);
-  });
-
-  test.each([[["--jsn"]], [["keys", "--jsn=x"]]])(
-    "a mistyped option before a command is named: %p",
-    async (words) => {
-      await expectRefusal(runTvs(words), 2, "Unknown option '--jsn'");
-    },
-  );
+test("the help of a command shows its operands, required options, other options and the common ones", async () => {
+  const text = await helpText(importing, ["tvs", "import"]);
+  expect(text).toContain("USAGE\n  tvs import FILE --reason TEXT [OPTIONS]\n");
+  expect(text).toMatch(/ARGUMENTS\n {2}FILE {2}The extract\n/);
+  expect(text).toMatch(/OPTIONS\n {2}--reason TEXT {2}Why \(required\)\n/);
+  expect(text.indexOf("--strict")).toBeLessThan(text.indexOf("OPTIONS OF EVERY COMMAND"));
+  expect(text.indexOf("--json")).toBeGreaterThan(text.indexOf("OPTIONS OF EVERY COMMAND"));
+  expect(text).toEndWith("EXAMPLE\n  tvs import extract.csv\n");
 });
+
+test("the help of a group says in one sentence what each command is for", async () => {
+  const text = await helpText(group("The group", { import: async () => importing }), ["tvs", "g"]);
+  expect(text).toContain("  import  Import an extract\n");
+  expect(text).toEndWith("`tvs g COMMAND --help` explains a command.\n");
+});
+
+test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teachers import --help"]])(
+  "tvs %s fits 80 columns but for its examples",
+  async (words) => {
+    const { stdout } = await runTvs(words.split(" "));
+    const [text = ""] = stdout.split("\nEXAMPLE");
+    for (const line of text.split("\n")) expect([line, line.length <= 80]).toEqual([line, true]);
+  },
+);
+
+test("tvs help COMMAND is tvs COMMAND --help", async () => {
+  const [one, other] = await Promise.all([
+    runTvs(["help", "keys", "list"]),
+    runTvs(["keys", "list", "--help"]),
+  ]);
+  expect(one).toEqual(other);
+  expect(one.code).toBe(0);
+});
+
+test.each([[["--jsn"]], [["keys", "--jsn=x"]]])(
+  "a mistyped option before a command is named: %p",
+  async (words) => {
+    await expectRefusal(runTvs(words), 2, "Unknown option '--jsn'");
+  },
+);

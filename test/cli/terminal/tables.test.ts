@@ -1,27 +1,25 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { layOut, member } from "../../../cli/terminal/tables.ts";
 
 const heading = (title: string) => title;
 
-describe("a table", () => {
-  const head = ["NAME", "NOTE"];
-  const rows = [
-    ["王小明", "a sentence of several words"],
-    ["Ada", "another one"],
-  ];
+const head = ["NAME", "NOTE"];
+const rows = [
+  ["王小明", "a sentence of several words"],
+  ["Ada", "another one"],
+];
 
-  test("counts a wide character as two columns", () => {
-    expect(layOut(head, rows, { width: null, heading })).toBe(
-      ["NAME    NOTE", "王小明  a sentence of several words", "Ada     another one"].join("\n"),
-    );
-  });
+test("a table counts a wide character as two columns", () => {
+  expect(layOut(head, rows, { width: null, heading })).toBe(
+    ["NAME    NOTE", "王小明  a sentence of several words", "Ada     another one"].join("\n"),
+  );
+});
 
-  test("breaks its sentences where wide characters leave no room for them", () => {
-    const width = "王小明".length + 2 + "a sentence of several words".length;
-    expect(layOut(head, rows, { width, heading })).toBe(
-      ["NAME    NOTE", "王小明  a sentence of several", "        words", "Ada     another one"].join("\n"),
-    );
-  });
+test("a table breaks its sentences where wide characters leave no room", () => {
+  const width = "王小明".length + 2 + "a sentence of several words".length;
+  expect(layOut(head, rows, { width, heading })).toBe(
+    ["NAME    NOTE", "王小明  a sentence of several", "        words", "Ada     another one"].join("\n"),
+  );
 });
 
 test("a member's value is broken by columns, not by characters", () => {

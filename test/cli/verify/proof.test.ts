@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogCases } from "../../fixtures/log-cases.ts";
@@ -26,129 +26,121 @@ async function copyOf(path: string, name: string): Promise<string> {
   return join(temp, name);
 }
 
-describe("for a person", () => {
-  test("a proof from before the theft says why the envelope is accepted", async () => {
-    const args = withProof("stolen-key-proved-by-first-checkpoint");
-    const { code, stdout } = await run([...args, at("envelopes/genuine.json")]);
-    expect(code).toBe(0);
-    expect(stdout).toContain(
-      "in the log      entry 2 of teachers.example/log, which had 3 entries on 2025-08-01T09:30:20Z\n" +
-        "  accepted        because the log had it before its key was compromised\n",
-    );
-    expect(stdout).not.toContain("warning");
-  });
-
-  test("without a proof an envelope that could be backdated is said to be so", async () => {
-    const { code, stdout } = await run([...settings, at("envelopes/forged.json")]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("warning         COULD_BE_BACKDATED: The key was compromised later");
-  });
+test("tvs verify says that a proof from before the theft is why the envelope is accepted", async () => {
+  const args = withProof("stolen-key-proved-by-first-checkpoint");
+  const { code, stdout } = await run([...args, at("envelopes/genuine.json")]);
+  expect(code).toBe(0);
+  expect(stdout).toContain(
+    "in the log      entry 2 of teachers.example/log, which had 3 entries on 2025-08-01T09:30:20Z\n" +
+      "  accepted        because the log had it before its key was compromised\n",
+  );
+  expect(stdout).not.toContain("warning");
 });
 
-describe("several envelopes", () => {
-  test("are each held against the proof, and its own is found", async () => {
-    const files = [at("envelopes/another.json"), current, at("envelopes/current.jws")];
-    const { code, objects } = await run([...withProof("current"), "--json", ...files]);
-    expect(code).toBe(1);
-    expect(objects.map(({ reason }) => reason)).toEqual(["PROOF_OF_ANOTHER_ENVELOPE", null, null]);
-  });
-
-  test("in a folder are found beside the proof, the key and the state, which are none", async () => {
-    const folder = join(temp, "folder");
-    await mkdir(folder);
-    for (const path of ["envelopes/current.json", "proofs/current.tlog-proof", "keys/log.vkey"])
-      await copyFile(at(path), join(folder, path.split("/")[1] ?? ""));
-    const named = (name: string) => join(folder, name);
-    const args = ["--proof", named("current.tlog-proof"), "--log-key", named("log.vkey")];
-    args.push("--log-state", named("state.json"));
-    const { code, objects } = await run([...settings, ...args, "--json", folder]);
-    expect([code, objects.map(({ file }) => file)]).toEqual([0, [named("current.json")]]);
-  });
+test("tvs verify warns of an envelope that could be backdated", async () => {
+  const { code, stdout } = await run([...settings, at("envelopes/forged.json")]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("warning         COULD_BE_BACKDATED: The key was compromised later");
 });
 
-describe("the state file", () => {
-  const larger = "current-clock-ahead";
+test("several envelopes are each compared with the proof", async () => {
+  const files = [at("envelopes/another.json"), current, at("envelopes/current.jws")];
+  const { code, objects } = await run([...withProof("current"), "--json", ...files]);
+  expect(code).toBe(1);
+  expect(objects.map(({ reason }) => reason)).toEqual(["PROOF_OF_ANOTHER_ENVELOPE", null, null]);
+});
 
-  test("is made, grows, and never shrinks", async () => {
-    const state = join(temp, "state.json");
-    const judged = async (name: string) => {
-      const { code } = await run([...withProof(name), "--log-state", state, current]);
-      const { checkpoints } = JSON.parse(await readFile(state, "utf8")) as { checkpoints: string[] };
-      return [code, ...checkpoints.map((note) => note.split("\n", 2).join(" "))];
-    };
-    expect(await judged("current")).toEqual([0, "teachers.example/log 12"]);
-    expect(await judged(larger)).toEqual([0, "teachers.example/log 13"]);
-    const before = await stat(state);
-    expect(await judged("current")).toEqual([0, "teachers.example/log 13"]);
-    expect((await stat(state)).ino).toBe(before.ino);
-  });
+test("a folder's proof, log key and state file are not taken for envelopes", async () => {
+  const folder = join(temp, "folder");
+  await mkdir(folder);
+  for (const path of ["envelopes/current.json", "proofs/current.tlog-proof", "keys/log.vkey"])
+    await copyFile(at(path), join(folder, path.split("/")[1] ?? ""));
+  const named = (name: string) => join(folder, name);
+  const args = ["--proof", named("current.tlog-proof"), "--log-key", named("log.vkey")];
+  args.push("--log-state", named("state.json"));
+  const { code, objects } = await run([...settings, ...args, "--json", folder]);
+  expect([code, objects.map(({ file }) => file)]).toEqual([0, [named("current.json")]]);
+});
 
-  test("keeps the larger of two checkpoints that are remembered at once, and leaves no lock", async () => {
-    const folder = join(temp, "at-once");
-    await mkdir(folder);
-    const state = join(folder, "state.json");
-    const judged = (name: string) => run([...withProof(name), "--log-state", state, current]);
-    for (let round = 0; round < 5; round++) {
-      const codes = await Promise.all([larger, "current", larger, "current"].map(judged));
-      expect(codes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-      expect(await readFile(state, "utf8")).toContain("teachers.example/log\\n13\\n");
-      expect(await readdir(folder)).toEqual(["state.json"]);
-      await rm(state);
-    }
-    const left = join(folder, ".state.json.lock");
-    await writeFile(left, "");
-    await utimes(left, 0, 0);
-    expect((await judged("current")).code).toBe(0);
+const larger = "current-clock-ahead";
+
+test("the state file is made, grows, and never shrinks", async () => {
+  const state = join(temp, "state.json");
+  const judged = async (name: string) => {
+    const { code } = await run([...withProof(name), "--log-state", state, current]);
+    const { checkpoints } = JSON.parse(await readFile(state, "utf8")) as { checkpoints: string[] };
+    return [code, ...checkpoints.map((note) => note.split("\n", 2).join(" "))];
+  };
+  expect(await judged("current")).toEqual([0, "teachers.example/log 12"]);
+  expect(await judged(larger)).toEqual([0, "teachers.example/log 13"]);
+  const before = await stat(state);
+  expect(await judged("current")).toEqual([0, "teachers.example/log 13"]);
+  expect((await stat(state)).ino).toBe(before.ino);
+});
+
+test("the state file keeps the larger of two checkpoints that are remembered at once, and leaves no lock", async () => {
+  const folder = join(temp, "at-once");
+  await mkdir(folder);
+  const state = join(folder, "state.json");
+  const judged = (name: string) => run([...withProof(name), "--log-state", state, current]);
+  for (let round = 0; round < 5; round++) {
+    const codes = await Promise.all([larger, "current", larger, "current"].map(judged));
+    expect(codes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(await readFile(state, "utf8")).toContain("teachers.example/log\\n13\\n");
     expect(await readdir(folder)).toEqual(["state.json"]);
-  });
-
-  test("learns nothing from a checkpoint that is refused", async () => {
-    const state = join(temp, "never.json");
-    for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
-      expect((await run([...withProof(name), "--log-state", state, current])).code).toBe(1);
-    }
-    expect(await stat(state).catch(() => null)).toBeNull();
-    const forked = await copyOf("states/forked.json", "forked.json");
-    expect((await run([...withProof("current"), "--log-state", forked, current])).code).toBe(1);
-    expect(await readFile(forked, "utf8")).toBe(await readFile(at("states/forked.json"), "utf8"));
-  });
-
-  test("that is none, or cannot be written, ends the run before anything is judged", async () => {
-    const link = join(temp, "link.json");
-    await symlink(at("states/empty.json"), link);
-    const states = ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"];
-    const paths = states.map((name) => at(`states/unreadable-${name}.json`));
-    for (const state of [...paths, temp, link, join(temp, "no folder", "state.json")]) {
-      await expectRefusal(
-        run([...withProof("current"), "--log-state", state, current]),
-        2,
-        /^tvs verify: .*\n$/,
-        state,
-      );
-    }
-  });
+    await rm(state);
+  }
+  const left = join(folder, ".state.json.lock");
+  await writeFile(left, "");
+  await utimes(left, 0, 0);
+  expect((await judged("current")).code).toBe(0);
+  expect(await readdir(folder)).toEqual(["state.json"]);
 });
 
-describe("the settings", () => {
-  test("come from the environment as well, and --log-key counts as often as it is given", async () => {
-    const text = (await readFile(logKey, "utf8")).trim();
-    const state = join(temp, "environment-state.json");
-    const env = { TVS_VERIFY_LOG_KEY: logKey, TVS_VERIFY_LOG_STATE: state };
-    const judged = [...settings, ...proofOf("current"), current];
-    expect((await run(judged, { env })).code).toBe(0);
-    expect((await stat(state)).isFile()).toBe(true);
-    const keys = ["--log-key", at("keys/other.vkey"), "--log-key", text];
-    expect((await run([...keys, ...judged], { env: {} })).code).toBe(0);
-  });
+test("the state file learns nothing from a checkpoint that is refused", async () => {
+  const state = join(temp, "never.json");
+  for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
+    expect((await run([...withProof(name), "--log-state", state, current])).code).toBe(1);
+  }
+  expect(await stat(state).catch(() => null)).toBeNull();
+  const forked = await copyOf("states/forked.json", "forked.json");
+  expect((await run([...withProof("current"), "--log-state", forked, current])).code).toBe(1);
+  expect(await readFile(forked, "utf8")).toBe(await readFile(at("states/forked.json"), "utf8"));
+});
 
-  test.each([
-    ["a proof without the log's key", [...proofOf("current")], "--log-key KEY"],
-    ["a log key without a proof", ["--log-key", logKey], "--proof FILE"],
-    ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
-    ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
-    ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
-    ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
-  ])("that are wrong end the run with one line: %s", async (_name, args, advice) => {
-    await expectRefusal(run([...settings, ...args, current]), 2, advice);
-  });
+test("a state file that is unreadable or cannot be written ends the run before anything is judged", async () => {
+  const link = join(temp, "link.json");
+  await symlink(at("states/empty.json"), link);
+  const states = ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"];
+  const paths = states.map((name) => at(`states/unreadable-${name}.json`));
+  for (const state of [...paths, temp, link, join(temp, "no folder", "state.json")]) {
+    await expectRefusal(
+      run([...withProof("current"), "--log-state", state, current]),
+      2,
+      /^tvs verify: .*\n$/,
+      state,
+    );
+  }
+});
+
+test("log settings come from the environment as well, and --log-key may be repeated", async () => {
+  const text = (await readFile(logKey, "utf8")).trim();
+  const state = join(temp, "environment-state.json");
+  const env = { TVS_VERIFY_LOG_KEY: logKey, TVS_VERIFY_LOG_STATE: state };
+  const judged = [...settings, ...proofOf("current"), current];
+  expect((await run(judged, { env })).code).toBe(0);
+  expect((await stat(state)).isFile()).toBe(true);
+  const keys = ["--log-key", at("keys/other.vkey"), "--log-key", text];
+  expect((await run([...keys, ...judged], { env: {} })).code).toBe(0);
+});
+
+test.each([
+  ["a proof without the log's key", [...proofOf("current")], "--log-key KEY"],
+  ["a log key without a proof", ["--log-key", logKey], "--proof FILE"],
+  ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
+  ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
+  ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
+  ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
+])("wrong log settings end the run with one line: %s", async (_name, args, advice) => {
+  await expectRefusal(run([...settings, ...args, current]), 2, advice);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
@@ -22,154 +22,142 @@ async function save(name: string, content: string | Uint8Array): Promise<string>
   return path;
 }
 
-describe("exit codes", () => {
-  test.each([
-    [["valid.json"], 0],
-    [["valid.json", "outer-result.json"], 1],
-    [["kid-unknown.json"], 2],
-    [["kid-unknown.json", "outer-result.json"], 1],
-    [["empty-array.json"], 2],
-    [["valid.json", "no such file"], 2],
-    [["batch-count.json"], 1],
-  ])("%p gives %p", async (names, code) => {
-    expect((await run([...settings, ...names.map(input)])).code).toBe(code);
-  });
+test.each([
+  [["valid.json"], 0],
+  [["valid.json", "outer-result.json"], 1],
+  [["kid-unknown.json"], 2],
+  [["kid-unknown.json", "outer-result.json"], 1],
+  [["empty-array.json"], 2],
+  [["valid.json", "no such file"], 2],
+  [["batch-count.json"], 1],
+])("tvs verify of %p ends with %p", async (names, code) => {
+  expect((await run([...settings, ...names.map(input)])).code).toBe(code);
 });
 
-describe("--json", () => {
-  test("tells the line and the index", async () => {
-    const text = await fixture("valid-batch.json");
-    const path = await save("mixed.ndjson", `${JSON.stringify(JSON.parse(text))}\n\nno.such.jws\n`);
-    const { objects } = await run([...settings, "--json", path]);
-    expect(objects.map(({ line, index, reason }) => [line, index, reason])).toEqual([
-      [1, 0, null],
-      [1, 1, null],
-      [3, undefined, "BASE64URL_NOT_CANONICAL"],
-    ]);
-  });
+test("tvs verify --json gives the line and the index", async () => {
+  const text = await fixture("valid-batch.json");
+  const path = await save("mixed.ndjson", `${JSON.stringify(JSON.parse(text))}\n\nno.such.jws\n`);
+  const { objects } = await run([...settings, "--json", path]);
+  expect(objects.map(({ line, index, reason }) => [line, index, reason])).toEqual([
+    [1, 0, null],
+    [1, 1, null],
+    [3, undefined, "BASE64URL_NOT_CANONICAL"],
+  ]);
 });
 
-describe("inputs", () => {
-  test("a stream that breaks off keeps what was judged", async () => {
-    const text = JSON.stringify(JSON.parse(await fixture("valid.json")));
-    async function* breaking(): AsyncGenerator<Uint8Array> {
-      // Beyond what is read as a whole, lines are judged as they come.
-      yield Buffer.from(`${text}\n`.repeat(5000));
-      throw Object.assign(new Error("gone"), { code: "EIO" });
-    }
-    const { code, objects } = await run([...settings, "--json", "-"], { stream: breaking() });
-    expect(code).toBe(2);
-    expect(objects).toHaveLength(5001);
-    expect(objects.at(-1)?.reason).toBe("FILE_UNREADABLE");
-    expect(objects.filter(({ valid }) => valid === true)).toHaveLength(5000);
-  });
-
-  test("a large input is judged line by line, with the right numbers and over chunk borders", async () => {
-    const good = JSON.stringify(JSON.parse(await fixture("valid.json")));
-    const bad = JSON.stringify(JSON.parse(await fixture("outer-result.json")));
-    const path = await save("large.ndjson", `${`${good}\n`.repeat(5999)}${bad}\n\n${good}`);
-    expect((await stat(path)).size).toBeGreaterThan(8 * 1024 * 1024);
-    const { code, objects } = await run([...settings, "--json", path]);
-    expect(code).toBe(1);
-    expect(objects).toHaveLength(6001);
-    expect(objects.filter(({ valid }) => valid === false).map(({ line }) => line)).toEqual([6000]);
-    expect(objects.at(-1)?.line).toBe(6002);
-  });
-
-  test("what does not fit into memory is undecidable", async () => {
-    const chunk = Buffer.alloc(1024 * 1024, " ");
-    async function* endless(): AsyncGenerator<Uint8Array> {
-      yield Buffer.from("[\n");
-      for (let size = 0; size <= maxDocumentBytes; size += chunk.length) yield chunk;
-    }
-    const { code, objects } = await run([...settings, "--json", "-"], { stream: endless() });
-    expect([code, objects.map(({ reason }) => reason)]).toEqual([2, ["INPUT_TOO_LARGE"]]);
-  });
-
-  test("a folder: its files in order, the key files left out, a folder inside it reported", async () => {
-    await save("b.json", await fixture("valid.json"));
-    await save("a.jws", await fixture("valid-bare.jws"));
-    const set = await save("jwks.json", await readFile(jwks));
-    await mkdir(join(temp, "older"));
-    const args = ["--jwks", set, "--issuer", issuer, "--audience", audience, "--json", temp];
-    const { code, objects } = await run(args);
-    expect(code).toBe(2);
-    expect(objects.map(({ file, reason }) => [file, reason])).toEqual([
-      [join(temp, "a.jws"), null],
-      [join(temp, "b.json"), null],
-      [join(temp, "older"), "FOLDER_NESTED"],
-    ]);
-  });
+test("tvs verify of a stream that breaks off keeps what was judged", async () => {
+  const text = JSON.stringify(JSON.parse(await fixture("valid.json")));
+  async function* breaking(): AsyncGenerator<Uint8Array> {
+    // Beyond what is read as a whole, lines are judged as they come.
+    yield Buffer.from(`${text}\n`.repeat(5000));
+    throw Object.assign(new Error("gone"), { code: "EIO" });
+  }
+  const { code, objects } = await run([...settings, "--json", "-"], { stream: breaking() });
+  expect(code).toBe(2);
+  expect(objects).toHaveLength(5001);
+  expect(objects.at(-1)?.reason).toBe("FILE_UNREADABLE");
+  expect(objects.filter(({ valid }) => valid === true)).toHaveLength(5000);
 });
 
-describe("for people", () => {
-  test("prints the signed values, every check and the one reason", async () => {
-    const { stdout } = await run([...settings, input("outer-result.json")]);
-    expect(stdout).toContain("OUTER_RESULT_DIFFERS: The unsigned result differs from the signed one.");
-    expect(stdout).toContain("Ngozi Adé-Bello");
-    expect(stdout).not.toContain("Somebody Else");
-    expect(stdout).toContain("  FAILED   outer ");
-    expect(stdout).toEndWith("0 valid, 1 refused, 0 undecidable\n");
-  });
-
-  test("a file name or a key id cannot steer the terminal", async () => {
-    const header = Buffer.from('{"alg":"RS256","kid":"\\u001b[2Jgone\\u202e"}').toString("base64url");
-    const path = await save("evil\u001b]0;x\u0007.jws", `${header}.e30.AA`);
-    for (const flags of [[], ["--json"]]) {
-      const { stdout } = await run([...settings, ...flags, path]);
-      expect(stdout).toContain("\\u001b[2Jgone\\u202e");
-      expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-    }
-  });
+test("tvs verify judges a large input line by line, over chunk borders", async () => {
+  const good = JSON.stringify(JSON.parse(await fixture("valid.json")));
+  const bad = JSON.stringify(JSON.parse(await fixture("outer-result.json")));
+  const path = await save("large.ndjson", `${`${good}\n`.repeat(5999)}${bad}\n\n${good}`);
+  expect((await stat(path)).size).toBeGreaterThan(8 * 1024 * 1024);
+  const { code, objects } = await run([...settings, "--json", path]);
+  expect(code).toBe(1);
+  expect(objects).toHaveLength(6001);
+  expect(objects.filter(({ valid }) => valid === false).map(({ line }) => line)).toEqual([6000]);
+  expect(objects.at(-1)?.line).toBe(6002);
 });
 
-describe("what is no envelope", () => {
-  test("is undecidable, and named for what it is in one line", async () => {
-    const { code, stdout } = await run([...settings, input("error-answer.json")]);
-    expect(code).toBe(2);
-    expect(stdout).toContain(
-      "NOT_AN_ENVELOPE: This is an error answer (401: there was no valid credential), not an envelope.",
-    );
-    expect(stdout).not.toContain("a valid API key is needed");
-    expect(stdout).not.toContain("Not reached");
-    const page = await run([...settings, "--json", input("web-page.html")]);
-    expect([page.code, page.objects.map(({ reason }) => reason)]).toEqual([2, ["NOT_AN_ENVELOPE"]]);
-  });
+test("tvs verify calls an input that does not fit into memory undecidable", async () => {
+  const chunk = Buffer.alloc(1024 * 1024, " ");
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("[\n");
+    for (let size = 0; size <= maxDocumentBytes; size += chunk.length) yield chunk;
+  }
+  const { code, objects } = await run([...settings, "--json", "-"], { stream: endless() });
+  expect([code, objects.map(({ reason }) => reason)]).toEqual([2, ["INPUT_TOO_LARGE"]]);
 });
 
-describe("settings", () => {
-  const full = { TVS_VERIFY_JWKS: jwks, TVS_VERIFY_ISSUER: issuer, TVS_VERIFY_AUDIENCE: audience };
+test("tvs verify takes a folder's files in order, without key files, and reports a folder inside", async () => {
+  await save("b.json", await fixture("valid.json"));
+  await save("a.jws", await fixture("valid-bare.jws"));
+  const set = await save("jwks.json", await readFile(jwks));
+  await mkdir(join(temp, "older"));
+  const args = ["--jwks", set, "--issuer", issuer, "--audience", audience, "--json", temp];
+  const { code, objects } = await run(args);
+  expect(code).toBe(2);
+  expect(objects.map(({ file, reason }) => [file, reason])).toEqual([
+    [join(temp, "a.jws"), null],
+    [join(temp, "b.json"), null],
+    [join(temp, "older"), "FOLDER_NESTED"],
+  ]);
+});
 
-  test("come from the environment", async () => {
-    expect((await run([input("valid.json")], { env: full })).code).toBe(0);
-    const history = { ...full, TVS_VERIFY_JWKS: "", TVS_VERIFY_KEY_HISTORY: keyHistory };
-    expect((await run([input("valid.json")], { env: history })).code).toBe(0);
-  });
+test("tvs verify prints the signed values, every check and the one reason", async () => {
+  const { stdout } = await run([...settings, input("outer-result.json")]);
+  expect(stdout).toContain("OUTER_RESULT_DIFFERS: The unsigned result differs from the signed one.");
+  expect(stdout).toContain("Ngozi Adé-Bello");
+  expect(stdout).not.toContain("Somebody Else");
+  expect(stdout).toContain("  FAILED   outer ");
+  expect(stdout).toEndWith("0 valid, 1 refused, 0 undecidable\n");
+});
 
-  test("--now moves the clock", async () => {
-    const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
-    expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
-    expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", input("valid.json")])).code).toBe(0);
-  });
+test("a file name or a key id cannot steer the terminal", async () => {
+  const header = Buffer.from('{"alg":"RS256","kid":"\\u001b[2Jgone\\u202e"}').toString("base64url");
+  const path = await save("evil\u001b]0;x\u0007.jws", `${header}.e30.AA`);
+  for (const flags of [[], ["--json"]]) {
+    const { stdout } = await run([...settings, ...flags, path]);
+    expect(stdout).toContain("\\u001b[2Jgone\\u202e");
+    expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  }
+});
 
-  const file = input("valid.json");
-  const expected = ["--issuer", "x", "--audience", "y", file];
-  test.each<[string, string[], string]>([
-    ["no keys", ["--issuer", issuer, "--audience", audience, file], "no keys to verify with"],
-    ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
-    ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
-    ["no input", settings, "nothing to verify"],
-    ["a time that is none", [...settings, "--now", "yesterday", file], "--now"],
-    ["a key set that is not there", ["--jwks", "/no/such", ...expected], "/no/such"],
-    ["a key set without an end", ["--jwks", "/dev/zero", ...expected], "larger than 4 MiB"],
-  ])("%s: one line, exit 2", async (_name, args, expected) => {
-    await expectRefusal(run(args), 2, expected);
-  });
+test("tvs verify names an error answer or a web page in one line, as undecidable", async () => {
+  const { code, stdout } = await run([...settings, input("error-answer.json")]);
+  expect(code).toBe(2);
+  expect(stdout).toContain(
+    "NOT_AN_ENVELOPE: This is an error answer (401: there was no valid credential), not an envelope.",
+  );
+  expect(stdout).not.toContain("a valid API key is needed");
+  expect(stdout).not.toContain("Not reached");
+  const page = await run([...settings, "--json", input("web-page.html")]);
+  expect([page.code, page.objects.map(({ reason }) => reason)]).toEqual([2, ["NOT_AN_ENVELOPE"]]);
+});
 
-  test.each<[string, string[]]>([
-    ["--isuer", [...settings, "--isuer", "x", file]],
-    ["--now", [file, ...settings, "--now"]],
-  ])("a flag that is mistyped or without its value, %s, judges nothing", async (flag, args) => {
-    await expectRefusal(runTvs(["verify", ...args]), 2, flag);
-  });
+const full = { TVS_VERIFY_JWKS: jwks, TVS_VERIFY_ISSUER: issuer, TVS_VERIFY_AUDIENCE: audience };
+
+test("tvs verify takes its settings from the environment", async () => {
+  expect((await run([input("valid.json")], { env: full })).code).toBe(0);
+  const history = { ...full, TVS_VERIFY_JWKS: "", TVS_VERIFY_KEY_HISTORY: keyHistory };
+  expect((await run([input("valid.json")], { env: history })).code).toBe(0);
+});
+
+test("tvs verify --now moves the clock", async () => {
+  const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
+  expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
+  expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", input("valid.json")])).code).toBe(0);
+});
+
+const file = input("valid.json");
+const expected = ["--issuer", "x", "--audience", "y", file];
+test.each<[string, string[], string]>([
+  ["no keys", ["--issuer", issuer, "--audience", audience, file], "no keys to verify with"],
+  ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
+  ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
+  ["no input", settings, "nothing to verify"],
+  ["a time that is none", [...settings, "--now", "yesterday", file], "--now"],
+  ["a key set that is not there", ["--jwks", "/no/such", ...expected], "/no/such"],
+  ["a key set without an end", ["--jwks", "/dev/zero", ...expected], "larger than 4 MiB"],
+])("tvs verify with %s ends with 2 and one line", async (_name, args, expected) => {
+  await expectRefusal(run(args), 2, expected);
+});
+
+test.each<[string, string[]]>([
+  ["--isuer", [...settings, "--isuer", "x", file]],
+  ["--now", [file, ...settings, "--now"]],
+])("tvs verify judges nothing with a mistyped flag or one without its value: %s", async (flag, args) => {
+  await expectRefusal(runTvs(["verify", ...args]), 2, flag);
 });
