@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { scopes } from "../src/domain/partners.ts";
 import { type Route, routes } from "../src/routes.ts";
 import { document } from "./api/openapi/document.ts";
-import { openTestService, type TestService } from "./harness/service.ts";
+import { sharedTestService } from "./harness/service.ts";
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 const named = routes.map(({ method, path }) => `${method} ${path}`);
 

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { WebhookEvent } from "../../src/partner/contract.ts";
 import { statement } from "../../src/store/driver/driver.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
-import { openTestService, type PartnerName, type TestService } from "../harness/service.ts";
+import { type PartnerName, sharedTestService } from "../harness/service.ts";
 
 const events = "/v1/inter-agency/events";
 type Page = { data: WebhookEvent[]; iterator: string | null; done: boolean };
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 /** Newcomers, of whom partners are told two events each: their licence's, then their certificate's. */
 const register = (...regNos: string[]) =>

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openTestService, type TestService } from "../harness/service.ts";
+import { expect, test } from "bun:test";
+import { sharedTestService } from "../harness/service.ts";
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 const get = (name: string, headers: Record<string, string> = {}) =>
   world.call(`/v1/inter-agency/${name}`, { headers });

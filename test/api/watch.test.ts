@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
+import { beforeEach, expect, test } from "bun:test";
+import { known, type PartnerName, sharedTestService } from "../harness/service.ts";
 
 const path = "/v1/inter-agency/watch";
 const regNos = (from: number, count: number) => Array.from({ length: count }, (_, n) => `N/O/N/${from + n}`);
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 const ask = (at: string, method: string, body?: unknown, as: PartnerName = "full") =>
   world.call(`${path}${at}`, { as, method, ...(body === undefined ? {} : { body }) });

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasRegister, type OpenOptions, type Operator, openOperator } from "../../cli/open.ts";
@@ -173,4 +174,14 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
     operator,
     service,
   };
+}
+
+/** The service for all tests of a file, opened before the first of them and closed after the last. */
+export function sharedTestService(): TestService {
+  const world = {} as TestService;
+  beforeAll(async () => {
+    Object.assign(world, await openTestService());
+  });
+  afterAll(() => world.close());
+  return world;
 }

@@ -2,7 +2,7 @@
  * Real Chromium for the tests of the pages. They run as `npm run pages`, apart from `npm test`, because a fresh machine
  * with Node and npm has no browser.
  */
-import { expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,6 +13,7 @@ import {
   chromium,
   type Page,
 } from "playwright-core";
+import { openSite, type Site } from "./site.ts";
 
 /** Starting a browser on a busy machine takes seconds, and axe some for each page; Bun's own limit for a test is five. */
 export const patienceMs = 240_000;
@@ -94,6 +95,19 @@ export async function inBrowser<T>(
   } finally {
     await browser.close();
   }
+}
+
+/** A sandbox and an empty profile for all tests of a file, opened before the first of them and closed after the last. */
+export function sharedSite(options: BrowserContextOptions = {}): { site: Site; browser: Browser } {
+  setDefaultTimeout(patienceMs);
+  const [site, browser] = [{} as Site, {} as Browser];
+  beforeAll(async () => {
+    const [opened, started] = await Promise.all([openSite(), startBrowser(options)]);
+    Object.assign(site, opened);
+    Object.assign(browser, started);
+  });
+  afterAll(() => Promise.all([browser.close(), site.close()]));
+  return { site, browser };
 }
 
 async function openTab(context: BrowserContext): Promise<Tab> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { triggered } from "../../src/domain/sandbox/teachers.ts";
@@ -6,22 +6,15 @@ import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
 import { programWords } from "../harness/program.ts";
-import { type Browser, expectSound, patienceMs, startBrowser } from "./browser.ts";
-import { openSite, type Site } from "./site.ts";
-
-setDefaultTimeout(patienceMs);
+import { expectSound, sharedSite } from "./browser.ts";
+import { openSite } from "./site.ts";
 
 const path = "/v1/inter-agency/getting-started";
 /** Java compiles three programs. */
 const compilingMs = 300_000;
 const languages = codeLanguages.map(({ id }) => id);
 
-let site: Site;
-let browser: Browser;
-beforeAll(async () => {
-  [site, browser] = await Promise.all([openSite(), startBrowser()]);
-});
-afterAll(() => Promise.all([browser.close(), site.close()]));
+const { site, browser } = sharedSite();
 
 /** What stands on the page to be pasted, by its id, exactly as the browser would copy it. */
 async function printedCommands(language: string): Promise<[id: string, text: string][]> {

@@ -1,16 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { topics } from "../../src/manual.ts";
-import { type Browser, expectSound, patienceMs, startBrowser } from "./browser.ts";
-import { openSite, type Site } from "./site.ts";
+import { expectSound, sharedSite } from "./browser.ts";
 
-setDefaultTimeout(patienceMs);
-
-let site: Site;
-let browser: Browser;
-beforeAll(async () => {
-  [site, browser] = await Promise.all([openSite(), startBrowser()]);
-});
-afterAll(() => Promise.all([browser.close(), site.close()]));
+const { site, browser } = sharedSite();
 
 const pages = ["", ...topics.map((topic) => topic.name)];
 

@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { type Browser, expectSound, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { openSite, type Site } from "./site.ts";
-
-setDefaultTimeout(patienceMs);
+import { expect, test } from "bun:test";
+import { expectSound, sharedSite, type Tab } from "./browser.ts";
 
 const docs = "/v1/inter-agency/docs";
 
-let site: Site;
-let browser: Browser;
-beforeAll(async () => {
-  [site, browser] = await Promise.all([openSite(), startBrowser({ viewport: { width: 1280, height: 900 } })]);
-});
-afterAll(() => Promise.all([browser.close(), site.close()]));
+const { site, browser } = sharedSite({ viewport: { width: 1280, height: 900 } });
 
 /** Opens the reference, and waits for Scalar to have read the document. */
 async function openReference(place = "", origin = site.url): Promise<Tab> {

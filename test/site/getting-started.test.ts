@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { defaultSite, storedSite } from "../../src/domain/site.ts";
-import { openTestService, type TestService } from "../harness/service.ts";
+import { sharedTestService } from "../harness/service.ts";
 import { openSite } from "../pages/site.ts";
 
 const path = "/v1/inter-agency/getting-started";
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 /** Every address that the page links to, as the browser would ask for it. */
 function linksOf(html: string): string[] {

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { groups, headingId, titleOf, topics } from "../../src/manual.ts";
-import { openTestService, type TestService } from "../harness/service.ts";
+import { sharedTestService } from "../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 const textOf = async (path: string) => (await world.call(path)).text();
 

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
 import { defaultSite, storedSite } from "../../src/domain/site.ts";
 import { errorCodes } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
-import { openTestService, type TestService } from "../harness/service.ts";
+import { sharedTestService } from "../harness/service.ts";
 
 const docs = "/v1/inter-agency/docs";
 const script = `${docs}/scalar.js`;
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 const policyOf = (response: Response) => response.headers.get("Content-Security-Policy")?.split("; ") ?? [];
 const nonceOf = (html: string) => /csp-nonce" content="([^"]+)"/.exec(html)?.[1] ?? "";

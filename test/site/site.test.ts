@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
 import { english } from "../../src/site/language.ts";
-import { known, openTestService, type TestService } from "../harness/service.ts";
+import { known, sharedTestService } from "../harness/service.ts";
 
 const picture = "the bytes of a PNG";
 const council: Site = {
@@ -20,11 +20,7 @@ const council: Site = {
   reportUrl: "https://council.example/report",
 };
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 async function remember(site: Site): Promise<void> {
   await world.operator.stores.settings.write({ site: storedSite(site) });

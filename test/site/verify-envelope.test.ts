@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { openTestService, type TestService } from "../harness/service.ts";
+import { sharedTestService } from "../harness/service.ts";
 
 const path = "/verify-envelope";
 
-let world: TestService;
-beforeAll(async () => {
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
 
 async function policyOf(address: string): Promise<string[]> {
   const response = await world.call(address);
