@@ -113,24 +113,6 @@ test("imports lead cli → app → console | site → api → http → domain �
   expect(files.flatMap(wrongImports)).toEqual([]);
 });
 
-test("the domain imports a store's types and none of its values", () => {
-  const inDomain = (code: string) =>
-    wrongImports({ path: "src/domain/x.ts", text: code, code, imports: importsOf(code) });
-  const store = "../store/keys.ts";
-  expect(inDomain(`import type { KeyStore } from "${store}";`)).toEqual([]);
-  const values = [
-    `import { createKeyStore } from "${store}";`,
-    `import { createKeyStore, type KeyStore } from "${store}";`,
-    `import { type KeyStore } from "${store}";`,
-    `import type { KeyStore } from "${store}";\nimport { createKeyStore } from "${store}";`,
-    `export * from "${store}";`,
-    `import "${store}";`,
-    `const { createKeyStore } = await import("${store}");`,
-  ];
-  for (const code of values) expect(inDomain(code)).toEqual([`src/domain/x.ts imports ${store}`]);
-  expect(inDomain('import type { Signer } from "../signing/signer.ts";')).toHaveLength(1);
-});
-
 test("every source file belongs to a layer whose imports are checked", () => {
   expect(
     [...new Set([...source, ...commands].map((file) => layerOf(file.path)))].filter(

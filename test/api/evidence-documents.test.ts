@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createEvidenceDocuments } from "../../src/api/evidence-api.ts";
-import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
+import { createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import {
   createEvidenceReader,
   type EvidenceReader,
@@ -225,33 +225,4 @@ test("proofs are kept, and their number is bounded", () =>
     expect(asked.inclusion).toBe(many);
     await documents.inclusion(nameOf(0));
     expect(asked.inclusion).toBe(many + 1);
-  }));
-
-test("a later log may have another tree of the same sizes, and its key stands first", () =>
-  withLog(async (world) => {
-    const { documents, grow, sign, clock, driver, evidence: store } = world;
-    await openLog(world);
-    const [first = ""] = await grow(1);
-    await sign();
-    const old = await documents.inclusion(hexOf(first));
-    await grow(1);
-    await sign();
-    const before = await documents.consistency(1, 2);
-    await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 2", args: [] }]);
-    await beginNextLog({ store, secrets, issuer, clock, pinned: aPinnedCheckpoint() }, "a test");
-    const writer = createLogWriter({ store, secrets, clock, pinned: aPinnedCheckpoint() });
-    await grow(1);
-    await writer.checkpoint();
-    clock.add(1_000);
-    const after = await documents.consistency(1, 2);
-    expect(after.body).not.toBe(before.body);
-    expect((await documents.checkpoint()).body).toStartWith("teachers.example/log/2\n2\n");
-    const names = (await documents.key()).body
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split("+")[0]);
-    expect(names).toEqual(["teachers.example/log/2", "teachers.example/log"]);
-    expect(await documents.inclusion(hexOf(first))).toBe(old);
-    const again = createEvidenceDocuments({ evidence: createEvidenceReader(store), clock });
-    expect((await again.inclusion(hexOf(first))).body).toBe(old.body);
   }));

@@ -30,38 +30,6 @@ function recorded(...calls: Timed[]): Recorded<Call>[] {
     return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
   });
 }
-const explains = (...calls: Timed[]) => unexplained(recorded(...calls), register) === null;
-
-test("one order explains calls that come one after the other, and reads beside a write that see it or not", () => {
-  expect(explains()).toBe(true);
-  expect(explains(["1-2", { write: 1 }], ["3-4", { read: 1 }])).toBe(true);
-  expect(explains(["1-6", { write: 1 }], ["2-3", { read: 0 }], ["4-5", { read: 1 }])).toBe(true);
-});
-
-test("one order explains a lost call that takes effect late, immediately or never", () => {
-  const later = ["4-5", { read: 0 }] as const;
-  expect(explains(["1-", { write: 1 }], ["2-3", { read: 0 }], later, ["6-7", { read: 1 }])).toBe(true);
-  expect(explains(["1-", { write: 1 }], ["2-3", { read: 1 }])).toBe(true);
-  expect(explains(["1-", { write: 1 }], later)).toBe(true);
-});
-
-test("no order explains a read that does not see what was written before it, or sees what was overwritten", () => {
-  expect(explains(["1-2", { write: 1 }], ["3-4", { read: 0 }])).toBe(false);
-  expect(explains(["1-6", { write: 1 }], ["2-3", { read: 1 }], ["4-5", { read: 0 }])).toBe(false);
-});
-
-test("no order explains two who both changed the same from what it was", () => {
-  const change = { from: 0, to: 1, isDone: true };
-  expect(explains(["1-4", change], ["2-3", change])).toBe(false);
-  expect(explains(["1-4", change], ["2-3", { ...change, isDone: false }])).toBe(true);
-});
-
-test("no order explains an effect before the lost call began, or two of one lost call", () => {
-  expect(explains(["1-2", { read: 1 }], ["3-", { write: 1 }])).toBe(false);
-  const [first, between, again] = [{ read: 1 }, { write: 2 }, { read: 1 }];
-  expect(explains(["1-", { write: 1 }], ["2-3", first], ["4-5", between], ["6-7", again])).toBe(false);
-});
-
 test("the checker says how far the longest order got, and what could not follow", () => {
   const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
   expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });

@@ -102,18 +102,6 @@ test("the console shows the register, with nothing that axe finds and nothing cu
     expect(complaints).toEqual([]);
   }));
 
-test("the console in a browser is updated live", async () => {
-  await inBrowser(desktop, async (tab) => {
-    await tab.page.goto(await world.newLink());
-    await isLive(tab);
-    const statuses = tab.page.locator('[data-section="statuses"]');
-    expect(await statuses.textContent()).not.toContain("/v1/inter-agency/.well-known/key-history");
-    await world.ask("/v1/inter-agency/.well-known/key-history");
-    await statuses.getByText("/v1/inter-agency/.well-known/key-history").waitFor();
-    expect(tab.complaints).toEqual([]);
-  });
-});
-
 test("the console in a browser offers its commands for copying, by keyboard too", async () => {
   await inBrowser(desktop, async (tab, { context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);

@@ -87,12 +87,3 @@ test("the keyboard's first stop skips to the main part, the next ones are the fi
   await page.getByRole("heading", { level: 1, name: lookup.licensed }).waitFor();
   await page.close();
 });
-
-test("with JavaScript, an answer has a button that prints it", () =>
-  inBrowser({}, async (_, browser) => {
-    const tab = await ask(browser, "TR/2019/LA/000001");
-    await tab.page.evaluate("window.print = () => { document.title = 'printed'; }");
-    await tab.page.getByRole("button", { name: lookup.print }).click();
-    expect(await tab.page.title()).toBe("printed");
-    expect(tab.complaints).toEqual([]);
-  }));

@@ -110,14 +110,6 @@ test.skipIf(!canRead)(
   },
 );
 
-test.skipIf(!canRead)("an attestation with the longest link that has a code is read from paper", () =>
-  within(openPasted(), async ({ page }) => {
-    const jws = answerOfLength(2399);
-    await certificateFor(page, jws);
-    expect(scanned(await print(page))).toBe(`${issuer}/verify-envelope#${jws}`);
-  }),
-);
-
 test("an attestation with a longer link names the page and the verification id in words", () =>
   within(openPasted(), async ({ page, complaints }) => {
     const jws = answerOfLength(2401);

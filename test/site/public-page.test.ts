@@ -48,14 +48,6 @@ test.each<[string, string, number]>([
   },
 );
 
-test("one kind of number is asked for, and the others stand in its hint", async () => {
-  const html = await (await world.call("/")).text();
-  expect(html).toContain('<label for="term">Registration number or other detail</label>');
-  expect(/id="term-hint">([^<]+)/.exec(html)?.[1]).toContain(
-    "a teacher id, a NIN, an e-mail address or a phone number",
-  );
-});
-
 test("the public form is sent by POST, so that no search term becomes part of an address", async () => {
   const response = await world.call("/");
   const html = await response.text();
@@ -135,10 +127,6 @@ test("the answer of a revoked licence says no more than that there is none", asy
   const html = await (await ask(revokedNo)).text();
   expect(html).toContain(lookup.noLicense);
   expect(html).not.toMatch(/revok|misconduct|2025|November/i);
-});
-
-test("the answer of a licence that begins later says when", async () => {
-  expect(await (await ask(laterNo)).text()).toContain("One begins on 1 September 2026.");
 });
 
 test("the answer links to a photo and does not load it, and escapes what the register holds", async () => {

@@ -67,14 +67,6 @@ test.each(pages)(
   },
 );
 
-test("the foot leaves out a contact that was not given", async () => {
-  await remember({ ...defaultSite, name: "A Council" });
-  const html = await pageOf("/");
-  expect(html).toContain('<h2 id="contact">A Council</h2>');
-  expect(html).not.toContain("mailto:");
-  expect(html).not.toContain("<dl>");
-});
-
 test("the logo is served under a policy that forbids everything", async () => {
   await remember(council);
   const response = await world.call("/logo");

@@ -131,36 +131,6 @@ test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
     expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
   }));
 
-test.concurrent("tvs teachers hide marks the record in every list of the operator, and unhide takes the mark away", () =>
-  withTempDir(async (dataDir) => {
-    await withTestOperator(dataDir, (operator) => put(operator));
-    const run = async (...words: string[]) => {
-      const { code, stdout, stderr } = await runTvs(["teachers", ...words], { dataDir });
-      return { code, stdout, stderr };
-    };
-    for (const action of ["hide", "unhide"])
-      expect(await run(action, regNo)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining("--reason"),
-      });
-    const hidden = await run("hide", "100123", "--reason", "Duplicate of TR/2019/LA/2");
-    expect(hidden).toMatchObject({ code: 0, stderr: "" });
-    expect(hidden.stdout).toMatch(/hidden +no -> yes\n/);
-    expect(hidden.stdout).toMatch(/events +teacher.deactivated/);
-    expect((await run("show", regNo)).stdout).toMatch(/hidden +yes/);
-    expect(JSON.parse((await run("show", regNo, "--json")).stdout)).toMatchObject({
-      hidden: true,
-      active: true,
-    });
-    for (const words of [["list"], ["find", regNo], ["find", "100123"]]) {
-      expect((await run(...words)).stdout).toMatch(/ hidden /);
-      expect(JSON.parse((await run(...words, "--json")).stdout)).toMatchObject([{ regNo, hidden: true }]);
-    }
-    const shown = await run("unhide", regNo, "--reason", "No duplicate");
-    expect(shown.stdout).toMatch(/hidden +yes -> no\n/);
-    expect((await run("list")).stdout).not.toContain("hidden");
-  }));
-
 test.concurrent("tvs teachers export-subject prints all that is held and every lookup, by the record and by the NIN", () =>
   withTempDir(async (dataDir) => {
     await withTestOperator(dataDir, async (operator) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ArgsDef } from "citty";
-import { command, group, type OurCommand } from "../../../cli/command.ts";
+import { command, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
 import { helpText } from "../../../cli/terminal/help.ts";
 import words from "../../../data/commands.json" with { type: "json" };
@@ -74,12 +74,6 @@ test("the help of a command shows its operands, required options, other options 
   expect(text).toEndWith("EXAMPLE\n  tvs import extract.csv\n");
 });
 
-test("the help of a group says in one sentence what each command is for", async () => {
-  const text = await helpText(group("The group", { import: async () => importing }), ["tvs", "g"]);
-  expect(text).toContain("  import  Import an extract\n");
-  expect(text).toEndWith("`tvs g COMMAND --help` explains a command.\n");
-});
-
 test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teachers import --help"]])(
   "tvs %s fits 80 columns but for its examples",
   async (words) => {
@@ -88,15 +82,6 @@ test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teac
     for (const line of text.split("\n")) expect([line, line.length <= 80]).toEqual([line, true]);
   },
 );
-
-test("tvs help COMMAND is tvs COMMAND --help", async () => {
-  const [one, other] = await Promise.all([
-    runTvs(["help", "keys", "list"]),
-    runTvs(["keys", "list", "--help"]),
-  ]);
-  expect(one).toEqual(other);
-  expect(one.code).toBe(0);
-});
 
 test.each([[["--jsn"]], [["keys", "--jsn=x"]]])(
   "a mistyped option before a command is named: %p",
