@@ -13,7 +13,6 @@ type SourceFile = {
   readonly imports: readonly string[];
 };
 
-/** Every TypeScript file below a folder, by its path from the root. */
 function filesOf(folder: string): SourceFile[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
@@ -101,7 +100,6 @@ function wrongImports(file: SourceFile): string[] {
     .map((one) => `${file.path} imports ${one}`);
 }
 
-/** Imports of a kind, each with the file that it stands in. */
 const importing = (files: readonly SourceFile[], is: (specifier: string) => boolean) =>
   files.flatMap((file) => file.imports.filter(is).map((one) => `${file.path} imports ${one}`));
 

@@ -8,7 +8,6 @@ const world = sharedTestService();
 
 const named = routes.map(({ method, path }) => `${method} ${path}`);
 
-/** What the document says of a route; nothing of what is for people. */
 function operationOf({ method, path }: Route) {
   return document.paths[path]?.[method.toLowerCase()] as
     | { readonly description: string; readonly security: readonly object[] }

@@ -41,7 +41,6 @@ async function bun(words: readonly string[], env: Readonly<Record<string, string
   return child.exited;
 }
 
-/** Runs files, and says aloud how far it is. */
 async function runAloud(
   suite: string,
   { files, oneByOne = false }: Suite,

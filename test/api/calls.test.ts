@@ -7,7 +7,6 @@ import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
-/** A service, and what it says of its calls. */
 let world: TestService;
 let app: App;
 let calls: Call[] = [];

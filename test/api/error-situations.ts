@@ -26,10 +26,8 @@ type Asked = {
 
 export type Situations = Awaited<ReturnType<typeof openSituations>>;
 
-/** Asks what gives the code, with these further headers. */
 type Cause = (on: Situations, headers: Record<string, string>) => Promise<Response>;
 
-/** A service with partners of every kind, and what it says of its calls. */
 export async function openSituations() {
   const world = await openTestService();
   const { operator, service } = world;
@@ -110,7 +108,6 @@ const purpose = "GENERAL_PUBLIC_VERIFICATION";
 const question = { identifier: { tId: known.tId }, purpose };
 const lookup = `/teacher/verify-license?searchTerm=${known.tId}`;
 
-/** A call that only differs by its body. */
 const body =
   (value: unknown, path = eligibility): Cause =>
   ({ ask, keys }, headers) =>
@@ -126,7 +123,6 @@ const withHeaders =
   ({ ask, keys }, headers) =>
     ask(eligibility, { key: keys.full, headers: { ...headers, ...more }, body: question });
 
-/** A call of a partner about itself. */
 const withSelf =
   (name: keyof Situations["keys"], method: string, path: string): Cause =>
   ({ ask, keys }, headers) =>
@@ -134,7 +130,6 @@ const withSelf =
 
 const uuid = "00000000-0000-7000-8000-000000000000";
 
-/** An answer that fails with an error. */
 const failing =
   (error: Error): Cause =>
   ({ ask, keys, world }, headers) => {

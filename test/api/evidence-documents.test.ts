@@ -23,7 +23,6 @@ import * as examples from "./openapi/examples.ts";
 const { issuer } = examples;
 const unmade = "there is no checkpoint yet";
 
-/** A reader that counts what was asked of it. */
 function counted(reader: EvidenceReader) {
   const asked = { newest: 0, inclusion: 0, consistency: 0, logs: 0 };
   const count =

@@ -23,7 +23,6 @@ afterEach(() => world.close());
 
 type Sent = { as?: PartnerName };
 
-/** A call about the partner `full`, as its status, code and body. */
 async function ask(method: string, path: string, { as = "full" }: Sent = {}) {
   const response = await world.call(`${me}${path}`, { method, as });
   const text = await response.text();
@@ -41,7 +40,6 @@ const refused = async (call: ReturnType<typeof ask>) => {
   return [status, code];
 };
 
-/** What the operator's commands change of a partner's webhook. */
 const hooks = () => {
   const { webhooks, partners } = world.operator.stores;
   return { webhooks, partners, secrets: world.operator.secrets, clock };

@@ -7,7 +7,6 @@ afterEach(() => world.close());
 const path = "/teacher/verify-license";
 type Way = "API" | "HEAD" | "page";
 
-/** A lookup by each way in that the public has. */
 async function lookUp(way: Way, term: string, from = "192.0.2.1"): Promise<number> {
   const query = new URLSearchParams({ searchTerm: term });
   if (way !== "page") {

@@ -5,7 +5,6 @@ import type { AppEnv } from "../../src/http/context.ts";
 import { check, readBody } from "../../src/http/request-body.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
-/** What the reader makes of the bytes of a request. */
 async function read(body: BodyInit | null): Promise<unknown> {
   const app = new Hono<AppEnv>().post("/", async (c) =>
     c.json(await readBody(c, ninLookupSchema).catch(({ code, message }) => ({ code, message }))),

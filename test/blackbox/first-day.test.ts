@@ -49,7 +49,6 @@ async function receive(request: Request): Promise<Response> {
   return new Response(null, { status: 204 });
 }
 
-/** The check after a line, by the beginning of the line. */
 type Expectations = Readonly<Record<string, (ended: Ended) => void | Promise<void>>>;
 
 /** Runs the lines of a document. Every line needs an expectation, and every expectation a line. */

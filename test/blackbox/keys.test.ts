@@ -33,12 +33,10 @@ async function envelope(): Promise<Envelope> {
   return readJson<Envelope>(response);
 }
 
-/** Whether the service comes to name, within a second, an active key of which this holds. */
 function activeKeyBecomes(holds: (kid: string) => boolean): Promise<boolean> {
   return withinOneSecond(async () => holds(await activeKid()));
 }
 
-/** Rotates, and waits until the service signs with the new key. */
 async function rotateNow(...words: string[]): Promise<Rotated> {
   const rotated = await world.tvsJson<Rotated>("keys", "rotate", "--now", ...words);
   expect(await activeKeyBecomes((kid) => kid === rotated.activeKid)).toBe(true);
@@ -49,7 +47,6 @@ async function fetchHistory(): Promise<string> {
   return (await world.get(`${api}/.well-known/key-history`)).text();
 }
 
-/** Verifies a key history by the served key set. */
 async function readHistory(jws: string): Promise<History> {
   const { keys } = await fetchJwks(world);
   const header = Buffer.from(jws.split(".")[0] ?? "", "base64url").toString();
@@ -59,7 +56,6 @@ async function readHistory(jws: string): Promise<History> {
   return jsonwebtoken.verify(jws, publicKeyOf(jwk), { algorithms: ["RS256"] }) as unknown as History;
 }
 
-/** `tvs verify` on a machine that has only files. */
 async function verifyOffline(envelopes: readonly Envelope[], by: "jwks" | "history") {
   const file = await world.file(`${crypto.randomUUID()}.json`, JSON.stringify(envelopes));
   const keyFile =

@@ -41,7 +41,6 @@ type Log = {
   keys(): Promise<LogKey[]>;
 };
 
-/** A register on a folder of its own, with a partner. */
 function withLog(act: (log: Log) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const dataDir = join(folder, "data");

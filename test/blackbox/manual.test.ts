@@ -13,7 +13,6 @@ import { type Ended, openShell, printedLines, repository, type Shell } from "./p
 
 setDefaultTimeout(6 * patienceMs);
 
-/** What is not run, and why. */
 const notRun: Readonly<Record<string, string>> = {
   "sudo ": "changes the machine, as root; data/systemd.test.ts and blackbox/move-in.test.ts run it elsewhere",
   "podman ": "needs podman and an image",
@@ -29,7 +28,6 @@ const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>>
 
 /** Whether pages that start servers are run: they take long, so only where a program is named. */
 const mayStartServers = noServer === undefined && process.env.TVS_COMMAND !== undefined;
-/** Pages that are left out. */
 const leftOut: Readonly<Record<string, boolean>> = {
   // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,

@@ -34,7 +34,6 @@ const add =
   "tvs partners add exam-board --name E --scopes eligibility --purposes BODYA_INVIGILATOR_ELIGIBILITY --per-minute 60 --per-day 1000";
 const check = { identifier: { regNo: "TR/2019/LA/000001" }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" };
 
-/** An answer of the service that was started last. */
 async function ask(partner: string): Promise<string> {
   const response = await fetch(`${shell.services.at(-1)?.url}/v1/inter-agency/eligibility-check`, {
     method: "POST",

@@ -51,7 +51,6 @@ async function addPartner() {
   return { id, ...key, check };
 }
 
-/** Writes a file for a command, and removes it. */
 const withFile = <T>(name: string, text: string, act: (file: string) => Promise<T>) =>
   withTempDir(async (folder) => {
     const file = join(folder, name);
@@ -59,7 +58,6 @@ const withFile = <T>(name: string, text: string, act: (file: string) => Promise<
     return act(file);
   });
 
-/** The node that was the last to say that it leads, of those that run. */
 function leader(): ClusterNode | undefined {
   return nodes.find((node) => node.stderr().includes("this service leads"));
 }

@@ -10,7 +10,6 @@ type Column = (typeof columns)[number];
 /** One row of an extract; a column that is not named is an empty cell. */
 export type Row = Partial<Record<Column, string>> & { reg_no: string };
 
-/** A CSV file with all columns. */
 export function csv(rows: readonly Row[]): string {
   const lines = rows.map((row) => columns.map((column) => cell(row[column] ?? "")).join(","));
   return `${[columns.join(","), ...lines].join("\n")}\n`;

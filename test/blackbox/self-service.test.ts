@@ -11,7 +11,6 @@ type Answer = {
   readonly body: Record<string, unknown>;
 };
 
-/** A call about the partner that has this key. @throws what `fetch` throws when nobody answers */
 async function ask(key: string, method: string, path: string, body?: object): Promise<Answer> {
   const response = await fetch(`${world.service().url}${api}${path}`, {
     method,

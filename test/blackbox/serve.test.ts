@@ -7,7 +7,6 @@ import { sharedUsedFolder } from "./used-folder.ts";
 
 const folder = sharedUsedFolder();
 
-/** Starts, acts and ends; the service has to end with 0. */
 async function serving(
   options: { data?: string; args?: string[]; env?: Record<string, string> },
   act: (service: Service, data: string) => Promise<void>,

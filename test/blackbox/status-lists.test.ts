@@ -10,7 +10,6 @@ setDefaultTimeout(patienceMs);
 const api = "/v1/inter-agency";
 const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
 
-/** A register with one partner, served with status lists. */
 async function openRegister(dataDir: string) {
   const partner = ["partners", "add", "board", "--name", "Board", "--scopes", "all", "--purposes", "all"];
   const quota = ["--per-minute", "1000", "--per-day", "1000"];
@@ -48,7 +47,6 @@ async function claimOf(url: string, { apiKey }: Register, tId: number) {
   return getStatusListFromJWT(((await answer.json()) as { signature: string }).signature);
 }
 
-/** What a service says now of a place that an envelope names. */
 async function statusOf(url: string, { idx, uri }: { idx: number; uri: string }): Promise<number> {
   const list = await fetch(`${url}${new URL(uri).pathname}`);
   return getListFromStatusListJWT(await list.text()).getStatus(idx);

@@ -45,7 +45,6 @@ export async function createTlsWorld() {
   };
 }
 
-/** Whom the envelope of an answer is for. */
 export async function audienceOf(response: Response): Promise<string> {
   expect(response.status).toBe(200);
   return (await readJson<Envelope>(response)).audience;

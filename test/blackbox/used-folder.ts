@@ -12,7 +12,6 @@ type UsedFolder = {
   readonly apiKey: string;
   /** A path on which nothing is. */
   freshPath(name?: string): string;
-  /** A data folder to do with as one likes. */
   copyOfUsed(): Promise<string>;
 };
 
@@ -51,7 +50,6 @@ export function sharedUsedFolder(): UsedFolder {
 
 const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 
-/** Adds a partner by a command that makes a register where there is none. */
 export function addPartner(id: string, words: readonly string[], options?: RunOptions): Promise<Finished> {
   return runTvs(["partners", "add", id, "--name", "Board", ...limits, ...words], options);
 }

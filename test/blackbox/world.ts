@@ -28,7 +28,6 @@ export type PartnerOptions = {
   perDay?: number;
 };
 
-/** A partner with its key, and how it calls the service. */
 export type Partner = {
   readonly id: string;
   readonly apiKey: string;
@@ -46,7 +45,6 @@ export type World = {
   service(): Service;
   /** Stops the service, or kills it, and starts it again. */
   restart(options?: { kill?: boolean; args?: readonly string[] }): Promise<void>;
-  /** Runs a command on this data folder. */
   tvs(...words: string[]): ReturnType<typeof runTvs>;
   tvsJson<T>(...words: string[]): Promise<T>;
   /** Writes a file beside the data. @returns its path */

@@ -29,7 +29,6 @@ fs.mkdirSync(process.env.BUN + "/bin", { recursive: true });
 fs.writeFileSync(process.env.BUN + "/bin/bun", "#!/bin/sh\\necho $1\\n", { mode: 0o755 });
 `;
 
-/** Runs the launcher in a project that is installed, but for Bun. */
 async function launch(unpacks: string) {
   return withTempDir(async (folder) => {
     for (const name of [".ci", "node_modules", "npm", "test"]) mkdirSync(join(folder, name));

@@ -127,7 +127,6 @@ function ownAnswers(): Promise<Own[]> {
   return owned;
 }
 
-/** Command lines of every kind: good and bad input, much of it, and mistakes. */
 async function commandLines(): Promise<string[][]> {
   const keys = ["--jwks", join(folder, "keys/jwks.json"), "--key-history", join(folder, "keys/history.jose")];
   const settings = [...keys, "--issuer", issuer, "--audience", audience, "--now", now];
@@ -255,7 +254,6 @@ test("it depends on nothing, has every licence with it, and its file is the same
 
 const compiler = join(import.meta.dir, "../../node_modules/typescript/bin/tsc");
 
-/** What the compiler has to say about a partner's script; nothing when all is well. */
 function complaints(name: string, text: string): string {
   const file = join(installed.project, name);
   writeFileSync(file, text);

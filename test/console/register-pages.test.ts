@@ -42,7 +42,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const get = (path: string) => session.get(path);
-/** What a form sends. */
 async function find(term: string, after = "") {
   const body = new URLSearchParams({ term, after });
   const answer = await fetch(`http://127.0.0.1:${world.port}${session.home}teachers`, {

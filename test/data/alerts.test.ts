@@ -74,7 +74,6 @@ function judgeRules(folder: string, series: readonly Series[], expected: object)
   return exitCode === 0 ? "" : `${stdout}${stderr}`;
 }
 
-/** That these alerts fire and no others. */
 const firing = (names: readonly string[]) => ({
   promql_expr_test: [
     {

@@ -1,4 +1,3 @@
-/** What an operator does to a register that has something of everything. */
 import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openService } from "../../cli/serve/open-service.ts";

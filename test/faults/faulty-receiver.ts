@@ -2,7 +2,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** One request that arrived whole. */
 export type Received = {
   /** The path, by which the endpoints of the partners are told apart. */
   readonly partnerId: string;

@@ -3,7 +3,6 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { sleep } from "../harness/eventually.ts";
 import { addPartner, importTeachers, type Register } from "./register.ts";
 
-/** Callers of one partner, who share its quota. */
 type Callers = {
   readonly apiKey: string;
   readonly partnerId: string;
@@ -13,7 +12,6 @@ type Callers = {
 };
 
 type LoadOptions = {
-  /** Where the service is now. */
   url(): string;
   /** The teacher ids that are asked about begin with 1. */
   readonly teachers: number;
@@ -30,7 +28,6 @@ export type KeyedLoad = {
   readonly answers: readonly Answer[];
   /** Why calls were neither answered nor refused for their quota. */
   readonly failures: readonly string[];
-  /** Lets the calls that are under way end. */
   stop(): Promise<void>;
   judge(database: Driver): Promise<LoadFindings>;
 };
@@ -44,7 +41,6 @@ type LoadFindings = {
   readonly answersNotCounted: number;
 };
 
-/** What the callers hold. */
 type Held = {
   readonly answers: Answer[];
   readonly failures: string[];
@@ -57,7 +53,6 @@ type Held = {
 /** Of whom the callers ask. */
 export const teachers = 200;
 const bigCallers = 15;
-/** A quota that one caller of a minute reaches. */
 const smallPerMinute = 25;
 
 /** Fills a register, with callers of one partner whose quota nobody reaches, and one of another who does. */
@@ -128,7 +123,6 @@ async function call(held: Held, { url, callers, key, tId }: Call): Promise<void>
   }
 }
 
-/** One check, without a key unless one is given. */
 export function askPartnerApi(
   url: string,
   apiKey: string,

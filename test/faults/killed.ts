@@ -2,7 +2,6 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { childEnvironment, type Environment, programWords } from "../harness/program.ts";
 import { countOf } from "../harness/trial.ts";
 
-/** What is to be killed: a command line, with what its environment has besides. */
 type Victim = { readonly words: readonly string[]; readonly env?: Environment };
 
 /**
@@ -38,7 +37,6 @@ export function broken(faults: Faults): Faults {
   );
 }
 
-/** What `PRAGMA integrity_check` has to say against a database. */
 export async function damageOf(database: Driver): Promise<string> {
   const [check] = await database.query("PRAGMA integrity_check");
   return check?.integrity_check === "ok" ? "" : String(check?.integrity_check);

@@ -16,7 +16,6 @@ import type { Register } from "./register.ts";
  */
 const unlimited = ["--public-per-minute", "100000000"];
 
-/** Starts callers and a reader of checkpoints. @param url where the service is now */
 async function startWatching(register: Register, url: () => string) {
   const callers = await prepareCallers(register);
   const load = startLoad({ url, teachers, callers });

@@ -76,7 +76,6 @@ function changeByImport({ standings, expected }: Changes, n: number): void {
   }
 }
 
-/** Revokes the licence of the teacher with id n + 1, or reinstates it. */
 async function changeByCommand(changes: Changes, n: number): Promise<void> {
   const { standings, expected, register } = changes;
   const standing = standings[n] as Standing;

@@ -54,7 +54,6 @@ export async function settle(register: Register): Promise<void> {
   }
 }
 
-/** What they were told, against what has changed and what the database says. */
 export async function judgeWebhooks(database: Driver, { expected }: Changes, { received }: FaultyReceiver) {
   const events = await database.query(
     "SELECT event_id AS eventId, event_type AS eventType, content AS body FROM events",

@@ -99,7 +99,6 @@ type Drawn = {
   readonly caller: Caller;
 };
 
-/** Requests to an operation of the document. */
 function requestsTo(path: string, method: string, { parameters = [], requestBody, security }: Operation) {
   const all = parameters.map(({ $ref }) => resolve($ref) as Parameter);
   const of = (where: Parameter["in"]) =>
@@ -150,7 +149,6 @@ function put(
   return { method: asOther, url, caller, headers: Object.fromEntries(lines), body: takesBody ? sent : null };
 }
 
-/** As a part of an address: now and then as it is, which may be several parts then. */
 function encoded(text: string, twist: Twist | null): string {
   if (twist !== null && "at" in twist && twist.at % 3 === 0)
     return text.toWellFormed().replace(/[\s?#]/g, "");

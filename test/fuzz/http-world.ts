@@ -15,7 +15,6 @@ import type { Kept } from "./http-values.ts";
 
 export type FuzzedWorld = Awaited<ReturnType<typeof openFuzzedWorld>>;
 
-/** A request as it went out. */
 export type Sent = Omit<Asked, "caller"> & { readonly key: string | null };
 
 export async function openFuzzedWorld() {
@@ -75,7 +74,6 @@ export async function openFuzzedWorld() {
       return caller === "cut" ? own.slice(0, -1) : (others[caller] ?? own);
     }
 
-    /** What goes out for a drawn request. */
     function fillIn({ caller, ...asked }: Asked): Sent {
       const key = keyOf(caller);
       const headers: Record<string, string> = {};

@@ -77,7 +77,6 @@ const encoded = (whole: Buffer) =>
     return [{ content: Buffer.from(text, form), put: (made) => Buffer.from(made.toString(form)) }];
   });
 
-/** Header and claims of a signature, which is made anew by a key that is trusted. */
 function signed(whole: Buffer): Part[] {
   return found(whole, /[\w-]{16,}\.[\w-]{16,}\.[\w-]{16,}/g, (jws) => {
     const [header = "", payload = ""] = decodedParts(jws);
@@ -211,7 +210,6 @@ const jsonEditors: readonly ((holder: Values, name: string, of: number, other: (
 ];
 
 const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value : [nested(value, depth - 1)]);
-/** An own member, whatever it is called. */
 const put = (holder: Values, name: string, value: unknown) =>
   Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
 

@@ -18,7 +18,6 @@ import {
 /** One at a time, because a command has the process's streams, environment and exit code. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs one command to its end. */
 export function runTvs(
   args: readonly string[],
   options: Omit<RunOptions, "program"> = {},
@@ -102,12 +101,10 @@ function replaceEnvironment(env: Readonly<Record<string, string>>): () => void {
   return () => set(before);
 }
 
-/** Runs one command that has to succeed. */
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return succeeded(args, await runTvs(args, options));
 }
 
-/** Runs one command that has to succeed, and reads its JSON. */
 export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
   return (await runWell([...args, "--json"], options)).json<T>();
 }

@@ -78,7 +78,6 @@ export async function openTestConsole() {
     await folder.remove();
   }
 
-  /** A request to the service itself, which the console then shows. */
   const ask = (path: string, init?: RequestInit) => answerOf(app, path, init);
 
   return {

@@ -38,7 +38,6 @@ const remote: DriverKind = {
 
 export const driverKinds: readonly DriverKind[] = [file, remote];
 
-/** Runs over a database without tables, which is gone afterwards. */
 export async function withEmpty(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
   const database = await kind.create();
   const driver = await database.open();

@@ -94,7 +94,6 @@ export async function deleteOldest(driver: Driver, beforeMs: number, limit: numb
   return ids.filter((id) => id <= position).length;
 }
 
-/** What a partner has used of a window, put there as it is. */
 export async function useQuota(
   driver: Driver,
   { partnerId, kind, startsAt, used }: { partnerId: string; kind: string; startsAt: number; used: number },

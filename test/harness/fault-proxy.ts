@@ -29,7 +29,6 @@ type Link = {
   open: Promise<void>;
 };
 
-/** One connection through the proxy, and the request on it that is being answered. */
 type Pair = { readonly near: Socket; readonly far: Socket; request: string; replied: number };
 
 /** Stands before the `http` address of a target on the loopback interface. */

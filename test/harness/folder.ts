@@ -9,7 +9,6 @@ const prefix = join(tmpdir(), "tvs-test-");
 
 const removeAll = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 5 });
 
-/** A folder that is there until `remove` is called. */
 export type Folder = { readonly path: string; remove(): Promise<void> };
 
 export async function makeFolder(): Promise<Folder> {
@@ -17,7 +16,6 @@ export async function makeFolder(): Promise<Folder> {
   return { path, remove: () => removeAll(path) };
 }
 
-/** Gives a test a folder of its own and removes it afterwards. */
 export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promise<T> {
   const folder = await makeFolder();
   try {

@@ -138,7 +138,6 @@ export function row(number: number | string, changes: Cells = {}): Cells {
   return { ...plain, reg_no: `TR/2019/LA/${number}`, ...changes };
 }
 
-/** So many of them, numbered from 1. */
 export function rows(count: number, changes: Cells = {}): Cells[] {
   return Array.from({ length: count }, (_, n) => row(n + 1, changes));
 }

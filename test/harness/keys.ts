@@ -19,7 +19,6 @@ export function readKey(name: string): string {
   return readFileSync(new URL(`../fixtures/envelopes/keys/${name}.pem`, import.meta.url), "utf8");
 }
 
-/** Fills an empty ring with two keys of the fixtures. */
 export async function fillRing(
   keys: KeyStore,
   now: number,
@@ -34,7 +33,6 @@ export async function aRing(activeName: KeyName, pendingName: KeyName): Promise<
   return keyRing([active, await fixtureKey(pendingName, 0)]);
 }
 
-/** Asks for one signature by itself. */
 export async function signOne(
   signer: Signer,
   kid: string,

@@ -33,7 +33,6 @@ function pngOf(...chunks: readonly Uint8Array[]): Buffer {
 const packed = (bytes: number, fill = 0) =>
   chunk("IDAT", deflateSync(Buffer.alloc(bytes, fill), { level: 9 }));
 
-/** A picture of one colour. */
 export function png(width = 3, height = 3): Buffer {
   return pngOf(header({ width, height }), packed(height * (1 + width * 4)));
 }

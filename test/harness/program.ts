@@ -84,7 +84,6 @@ const maxCommands = 4;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** Runs one command to its end. */
 export async function runTvs(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   if (running >= maxCommands) await new Promise<void>((resolve) => waiting.push(resolve));
   else running++;
@@ -124,7 +123,6 @@ function bytesOf(content: string | Uint8Array): string | Uint8Array<ArrayBuffer>
   return typeof content === "string" ? content : new Uint8Array(content);
 }
 
-/** Runs one command that has to succeed. */
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return succeeded(args, await runTvs(args, options));
 }
@@ -136,14 +134,12 @@ export function succeeded(args: readonly string[], finished: Finished): Finished
   return finished;
 }
 
-/** Runs one command that has to succeed, and reads its JSON. */
 export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
   return (await runWell([...args, "--json"], options)).json<T>();
 }
 
 export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
-/** A `tvs serve` that listens. */
 export type Service = {
   readonly url: string;
   /** The address of the TLS port; empty without one. */
@@ -153,7 +149,6 @@ export type Service = {
   stderr(): string;
   /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
   stop(signal?: Signal): Promise<number>;
-  /** Sends a signal and does not wait. */
   signal(name: Signal): void;
   /** Resolves with the exit code, or 128 and more after a signal. */
   readonly exited: Promise<number>;

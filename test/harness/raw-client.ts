@@ -87,7 +87,6 @@ function watch(socket: Socket | TLSSocket): RawClient {
   };
 }
 
-/** The text of a GET request. */
 export function get(path: string, ...headers: string[]): string {
   return `GET ${path} HTTP/1.1\r\nHost: test\r\n${headers.map((line) => `${line}\r\n`).join("")}\r\n`;
 }

@@ -98,7 +98,6 @@ export function planImport(regNo: string, changes: Partial<TeacherContent>, at: 
   return planWrite(null, content, { action: "import", actor: "test", calendar: lagos, at });
 }
 
-/** A record as the store gives it back: active, licensed to the end of the century. */
 export function aStoredTeacher(changes: Partial<StoredTeacher> = {}): StoredTeacher {
   return {
     ...aTeacher("LA/2019/PRI/04417"),

@@ -84,7 +84,6 @@ export async function startBrowser(options: BrowserContextOptions = {}): Promise
   };
 }
 
-/** The same for one act. */
 export async function inBrowser<T>(
   options: BrowserContextOptions,
   act: (tab: Tab, browser: Browser) => Promise<T>,
@@ -124,7 +123,6 @@ async function openTab(context: BrowserContext): Promise<Tab> {
   return { page, complaints, requested };
 }
 
-/** What axe has to say about a page: the rule, and where it is broken. */
 type AxeFinding = { rule: string; impact: string | null; targets: string[] };
 
 const axeSource = readFileSync(

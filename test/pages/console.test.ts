@@ -10,7 +10,6 @@ import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Ta
 setDefaultTimeout(patienceMs);
 
 let world: TestConsole;
-/** Keeps the browser running from test to test. */
 let browser: Browser;
 beforeAll(async () => {
   [world, browser] = await Promise.all([openTestConsole(), startBrowser()]);
@@ -61,7 +60,6 @@ async function fillWithLongValues(operator: TestConsole["operator"]): Promise<vo
   await attest(operator.driver, [anAttestation(1, long)]);
 }
 
-/** The address of the first page. */
 const inSession = /^http:\/\/127\.0\.0\.1:\d+\/s\/[\w-]{22}\/$/;
 const isLive = (tab: Tab) => tab.page.waitForSelector("#freshness.is-live");
 const phone = { viewport: { width: 390, height: 844 } };

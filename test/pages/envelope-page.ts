@@ -78,7 +78,6 @@ export async function shownIn(page: Page, selector: string): Promise<string> {
   return (await page.locator(selector).allInnerTexts()).join("\n");
 }
 
-/** Waits for the outcome, and gives its verdict and all of its text. */
 export async function outcomeOf(page: Page): Promise<{ verdict: string; text: string }> {
   await page.waitForSelector("#outcome .verdict");
   // The verdict on all comes first; those on each of several envelopes follow, folded up.
@@ -89,7 +88,6 @@ export async function outcomeOf(page: Page): Promise<{ verdict: string; text: st
   return { verdict: verdict.replace(/^\S\s*/, ""), text: await shownIn(page, "#outcome") };
 }
 
-/** The colours of the verdicts, in their order. */
 export function tonesIn(page: Page, selector: string): Promise<string[]> {
   return page
     .locator(`${selector} .verdict`)
@@ -125,13 +123,11 @@ export async function submit(page: Page): Promise<void> {
 export async function verify(page: Page, text: string): Promise<{ verdict: string; text: string }> {
   await reopen(page);
   await page.fill("#envelope", text);
-  // What an earlier check has found would be taken for what this one finds.
   await page.evaluate("document.querySelector('#outcome').replaceChildren()");
   await submit(page);
   return outcomeOf(page);
 }
 
-/** The checks by their verdict in words. */
 export async function checksOf(page: Page, word: string): Promise<string[]> {
   // They may be folded up, and then have no text that is shown.
   const lines = await page.locator(".checks li").allTextContents();

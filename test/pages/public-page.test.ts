@@ -22,7 +22,6 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([noScript.close(), site.close()]));
 
-/** Opens the page in a browser and asks, as a person would. */
 async function ask(browser: Browser, term: string): Promise<Tab> {
   const tab = await browser.open();
   await tab.page.goto(site.url);

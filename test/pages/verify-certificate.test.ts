@@ -53,7 +53,6 @@ function scanned(pdf: string): string {
   return run("zbarimg", "--quiet", "--raw", `${pdf}.png`);
 }
 
-/** What a phone's camera does with a code. */
 async function follow(link: string): Promise<Tab> {
   const tab = await browser.open();
   await tab.page.goto(link);

@@ -8,7 +8,6 @@ const path = "/v1/inter-agency/getting-started";
 
 const world = sharedTestService();
 
-/** Every address that the page links to, as the browser would ask for it. */
 function linksOf(html: string): string[] {
   const hrefs = [...html.matchAll(/href="([^"#]+)"/g)].map(([, href = ""]) => href);
   const pages = hrefs.filter((href) => !href.startsWith("mailto:"));

@@ -8,7 +8,6 @@ const world = sharedTestService();
 
 const textOf = async (path: string) => (await world.call(path)).text();
 
-/** Every address that a page links to, as the browser would ask for it. */
 function linksOf(html: string, path: string): URL[] {
   const hrefs = [...html.matchAll(/ href="([^"]+)"/g)].map(([, href = ""]) => href);
   return hrefs.map((href) => new URL(href, `http://service.test${path}`));

@@ -1,5 +1,3 @@
-/** What the OpenAPI document says of an answer. */
-
 import { expect } from "bun:test";
 import { answerErrors, document, resolve } from "./document.ts";
 
@@ -17,7 +15,6 @@ const templates = Object.entries(document.paths).map(([path, item]) => {
   return { path, item, pattern: new RegExp(`^${pattern}$`, "s") };
 });
 
-/** The path of the document that a request's matches, found as a client would. */
 function templateOf(path: string) {
   const { pathname } = new URL(`http://service.test${path}`);
   return templates.find(({ pattern }) => pattern.test(pathname));
@@ -27,7 +24,6 @@ export function isDescribed(path: string): boolean {
   return templateOf(path) !== undefined;
 }
 
-/** The operation that describes a request. */
 function operationOf(
   path: string,
   method: string,

@@ -15,7 +15,6 @@ import * as examples from "./examples.ts";
 
 type Json = { [member: string]: unknown };
 
-/** Every object of the document with the path to it. */
 function* objects(value: unknown, path = "#"): Generator<[string, Json]> {
   if (typeof value !== "object" || value === null) return;
   if (!Array.isArray(value)) yield [path, value as Json];

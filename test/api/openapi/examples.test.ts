@@ -61,7 +61,6 @@ async function openExampleWorld() {
   });
   const { operator, service } = opened;
 
-  /** A partner with a key of its own. */
   async function addPartner(partnerId: string, changes: object): Promise<string> {
     const { text, record } = mintApiKey(partnerId, {
       kind: "live",

@@ -19,7 +19,6 @@ async function doctor(dataDir: string, flags: string[] = [], env: Record<string,
   return { code, stderr, ok, checks, of };
 }
 
-/** A data directory as the first command leaves it. */
 async function healthy(dataDir: string): Promise<void> {
   await chmod(dataDir, 0o700);
   await withTestOperator(dataDir, async () => {});

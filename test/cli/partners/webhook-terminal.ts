@@ -7,11 +7,9 @@ import type { Finished } from "../../harness/program.ts";
 import { anApiKey, aPartner } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 
-/** A data folder and the terminal over it, for the tests of the webhook commands. */
 export type WebhookTerminal = {
   readonly dataDir: string;
   run(line: string): Promise<Finished>;
-  /** Runs a command that must succeed with `--json`, and gives its value. */
   json(line: string): Promise<ReturnType<typeof JSON.parse>>;
   addPartner(partnerId: string): Promise<void>;
   /** Makes a delivery to a partner's endpoint that has failed, as the sender records it. */

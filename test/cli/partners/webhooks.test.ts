@@ -16,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-/** A partner whose endpoint is at a port of this machine. */
 async function subscribe(partnerId: string, port = 9): Promise<string> {
   await world.addPartner(partnerId);
   const url = `http://127.0.0.1:${port}/events`;

@@ -17,7 +17,6 @@ beforeAll(() => makeRegister(used));
 
 let copies = 0;
 const freshPath = (name = "data") => join(folder, `${name}-${++copies}`);
-/** A register to do with as one likes. */
 async function aRegister(): Promise<string> {
   const data = freshPath();
   await makeRegister(data);

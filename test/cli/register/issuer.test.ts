@@ -12,7 +12,6 @@ type Check = { name: string; result: string; found: string };
 
 const open = ["serve", "--port", "0", "--host", "0.0.0.0"];
 
-/** Starts a service, asks it for its issuer, and stops it. */
 async function issuerOf(dataDir: string, ...args: string[]) {
   const service = await startService({ dataDir, args });
   try {

@@ -131,7 +131,6 @@ test("a command that may make a register begins no new register beside a master 
 const isRoot = process.geteuid?.() === 0;
 const owner = 4_242;
 
-/** A register in another user's folder. */
 function withOthersRegister(act: (dataDir: string) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     chmodSync(folder, 0o755);

@@ -19,7 +19,6 @@ import { makeRegister } from "../../harness/service.ts";
 
 type Folder = { dataDir: string; file: string; tvs(...args: string[]): ReturnType<typeof runTvs> };
 
-/** A data directory with its first keys, and a backup of it. */
 function withBackup(act: (world: Folder & { folder: string }) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const dataDir = `${folder}/data`;

@@ -26,7 +26,6 @@ type World = {
   run(...words: string[]): ReturnType<typeof runTvs>;
 };
 
-/** A register with one teacher in it, and an extract that would add another. */
 function withRegister(act: (world: World) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
@@ -44,7 +43,6 @@ async function teachersIn({ run }: World): Promise<number> {
   return JSON.parse((await run("status", "--json")).stdout).teachers.total;
 }
 
-/** One line, exit 2, and nothing is changed. */
 async function expectRefused(world: World, ended: ReturnType<typeof runTvs>, words: string): Promise<void> {
   const { code, stdout, stderr } = await ended;
   expect({ code, stdout, lines: stderr.trimEnd().split("\n").length, stderr }).toMatchObject({

@@ -18,7 +18,6 @@ const importing = command({
   async run() {},
 });
 
-/** Every command that can be run, with the words that lead to it. */
 async function leaves(command: OurCommand, path: string[]): Promise<[string, OurCommand][]> {
   const table = (command.subCommands ?? {}) as Record<string, () => Promise<OurCommand>>;
   const below = await Promise.all(

@@ -18,7 +18,6 @@ async function* oneChunk(content: string | Uint8Array): AsyncGenerator<Uint8Arra
   yield Buffer.from(content);
 }
 
-/** Runs the command in memory; `objects` are the lines of `--json`. */
 export async function run(
   args: string[],
   options: {

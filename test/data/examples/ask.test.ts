@@ -19,7 +19,6 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Runs a program of a language in a folder of the language. */
 async function run(language: Language, words: readonly string[], key = apiKey) {
   const cwd = join(folder, `as-${language.name}`);
   await mkdir(cwd, { recursive: true });

@@ -12,7 +12,6 @@ export type Language = {
   readonly isHere: boolean;
   /** Whether it judges every fixture and vector: of the others, which begin slowly or say the same, a tenth is enough. */
   readonly isWhole: boolean;
-  /** The path of a program's source. */
   file(program: Program): string;
   /** Makes a program ready in a folder that goes away, and gives the words that start it. */
   prepare(program: Program, folder: string): Promise<readonly string[]>;
@@ -49,7 +48,6 @@ function once(prepare: Language["prepare"]): Language["prepare"] {
   };
 }
 
-/** A language whose sources are run as they are. */
 function script(name: string, extension: string, words: readonly string[] | null): Language {
   const file = (program: Program) => join(examples, name, `${program}.${extension}`);
   return {

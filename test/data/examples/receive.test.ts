@@ -34,7 +34,6 @@ async function check(start: readonly string[], { secret, now, body, signature }:
   return [await child.exited, said.trim()];
 }
 
-/** Asks again until the receiver listens. */
 async function statusOf(url: string, request: RequestInit): Promise<number> {
   const giveUpMs = performance.now() + 30_000;
   for (;;) {
