@@ -1,5 +1,7 @@
 /** The published contract's shapes, written down from its text and not from the program. */
 
+import type { EligibilityResult, SignedEnvelope as Envelope, License } from "../../src/partner/contract.ts";
+
 export const purposes = [
   "BODYA_INVIGILATOR_ELIGIBILITY",
   "BODYA_EXAMINER_CREDENTIAL_CHECK",
@@ -19,56 +21,9 @@ export const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };
 
-export type License = {
-  status: "VALID" | "EXPIRED" | "NOT_FOUND" | "REVOKED";
-  issueDate: string | null;
-  expiryDate: string | null;
-  daysRemaining: number | null;
-};
-
-export type Certificate = { status: string; regNo: string | null; issueDate: string | null };
-
-export type EligibilityResult = {
-  found: boolean;
-  source: "new_system" | "legacy" | null;
-  status: License["status"];
-  eligible: boolean;
-  reasons: string[];
-  teacher: { name: string; tId: number | null; state: string | null; category: string | null } | null;
-  license: License | null;
-  certificate: Certificate | null;
-  profile: { ninVerified: boolean; qualifications: object[]; employment: object[] } | null;
-};
-
-export type Envelope = {
-  verificationId: string;
-  verifiedAt: string;
-  issuer: string;
-  audience: string;
-  result: EligibilityResult;
-  signature: string;
-  signatureKid: string;
-};
+export type { EligibilityResult, Envelope, License };
 
 export type Batch = { count: number; results: Envelope[] };
-
-export type PublicAnswer = {
-  found: boolean;
-  name?: string;
-  tId?: string | null;
-  status?: string;
-  state?: string | null;
-  teacher?: {
-    name: string;
-    tId: string | null;
-    state: string | null;
-    category: string | null;
-    photoUrl?: string;
-  };
-  certificate?: Certificate;
-  license?: License;
-  verifiedAt: string;
-};
 
 export type Problem = { statusCode: number; message: string; retryAfterSeconds?: number };
 

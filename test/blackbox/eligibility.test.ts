@@ -85,10 +85,10 @@ test.each(Object.keys(teachers) as TeacherName[])(
       const envelope = await check(row.reg_no, purpose);
       const reasons = verdicts[name][groupOf(purpose)];
       const license = licenseOf(name, row, dateIn("Africa/Lagos", 0, Date.parse(envelope.verifiedAt)));
-      expect({ purpose, ...envelope.result }).toStrictEqual({
+      expect<object>({ purpose, ...envelope.result }).toStrictEqual({
         purpose,
         found: true,
-        source: row.source as "legacy",
+        source: row.source,
         status: license.status,
         eligible: reasons.length === 0,
         reasons,

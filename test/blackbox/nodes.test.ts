@@ -8,9 +8,10 @@ import { leaseMs } from "../../src/store/leader.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { until, untilAnswer } from "../harness/eventually.ts";
 import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
+import { csv } from "../harness/imports.ts";
 import { patienceMs, runJson, runTvs, runWell } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
-import { csv, teacher } from "./registry.ts";
+import { teacher } from "./registry.ts";
 import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
 import { api } from "./world.ts";
 

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import type { PublicAnswer } from "./contract.ts";
 import { dateIn, daysBetween, teachers } from "./registry.ts";
 import { readJson, sharedWorld } from "./world.ts";
 
@@ -14,9 +13,9 @@ test("the public lookup of a licensed teacher has every member", async () => {
   const { valid } = teachers;
   const response = await lookUp(valid.reg_no);
   expect(response.status).toBe(200);
-  const answer = await readJson<PublicAnswer>(response);
+  const answer = await readJson<{ verifiedAt: string }>(response);
   const today = dateIn("Africa/Lagos", 0, Date.parse(answer.verifiedAt));
-  expect(answer).toEqual({
+  expect<object>(answer).toEqual({
     found: true,
     name: valid.name,
     tId: valid.t_id,

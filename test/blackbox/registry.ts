@@ -1,23 +1,9 @@
 /** Registry extracts made by tests, and one teacher for every state a record can be in. */
 
-const columns = [
-  ...(["reg_no", "t_id", "name", "nin", "nin_verified", "email", "phone", "state", "category"] as const),
-  ...(["source", "active", "certificate_status", "certificate_issue_date", "license_issue_date"] as const),
-  ...(["license_expiry_date", "license_revoked_on", "license_revoked_reason", "photo_url"] as const),
-] as const;
-type Column = (typeof columns)[number];
+import type { Cells } from "../harness/imports.ts";
 
-/** One row of an extract; a column that is not named is an empty cell. */
-export type Row = Partial<Record<Column, string>> & { reg_no: string };
-
-export function csv(rows: readonly Row[]): string {
-  const lines = rows.map((row) => columns.map((column) => cell(row[column] ?? "")).join(","));
-  return `${[columns.join(","), ...lines].join("\n")}\n`;
-}
-
-function cell(text: string): string {
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+/** One row of an extract. */
+export type Row = Cells & { reg_no: string };
 
 /** The calendar date in a time zone, so many days from `at`. */
 export function dateIn(timeZone: string, days = 0, at = Date.now()): string {

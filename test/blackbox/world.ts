@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
 import { type Folder, makeFolder } from "../harness/folder.ts";
+import { csv } from "../harness/imports.ts";
 import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
-import { csv, type Row, teachers } from "./registry.ts";
+import { type Row, teachers } from "./registry.ts";
 
 export const issuer = "https://verify.example.gov";
 export const api = "/v1/inter-agency";

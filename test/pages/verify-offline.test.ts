@@ -59,12 +59,6 @@ function revoke() {
   return changeTeacher(deps, { by: "regNo", value: known }, { action: "revoke", reason: "test" });
 }
 
-const shots = process.env.TVS_SHOTS;
-
-async function shoot({ page }: Tab, name: string): Promise<void> {
-  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
-}
-
 test("opened once, it judges without a network, and says of what day its list is", async () => {
   await visit();
   await cutNetwork();
@@ -74,12 +68,10 @@ test("opened once, it judges without a network, and says of what day its list is
   const kept = await page.locator("#kept:not(:empty)").innerText();
   expect(kept).toStartWith(`Keys and lists of ${day}, `);
   expect(kept).toEndWith("but for proofs of the log.");
-  await shoot(tab, "offline-form");
   const { verdict, text } = await verify(page, envelope);
   expect(verdict).toBe("Signature: genuine");
   expect(text).toContain(`Not withdrawn since, by this service’s list of ${day}, `);
   expect(text).toContain("Licensed on ");
-  await shoot(tab, "offline-genuine");
   expect(await axeFindings(page)).toEqual([]);
   await page.close();
 });
@@ -93,7 +85,6 @@ test("what was withdrawn since is refused in words, when the list that it has sa
   expect(verdict).toBe("Withdrawn since: no longer to be relied on");
   expect(text).toContain("The signature is good, and the answer was given on its day.");
   expect(text).toContain("WITHDRAWN_SINCE");
-  await shoot(tab, "offline-withdrawn");
   expect(await axeFindings(tab.page)).toEqual([]);
   await tab.page.close();
 });
@@ -108,7 +99,6 @@ test("a list of eight days ago leaves it undecided, and says what to do", async 
   expect(verdict).toBe("Cannot be decided: whether it still holds is not known");
   expect(text).toContain("Open this page with a network, and try again.");
   expect(text).toContain("STATUS_LIST_STALE");
-  await shoot(tab, "offline-stale");
   await tab.page.close();
 });
 

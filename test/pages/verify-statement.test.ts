@@ -6,7 +6,6 @@ import { known, openPage, shownIn, site, tonesIn, useEnvelopePage, verify, withi
 
 useEnvelopePage();
 
-const shots = process.env.TVS_SHOTS;
 let statement: string;
 
 beforeAll(async () => {
@@ -37,7 +36,6 @@ test("says how many of the people on the list are eligible, and what of each row
     expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
     expect(await page.locator("#outcome tbody tr").count()).toBe(3);
     await expectSound(page);
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/statement.png`, fullPage: true });
     expect(complaints).toEqual([]);
   }));
 
@@ -52,7 +50,6 @@ test("prints a sheet for the wall, with who is eligible and nothing of who is no
     expect(sheet).not.toContain("999999");
     expect(sheet).toContain("proves nothing by itself");
     expect(await axeFindings(page)).toEqual([]);
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/statement-sheet.png`, fullPage: true });
     await page.click("text=Back to the result");
     await page.waitForSelector("#outcome tbody tr");
   }));
