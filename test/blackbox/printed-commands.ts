@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeFolder } from "../harness/folder.ts";
-import { programWords, type Service, startService } from "../harness/program.ts";
+import { programWords, runToEnd, type Service, startService } from "../harness/program.ts";
 
 export const repository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
@@ -45,20 +45,14 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     return Object.entries(replaced()).reduce((text, [printed, own]) => text.replaceAll(printed, own), line);
   }
 
-  async function run(line: string): Promise<Ended> {
+  function run(line: string): Promise<Ended> {
     const script = [
       `. '${state}/env'`,
       `cd "$(cat '${state}/cwd')"`,
       `set -a\n${asRun(line)}\ncode=$?\nset +a`,
       `export -p > '${state}/env'\npwd > '${state}/cwd'\nexit $code`,
     ].join("\n");
-    const child = Bun.spawn(["bash", "-c", script], { stdin: "ignore", stdout: "pipe", stderr: "pipe", env });
-    const [stdout, stderr, code] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
-    return { code, stdout, stderr };
+    return runToEnd(["bash", "-c", script], { env });
   }
 
   const cwd = async () => (await readFile(join(state, "cwd"), "utf8")).trim();

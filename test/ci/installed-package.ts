@@ -5,9 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePackage } from "../../.ci/package.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { childEnvironment } from "../harness/program.ts";
-
-export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+import { childEnvironment, runToEnd } from "../harness/program.ts";
 
 const denoFile = join(import.meta.dir, "../../node_modules/deno/bin.cjs");
 
@@ -30,21 +28,9 @@ export async function installPackage() {
   const words = ["install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", file];
   execFileSync("npm", words, { cwd: project });
 
-  async function run(command: readonly string[]): Promise<Ended> {
-    const child = Bun.spawn([...command], {
-      cwd: project,
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      // A profile of whoever runs the tests is none of the package's.
-      env: { ...childEnvironment({}), XDG_CONFIG_HOME: folder.path },
-    });
-    const [stdout, stderr] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    return { code: await child.exited, stdout, stderr };
-  }
+  // The package's command must not read a profile of the user who runs the tests.
+  const env = { ...childEnvironment({}), XDG_CONFIG_HOME: folder.path };
+  const run = async (command: readonly string[]) => ({ ...(await runToEnd(command, { env, cwd: project })) });
 
   return {
     project,

@@ -103,13 +103,27 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     ...options.env,
   };
   await prepareRegister(args, given, options.isBare);
-  const env = childEnvironment(given);
-  const child = Bun.spawn([...(options.program ?? programWords), ...args], {
-    stdin: options.stdin === undefined ? "ignore" : new Blob([bytesOf(options.stdin)]),
+  const { program = programWords, stdin, cwd } = options;
+  return runToEnd([...program, ...args], { env: childEnvironment(given), stdin, cwd });
+}
+
+type ProcessOptions = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string | undefined;
+  readonly stdin?: string | Uint8Array | undefined;
+};
+
+/** Runs any program to its end. */
+export async function runToEnd(
+  words: readonly string[],
+  { env, cwd, stdin }: ProcessOptions,
+): Promise<Finished> {
+  const child = Bun.spawn([...words], {
+    stdin: stdin === undefined ? "ignore" : new Blob([stdin as string]),
     stdout: "pipe",
     stderr: "pipe",
     env,
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(cwd === undefined ? {} : { cwd }),
   });
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -117,10 +131,6 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     child.exited,
   ]);
   return new Finished(code, stdout, stderr);
-}
-
-function bytesOf(content: string | Uint8Array): string | Uint8Array<ArrayBuffer> {
-  return typeof content === "string" ? content : new Uint8Array(content);
 }
 
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {

@@ -34,11 +34,16 @@ async function start(limits: Partial<Limits> = {}, trustedProxies: readonly stri
   return { port, inner };
 }
 
+/** The sockets of this machine: of each its number, local and remote address and state. */
+function tcpSockets(): string[][] {
+  const lines = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
+  return lines.map((line) => line.trim().split(/\s+/));
+}
+
 /** The ports of this machine on which somebody listens. */
 function listeningPorts(): number[] {
-  const lines = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
-  const sockets = lines.map((line) => line.trim().split(/\s+/)).filter((fields) => fields[3] === "0A");
-  return sockets.map(([, address = ""]) => Number.parseInt(address.split(":")[1] ?? "", 16));
+  const listening = tcpSockets().filter((fields) => fields[3] === "0A");
+  return listening.map(([, address = ""]) => Number.parseInt(address.split(":")[1] ?? "", 16));
 }
 
 async function connected(options: Parameters<typeof openClient>[0]): Promise<RawClient> {
@@ -86,9 +91,7 @@ test("the listener behind the TLS port takes no certificate from the same local 
 /** The local port of the one connection to a port. */
 function innerLinkPort(inner: number): number {
   const hex = `:${inner.toString(16).toUpperCase().padStart(4, "0")}`;
-  const lines = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
-  const fields = lines.map((line) => line.trim().split(/\s+/));
-  const link = fields.find(([, , remote, state]) => remote?.endsWith(hex) && state === "01");
+  const link = tcpSockets().find(([, , remote, state]) => remote?.endsWith(hex) && state === "01");
   return Number.parseInt(link?.[1]?.split(":")[1] ?? "", 16);
 }
 
@@ -145,8 +148,5 @@ test("a connection to the TLS port ends if the client does not take its answer",
 /** How many connections of this machine the service has open on a port. */
 function establishedTo(port: number): number {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const lines = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
-  return lines
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, local, , state]) => local?.endsWith(hex) && state === "01").length;
+  return tcpSockets().filter(([, local, , state]) => local?.endsWith(hex) && state === "01").length;
 }

@@ -5,7 +5,7 @@ import { triggered } from "../../src/domain/sandbox/teachers.ts";
 import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
-import { programWords } from "../harness/program.ts";
+import { programWords, runToEnd } from "../harness/program.ts";
 import { expectSound, sharedSite } from "./browser.ts";
 import { openSite } from "./site.ts";
 
@@ -54,13 +54,7 @@ async function runInShell(script: string, { folder, port }: { folder: string; po
     PATH: `${folder}:${process.env.PATH}`,
     PYTHONUNBUFFERED: "1",
   };
-  const shell = Bun.spawn(["bash", "-c", script], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(shell.stdout).text(),
-    new Response(shell.stderr).text(),
-    shell.exited,
-  ]);
-  return { stdout, stderr, code };
+  return runToEnd(["bash", "-c", script], { cwd: folder, env });
 }
 
 /** Printed between the blocks, to part what each of them says. */

@@ -7,6 +7,7 @@ import { root } from "../../../cli/commands.ts";
 import { candidates } from "../../../cli/terminal/completion.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { runToEnd } from "../../harness/program.ts";
 
 setDefaultTimeout(60_000);
 
@@ -36,19 +37,9 @@ function environment(): Record<string, string> {
 }
 
 async function shell(name: string, args: string[]): Promise<string> {
-  const child = Bun.spawn([name, ...args], {
-    cwd: folder,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    env: environment(),
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  expect({ code: await child.exited, err }).toEqual({ code: 0, err: "" });
-  return out;
+  const { code, stdout, stderr } = await runToEnd([name, ...args], { cwd: folder, env: environment() });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
 }
 
 test.each([

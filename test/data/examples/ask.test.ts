@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "../../harness/folder.ts";
-import { type Service, startService } from "../../harness/program.ts";
+import { runToEnd, type Service, startService } from "../../harness/program.ts";
 import { environment, type Language, languages } from "./languages.ts";
 
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
@@ -23,12 +23,8 @@ async function run(language: Language, words: readonly string[], key = apiKey) {
   const cwd = join(folder, `as-${language.name}`);
   await mkdir(cwd, { recursive: true });
   const env = environment(folder, { API_KEY: key });
-  const child = Bun.spawn([...words], { cwd, env, stdout: "pipe", stderr: "pipe" });
-  const [said, error] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { code: await child.exited, said, error };
+  const { code, stdout: said, stderr: error } = await runToEnd(words, { cwd, env });
+  return { code, said, error };
 }
 
 type Answer = { verificationId: string; verifiedAt: string; result: { certificate: { regNo: string } } };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Events } from "tvs/partner";
 import { runJson } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { type Service, startService } from "../../harness/program.ts";
+import { runToEnd, type Service, startService } from "../../harness/program.ts";
 import { environment, languages } from "./languages.ts";
 
 const folder = sharedFolder();
@@ -59,11 +59,8 @@ describe.each([...languages])("$name's events", (language) => {
       const { asked, state, server } = startBetween();
       const run = async () => {
         const env = environment(folder, { API_KEY: apiKey });
-        const issuer = server.url.origin;
-        const child = Bun.spawn([...start, issuer], { cwd, env, stdout: "pipe", stderr: "pipe" });
-        const texts = [new Response(child.stdout).text(), new Response(child.stderr).text()];
-        const [said = "", error = ""] = await Promise.all(texts);
-        return { code: await child.exited, lines: said.split("\n").filter(Boolean), error };
+        const { code, stdout, stderr: error } = await runToEnd([...start, server.url.origin], { cwd, env });
+        return { code, lines: stdout.split("\n").filter(Boolean), error };
       };
       try {
         state.answer = () => problem("OVERLOADED", 503);

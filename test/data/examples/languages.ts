@@ -1,6 +1,7 @@
 /** The languages of `data/examples`: what each needs, how it is compiled, and the words that start a program of it. */
 
 import { join } from "node:path";
+import { runToEnd } from "../../harness/program.ts";
 
 const examples = join(import.meta.dir, "../../../data/examples");
 
@@ -60,9 +61,8 @@ function script(name: string, extension: string, words: readonly string[] | null
 }
 
 async function runWell(words: readonly string[], folder: string): Promise<void> {
-  const child = Bun.spawn([...words], { env: environment(folder), stdout: "pipe", stderr: "pipe" });
-  const said = (await new Response(child.stdout).text()) + (await new Response(child.stderr).text());
-  if ((await child.exited) !== 0) throw new Error(`${words.join(" ")}: ${said}`);
+  const { code, stdout, stderr } = await runToEnd(words, { env: environment(folder) });
+  if (code !== 0) throw new Error(`${words.join(" ")}: ${stdout}${stderr}`);
 }
 
 function capital(program: Program): string {

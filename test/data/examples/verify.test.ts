@@ -14,6 +14,7 @@ import {
 } from "../../fixtures/envelope-tokens.ts";
 import { dueReason, envelopesAt, kindsAt, offlinePack } from "../../fixtures/status-lists.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { runToEnd } from "../../harness/program.ts";
 import { environment, judgedBy, type Language, languages } from "./languages.ts";
 
 const cases: FixtureCase[] = await Bun.file(join(fixtures, "cases.json")).json();
@@ -165,17 +166,8 @@ async function typeCases(folder: string): Promise<Case[]> {
 
 /** What the example said: in the words of a verdict, or the reason where that is what is expected; a word that is no reason of ours is shown as it is. */
 async function judge(start: readonly string[], { words, expected }: Case, folder: string): Promise<string> {
-  const child = Bun.spawn([...start, ...words], {
-    env: environment(folder),
-    cwd: folder,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [said, error, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const env = environment(folder);
+  const { code, stdout: said, stderr: error } = await runToEnd([...start, ...words], { env, cwd: folder });
   const verdict = verdicts[code];
   const isKnown = said === "valid\n" ? code === 0 : code !== 0 && said.trim() in refusalReasons;
   if (!isKnown || error !== "" || verdict === undefined) return `${code}: ${said}${error}`;
