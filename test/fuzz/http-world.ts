@@ -1,15 +1,13 @@
 /** The real service with all that requests may name, and a partner for each sequence of them. */
 
 import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
-import { mintApiKey } from "../../src/domain/credentials.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { answerOf } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
-import { aPartner } from "../harness/samples.ts";
-import { known, openTestService } from "../harness/service.ts";
+import { addPartner, known, openTestService } from "../harness/service.ts";
 import type { Asked, Caller } from "./http-requests.ts";
 import type { Kept } from "./http-values.ts";
 
@@ -29,11 +27,8 @@ export async function openFuzzedWorld() {
   });
 
   async function partner(partnerId: string, terms: Partial<Partner>): Promise<string> {
-    const minted = { kind: operator.keyKind, secrets: operator.secrets, now: clock.now() };
-    const { text, record } = mintApiKey(partnerId, minted);
     const all = { scopes, purposes: purposes.slice(1), perMinute: 10_000, perDay: 10_000 };
-    await operator.stores.partners.add({ ...aPartner(partnerId), ...all, ...terms }, record);
-    return text;
+    return (await addPartner(operator, partnerId, { ...all, ...terms })).text;
   }
   const others: Partial<Record<Caller, string | undefined>> = {
     unscoped: service.keyOf("unscoped"),

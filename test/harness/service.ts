@@ -109,6 +109,17 @@ const partners: Record<string, Partial<Partner>> = {
 export type PartnerName = "full" | "unscoped" | "spent";
 export type TestService = Awaited<ReturnType<typeof openTestService>>;
 
+/** Adds a partner with an API key to a register. @returns the key and its id */
+export async function addPartner(
+  { keyKind: kind, secrets, clock, stores }: Operator,
+  partnerId: string,
+  terms: Partial<Partner> = {},
+): Promise<{ text: string; keyId: string }> {
+  const { text, record } = mintApiKey(partnerId, { kind, secrets, now: clock.now() });
+  await stores.partners.add({ ...aPartner(partnerId), ...terms }, record);
+  return { text, keyId: record.keyId };
+}
+
 /**
  * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
  * `serve` listens with.
@@ -132,13 +143,7 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
   ]);
   const keys = new Map<string, string>();
   for (const [name, changes] of Object.entries(partners)) {
-    const { text, record } = mintApiKey(name, {
-      kind: operator.keyKind,
-      secrets: operator.secrets,
-      now: clock.now(),
-    });
-    await operator.stores.partners.add({ ...aPartner(name), ...changes }, record);
-    keys.set(name, text);
+    keys.set(name, (await addPartner(operator, name, changes)).text);
   }
   await service.configuration.refresh();
   const app = createApp(service, {

@@ -3,8 +3,7 @@ import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
 import { deliveryHeaders } from "../../../src/delivery/attempt.ts";
-import { mintApiKey } from "../../../src/domain/credentials.ts";
-import { scopes } from "../../../src/domain/partners.ts";
+import { type Partner, scopes } from "../../../src/domain/partners.ts";
 import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
@@ -16,8 +15,8 @@ import type { AppOptions } from "../../../src/service.ts";
 import { answerOf } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { makeFolder } from "../../harness/folder.ts";
-import { aPartner, aTeacher } from "../../harness/samples.ts";
-import { makeRegister } from "../../harness/service.ts";
+import { aTeacher } from "../../harness/samples.ts";
+import { addPartner, makeRegister } from "../../harness/service.ts";
 import { expectDocumented, isDescribed } from "./described.ts";
 import { resolve } from "./document.ts";
 import * as examples from "./examples.ts";
@@ -61,19 +60,10 @@ async function openExampleWorld() {
   });
   const { operator, service } = opened;
 
-  async function addPartner(partnerId: string, changes: object): Promise<string> {
-    const { text, record } = mintApiKey(partnerId, {
-      kind: "live",
-      secrets: operator.secrets,
-      now: clock.now(),
-    });
-    const allowed = purposes.filter((purpose) => purpose !== "EMPLOYER_BACKGROUND_CHECK");
-    await operator.stores.partners.add(
-      { ...aPartner(partnerId), scopes, purposes: allowed, perMinute: 600, perDay: 600, ...changes },
-      record,
-    );
-    return text;
-  }
+  const allowed = purposes.filter((purpose) => purpose !== "EMPLOYER_BACKGROUND_CHECK");
+  const like = { scopes, purposes: allowed, perMinute: 600, perDay: 600 };
+  const keyOf = async (partnerId: string, terms: Partial<Partner>) =>
+    (await addPartner(operator, partnerId, { ...like, ...terms })).text;
 
   async function put(changes: Partial<TeacherContent>): Promise<void> {
     const before = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
@@ -83,10 +73,10 @@ async function openExampleWorld() {
   }
 
   const keys = {
-    full: await addPartner(examples.audience, {}),
-    unscoped: await addPartner("unscoped", { scopes: ["eligibility"], watchLimit: 1_000 }),
-    noMinute: await addPartner("no-minute", { perMinute: 0 }),
-    noDay: await addPartner("no-day", { perDay: 0 }),
+    full: await keyOf(examples.audience, {}),
+    unscoped: await keyOf("unscoped", { scopes: ["eligibility"], watchLimit: 1_000 }),
+    noMinute: await keyOf("no-minute", { perMinute: 0 }),
+    noDay: await keyOf("no-day", { perDay: 0 }),
   };
   await put(content);
   await service.configuration.refresh();
