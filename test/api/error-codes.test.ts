@@ -73,7 +73,7 @@ test("every error code says in sentences what it means and what to do", () => {
   }
 });
 
-test("credentials that are not valid are refused alike, whatever is wrong with them", async () => {
+test("every invalid credential gets the same refusal", async () => {
   const causes = Object.values(errorSituations.CREDENTIAL_INVALID);
   const answers = await Promise.all(causes.map((cause) => cause(on, {})));
   const told = await Promise.all(

@@ -131,7 +131,7 @@ test("requests in one write end the connection on Bun, and are all answered on D
     expect(statusesIn(answers)).toEqual(isOnDeno ? [...new Array(50).fill(400), 200] : []);
 });
 
-test("answers that nobody reads take no memory of the service on Bun, and harm nobody", async () => {
+test("unread answers take no memory of the service on Bun, and harm nobody", async () => {
   const memory = () =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${world.service().pid}/status`, "utf8"))?.[1]);
   await world.get(`${api}/docs/scalar.js`);

@@ -172,7 +172,7 @@ test("no check fails during rotations, and every envelope's key is public before
   expect(offline.code).toBe(0);
 });
 
-test("after a compromise of the active key the pending one signs, the key set lacks the old one and the history names it", async () => {
+test("the pending key signs after a compromise, the key set lacks the old key and the history names it", async () => {
   const before = await list();
   const [active, pending] = [kidOf(before, "active"), kidOf(before, "pending")];
   const stolen = await envelope();

@@ -73,7 +73,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
   afterAll(() => cluster?.close());
 
-  test("take over what a killed one was sending, when its lease has ended, and lead in its place", async () => {
+  test("two nodes take over the lead and the deliveries of a killed one when its lease has ended", async () => {
     const received: string[] = [];
     const never = Promise.withResolvers<Response>();
     const receiver = Bun.serve({
@@ -111,7 +111,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     }
   });
 
-  test("end one by one, and the one that is left leads at once", async () => {
+  test("the last node leads when the others have ended", async () => {
     const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
     expect(await Promise.all(others.map((node) => node.stop()))).toEqual([0, 0]);
     expect((await ask(first, `${api}/health`)).status).toBe(200);
@@ -150,7 +150,7 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
     return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
   }
 
-  test("with the master key of a register that its server has lost", () =>
+  test("a node with a master key over an empty server says that the database is empty", () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();
       await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });

@@ -79,7 +79,7 @@ test("the refusal of a spent day names the day and waits for its end, in UTC", a
   expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
-test("of many calls at once exactly the quota is answered", async () => {
+test("exactly the quota is answered of many concurrent calls", async () => {
   const partner = await freshPartner({ perMinute: 10 });
   const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
   const answered = responses.filter(({ status }) => status === 200);

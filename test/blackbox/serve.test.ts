@@ -55,7 +55,7 @@ test.each([
   ["head", 20],
   ["body", -5],
 ])(
-  "after SIGTERM a request that is within its %s is answered, new ones are refused, and serve ends with 0",
+  "a request that is within its %s at SIGTERM is answered, new ones are refused, and serve ends with 0",
   async (_part, at) => {
     const service = await startService({ dataDir: folder.used });
     const { socket, received } = await openSocket(service);

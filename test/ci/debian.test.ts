@@ -14,7 +14,7 @@ const parts = {
 } as const;
 
 describe.skipIf(!canPackage())("the Debian package", () => {
-  test("installs the program, its unit, completions and settings as root's, and is the same when it is built again", () =>
+  test("the Debian package holds the program, unit, completions and settings of root, and is reproducible", () =>
     withTempDir(async (folder) => {
       const executable = join(folder, "program");
       writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
@@ -64,25 +64,30 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       ]);
     }));
 
-  test.skipIf(Bun.which("lintian") === null)("has nothing that lintian calls an error or warns of", () =>
-    withTempDir(async (folder) => {
-      const executable = join(folder, "program");
-      writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
-      const file = join(folder, packageFor({ ...parts, executable }, folder));
-      const { stdout } = spawnSync("lintian", ["--allow-root", file], { encoding: "utf8" });
-      // What the overrides name concerns the real executable.
-      expect(
-        stdout.split("\n").filter((line) => /^[EW]: /.test(line) && !line.includes("mismatched-override")),
-      ).toEqual([]);
-    }),
+  test.skipIf(Bun.which("lintian") === null)(
+    "lintian finds no error and no warning in the Debian package",
+    () =>
+      withTempDir(async (folder) => {
+        const executable = join(folder, "program");
+        writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
+        const file = join(folder, packageFor({ ...parts, executable }, folder));
+        const { stdout } = spawnSync("lintian", ["--allow-root", file], { encoding: "utf8" });
+        // What the overrides name concerns the real executable.
+        expect(
+          stdout.split("\n").filter((line) => /^[EW]: /.test(line) && !line.includes("mismatched-override")),
+        ).toEqual([]);
+      }),
   );
 
-  test.each(Object.entries({ postinst, prerm, postrm }))("has a %s that every shell reads", (_, script) => {
-    expect(spawnSync("sh", ["-n"], { input: script, encoding: "utf8" })).toMatchObject({
-      status: 0,
-      stderr: "",
-    });
-  });
+  test.each(Object.entries({ postinst, prerm, postrm }))(
+    "the %s of the Debian package is readable by every shell",
+    (_, script) => {
+      expect(spawnSync("sh", ["-n"], { input: script, encoding: "utf8" })).toMatchObject({
+        status: 0,
+        stderr: "",
+      });
+    },
+  );
 });
 
 /** Real users and owners, in a mount namespace of its own with an /etc and a /var/lib of its own, which only root may make. */
@@ -126,17 +131,17 @@ async function configured(before: string, after: string): Promise<string> {
 const folderOwner = "stat -c '%U:%G %a' /var/lib/tvs";
 
 describe.skipIf(!canMount)("configuring the Debian package", () => {
-  test("on a new machine makes the user, its group and its folder", async () => {
+  test("the package makes the user, its group and its folder on a new machine", async () => {
     expect(await configured("", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
   });
 
-  test("makes a user tvs with another primary group a member of the group tvs", async () => {
+  test("the package adds a user tvs with another primary group to the group tvs", async () => {
     const before = "useradd --system --gid daemon --no-create-home tvs";
     const after = `${folderOwner}; id -gn tvs; id -nG tvs; stat -c %G /etc/tvs/tvs.env`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\ndaemon\ndaemon tvs\ntvs");
   });
 
-  test("gives root's folder to the service, with root's files in it, and follows no link", async () => {
+  test("the package gives root's folder to the service, with root's files in it, and follows no link", async () => {
     const before = `mkdir -m 755 -p /var/lib/tvs/calls; touch /var/lib/tvs/tvs.db /var/lib/other
       ln -s ../other /var/lib/tvs/link; chmod -R go-w /var/lib/tvs`;
     const after = `${folderOwner}; cd /var/lib; stat -c '%n %U' tvs/calls tvs/tvs.db tvs/link other`;
@@ -145,14 +150,14 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     );
   });
 
-  test("gives only the folder where others could have put files into it, and none of its files", async () => {
+  test("the package gives the service only the folder where others could have put files into it", async () => {
     const before =
       "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
     const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
   });
 
-  test("leaves a link in the folder's place, and what it leads to, as they are", async () => {
+  test("the package leaves a link in the folder's place and its target as they are", async () => {
     const before = "mkdir -m 700 /var/lib/elsewhere; ln -s elsewhere /var/lib/tvs";
     expect(await configured(before, "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs")).toBe(
       "root 700\nelsewhere",

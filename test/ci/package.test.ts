@@ -82,7 +82,7 @@ async function demo(): Promise<{ apiKey: string; partnerId: string }> {
 }
 
 describe.each(Object.entries(runtimes))("on %s, installed from its file, the package", (_, runtime) => {
-  test("judges every envelope and delivery of the fixtures as it is due", async () => {
+  test("the package verifies every envelope and delivery of the fixtures with the right verdict", async () => {
     const args = [folder, vectorsFile, issuer, audience, now];
     expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
       reasons: cases.map(({ reasons }) => reasons),
@@ -90,7 +90,7 @@ describe.each(Object.entries(runtimes))("on %s, installed from its file, the pac
     });
   });
 
-  test("asks a service, and gives out what has verified", async () => {
+  test("the package asks a service, and returns verified answers", async () => {
     const { apiKey, partnerId } = await demo();
     const args = [sandbox.url, apiKey, partnerId];
     expect(await installed.script(runtime, askService, args)).toEqual({
@@ -101,7 +101,7 @@ describe.each(Object.entries(runtimes))("on %s, installed from its file, the pac
     });
   });
 
-  test("has a command that says and ends as `tvs verify` does", async () => {
+  test("the command of the package prints and ends as `tvs verify` does", async () => {
     const program = join(installed.project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
     for (const { words, own } of await ownAnswers()) {
       const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
@@ -156,7 +156,7 @@ async function commandLines(): Promise<string[][]> {
   ];
 }
 
-test("the installed command goes by its name, and tells its options and its version", async () => {
+test("the installed command uses its own name, and prints its options and its version", async () => {
   const bin = join(installed.project, "node_modules/.bin/tvs-verify");
   const { stdout, code } = await installed.run([bin, "--help"]);
   expect(code).toBe(0);
@@ -165,7 +165,7 @@ test("the installed command goes by its name, and tells its options and its vers
   expect((await installed.run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test("on an old Node both the command and the module say in plain words what is needed", async () => {
+test("the command and the module say on an old Node which version is needed", async () => {
   const { project, run } = installed;
   const old = join(project, "old.cjs");
   writeFileSync(
@@ -197,7 +197,7 @@ function printedScripts(puts: Readonly<Record<string, string>>): string[] {
   );
 }
 
-test("what its README prints does what it says", async () => {
+test("the scripts of the README do what the README says", async () => {
   const { apiKey, partnerId } = await demo();
   const [genuine] = vectors;
   const wellKnown = `${sandbox.url}/v1/inter-agency/.well-known`;
@@ -237,7 +237,7 @@ test("what its README prints does what it says", async () => {
   expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("it depends on nothing, has every licence with it, and its file is the same each time", async () => {
+test("the package has no dependency, holds every licence, and is reproducible", async () => {
   const root = join(installed.project, "node_modules");
   expect(readdirSync(root).filter((name) => !name.startsWith("."))).toEqual(["tvs-partner"]);
   const manifest = JSON.parse(readFileSync(join(root, "tvs-partner/package.json"), "utf8"));
@@ -266,7 +266,7 @@ function complaints(name: string, text: string): string {
   }
 }
 
-test("a partner's compiler knows what it gives and takes", () => {
+test("a partner's compiler checks the types of the package", () => {
   const use = `import { createClient, createKeySet, verifyEnvelope, verifyWebhook, type Verification } from "tvs-partner";
 const client = createClient({ baseUrl: "https://a.example", verify: { issuer: "https://a.example", audience: "a" } });
 const { result } = await client.checkEligibility({ identifier: { tId: 1 }, purpose: "EMPLOYER_BACKGROUND_CHECK" });

@@ -61,7 +61,7 @@ test("a one-time link begins a session of twelve hours", async () => {
   expect((await session.get("/")).status).toBe(401);
 });
 
-test("without a session the console says how to get in, and shows nothing", async () => {
+test("the console without a session says how to get in, and shows nothing", async () => {
   const page = await world.call("/");
   expect(page.status).toBe(401);
   expect(page.text).toContain("tvs console --data");
@@ -77,7 +77,7 @@ test("without a session the console says how to get in, and shows nothing", asyn
   expect((await world.call(`${home}live.json`, { headers: forged })).status).toBe(401);
 });
 
-test("without a session the metrics are read by whoever is on this machine", async () => {
+test("the metrics need no session on this machine", async () => {
   const { status, headers } = await world.call("/metrics");
   expect(status).toBe(200);
   expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");

@@ -57,12 +57,12 @@ describe("the console's pages on the register", () => {
   const paths = ["/teachers", "/teachers.csv", "/teacher?ref=1001", "/attestations", "/deliveries"];
   paths.push("/imports", "/changes");
 
-  test.each(paths)("ask for a session: %s", async (path) => {
+  test.each(paths)("the console's page %s needs a session", async (path) => {
     expect((await world.call(`${session.home}${path.slice(1)}`)).status).toBe(401);
     expect((await get(path)).status).toBe(200);
   });
 
-  test("list who changed what, by whom and of what", async () => {
+  test("the console lists changes by actor and by subject", async () => {
     const all = await get("/changes");
     expect(all.text).toContain("partner:agency");
     const [, actor = ""] = />((?:cli:\S+?|service))</.exec(all.text) ?? [];
@@ -73,7 +73,7 @@ describe("the console's pages on the register", () => {
     expect((await get("/changes.csv?of=partner:agency")).text).toContain(`,${actor},partner:agency,added,`);
   });
 
-  test("list the register a page at a time, to its end", async () => {
+  test("the console lists the register a page at a time, to its end", async () => {
     const first = await get("/teachers");
     const [, next = ""] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
     const second = await get(next);
@@ -82,7 +82,7 @@ describe("the console's pages on the register", () => {
     expect(second.text).not.toContain('rel="next"');
   });
 
-  test("filter it, and say what makes no sense", async () => {
+  test("the console filters the register, and refuses a wrong filter", async () => {
     expect(regNos((await get("/teachers?license=REVOKED")).text)).toEqual(["TR/LA/2019/000003"]);
     const wrong = await get("/teachers?expires=yesterday");
     expect(wrong.status).toBe(400);
@@ -93,11 +93,11 @@ describe("the console's pages on the register", () => {
   test.each([
     ...["/changes?by=%00", "/changes?of=%00", "/attestations?partner=%00"],
     ...["/deliveries?partner=%00", "/teachers?state=%00", "/teachers?from=%00", "/changes.csv?by=%00"],
-  ])("%s, which no text may have, is told", async (path) => {
+  ])("the console's page %s gets 400", async (path) => {
     expect((await get(path)).status).toBe(400);
   });
 
-  test("find by what may stand in no address, and by a name without its marks", async () => {
+  test("the console's search finds a teacher by NIN, number and a name without its marks", async () => {
     for (const term of ["99900000007", "1008", "TR/LA/2019/000008", "adesina", "=Ọlá"]) {
       const { text } = await find(term);
       expect(regNos(text)).toEqual(["TR/LA/2019/000008"]);
@@ -110,7 +110,7 @@ describe("the console's pages on the register", () => {
     expect((await find("a".repeat(20_000))).status).toBe(413);
   });
 
-  test("save what is listed as CSV, in which no cell is a formula", async () => {
+  test("the console saves a list as CSV, in which no cell is a formula", async () => {
     const { text, headers } = await get("/teachers.csv");
     expect(headers["content-disposition"]).toBe('attachment; filename="teachers.csv"');
     expect(text.trimEnd().split("\n")).toHaveLength(61);
@@ -120,7 +120,7 @@ describe("the console's pages on the register", () => {
       expect((await get(path)).text).toContain("Save as CSV, 2,000 rows at most</a>");
   });
 
-  test("show a record with its history, and nothing of a NIN", async () => {
+  test("the console shows a record with its history, and no NIN", async () => {
     const { text } = await get("/teacher?ref=TR/LA/2019/000003");
     for (const said of ["Teacher 000003", "REVOKED", "2025-05-05", "by an extract", "NIN yes"])
       expect(text).toContain(said);
@@ -129,7 +129,7 @@ describe("the console's pages on the register", () => {
     expect((await get("/teacher?ref=")).status).toBe(400);
   });
 
-  test("show by code which rows of an import were rejected, and no value of them", async () => {
+  test("the console shows by code which rows of an import were rejected, and no value of them", async () => {
     const imports = await get("/imports");
     expect(imports.text).toContain("extract.csv");
     expect(imports.text).not.toContain("someone");
@@ -143,7 +143,7 @@ describe("the console's pages on the register", () => {
     expect((await get("/import?id=999")).status).toBe(404);
   });
 
-  test("call an import of which every row was rejected by what it did: nothing", async () => {
+  test("the console says that an import whose rows were all rejected changed nothing", async () => {
     expect((await get("/imports")).text).toContain(", some rejected</span>");
     await load(extract.replaceAll("TR/LA/2019", "TR/LA"));
     for (const path of ["/", "/imports"])

@@ -150,13 +150,13 @@ for (const name of Object.keys(proxies)) {
 
     const forged = () => ({ "Client-Cert": `:${Buffer.from(known.der).toString("base64")}:` });
 
-    test("hands the caller's certificate on", async () => {
+    test("the proxy forwards the caller's certificate", async () => {
       const response = await proxy.call({}, known);
       expect(response.status).toBe(200);
       expect(((await response.json()) as { audience: string }).audience).toBe(partner.id);
     });
 
-    test("lets no Client-Cert through that a caller wrote", async () => {
+    test("the proxy deletes a Client-Cert that a caller wrote", async () => {
       const stranger = await makeCertificate({ commonName: "stranger" });
       expect((await proxy.call(forged())).status).toBe(401);
       expect((await proxy.call(forged(), stranger)).status).toBe(401);
@@ -172,7 +172,7 @@ for (const name of Object.keys(proxies)) {
       return (await Promise.all(calls)).filter(({ status }) => status !== 200).length;
     };
 
-    test("loses no call to the two of three nodes that are down", async () => {
+    test("the proxy loses no call while two of three nodes are down", async () => {
       if (proxies[name]?.repeatsPosts) expect(await round()).toBe(0);
       else await until(async () => (await round()) === 0);
     });

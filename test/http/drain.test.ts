@@ -58,7 +58,7 @@ for (const scheme of ["http", "https"] as const) {
   };
 
   describe(`closing the ${scheme} listener`, () => {
-    test("answers what has begun, each with Connection: close", async () => {
+    test("a closing listener answers begun requests, each with Connection: close", async () => {
       const { listener, release, arrival } = await start();
       const [slow, head, byte, body, second] = await Promise.all(
         [1, 2, 3, 4, 5].map(() => connect(listener)),
@@ -91,7 +91,7 @@ for (const scheme of ["http", "https"] as const) {
       await closed;
     });
 
-    test("closes idle and silent connections at once, though nothing else ends", async () => {
+    test("a closing listener closes idle and silent connections while others are still busy", async () => {
       const { listener, release, arrival } = await start();
       const [idle, silent, busy] = [
         await connect(listener),
@@ -112,13 +112,13 @@ for (const scheme of ["http", "https"] as const) {
       expect(answer).toContain("/slow done");
     });
 
-    test("refuses new connections", async () => {
+    test("a closed listener refuses new connections", async () => {
       const { listener } = await start();
       await listener.close();
       await expect(connect(listener)).rejects.toThrow();
     });
 
-    test("cuts off what does not end in time", async () => {
+    test("a closing listener cuts off requests that do not end in time", async () => {
       const { listener, arrival } = await start({ drainTimeoutMs: 50 });
       const [never, head] = [await connect(listener), await connect(listener)];
       never.write(get("/slow"));

@@ -44,7 +44,7 @@ function json(raw: string) {
 }
 
 describe("a listener", () => {
-  test("tells the handler who is connected, without and with TLS", async () => {
+  test("a listener gives the handler the address and certificate of the client, without and with TLS", async () => {
     const { url, port, tlsPort } = await start();
     expect(url).toBe(`http://127.0.0.1:${port}`);
     const plain = await openClient({ port });
@@ -64,7 +64,7 @@ describe("a listener", () => {
   });
 
   for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
-    test(`takes any client certificate over ${tlsVersion} and says which`, async () => {
+    test(`a listener accepts any client certificate over ${tlsVersion} and names it`, async () => {
       const { tlsPort } = await start();
       const notAfter = new Date("2020-01-02T03:04:05Z");
       const notBefore = new Date("2019-01-02T03:04:05Z");
@@ -78,7 +78,7 @@ describe("a listener", () => {
       });
     });
 
-    test(`gives a resumed ${tlsVersion} session the certificate it was made with`, async () => {
+    test(`a resumed ${tlsVersion} session has the certificate of its first handshake`, async () => {
       const { tlsPort } = await start();
       const [first, second] = await Promise.all(
         ["A", "B"].map((commonName) => makeCertificate({ commonName })),
@@ -97,7 +97,7 @@ describe("a listener", () => {
     });
   }
 
-  test("refuses TLS 1.1", async () => {
+  test("a listener refuses TLS 1.1", async () => {
     const { tlsPort } = await start();
     const hello = await openClient({ port: tlsPort });
     // A ClientHello whose highest version is TLS 1.1 (0x0302), with one cipher suite.
@@ -110,7 +110,7 @@ describe("a listener", () => {
     expect(answer[0] ?? 0x15).toBe(0x15);
   });
 
-  test("answers 500 and calls onError if the app throws", async () => {
+  test("a listener answers 500 and calls onError if the app throws", async () => {
     const failure = new Error("secret detail");
     const { port, tlsPort } = await start(
       {},
@@ -134,7 +134,7 @@ describe("a listener", () => {
     expect(errors).toEqual([failure, failure, failure, failure]);
   });
 
-  test("outlives clients that leave in the middle", async () => {
+  test("a listener survives clients that leave in the middle", async () => {
     const aborted = Promise.withResolvers<void>();
     const arrived: string[] = [];
     const fetch = async (request: Request) => {
@@ -165,7 +165,7 @@ describe("a listener", () => {
     expect(errors).toEqual([]);
   });
 
-  test("leaves no rest of a body above the limit on the connection", async () => {
+  test("a listener drops the rest of a body above the limit", async () => {
     const { port, tlsPort } = await start();
     for (const target of [{ port }, { port: tlsPort, tls: true }]) {
       const client = await openClient(target);

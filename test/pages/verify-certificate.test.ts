@@ -153,7 +153,7 @@ test.each([
   }),
 );
 
-test("on every screen nothing is cut off, and axe finds nothing", () =>
+test("the attestation page fits every screen, and axe finds nothing", () =>
   within(openPage(), async ({ page }) => {
     await openSettings(page);
     await page.click("#proof-part summary");

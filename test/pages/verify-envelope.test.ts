@@ -216,7 +216,7 @@ test("a changed copy is refused, and shown beside the signed values", () =>
     ]);
   }));
 
-test("keys that cannot be fetched give no verdict, and are fetched again", () =>
+test("missing keys give no verdict, and are fetched again", () =>
   within(openPage(), async ({ page }) => {
     // The page has them, and goes by them for five minutes.
     await page.evaluate("performance.now = () => 600_000");

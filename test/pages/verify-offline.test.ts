@@ -59,7 +59,7 @@ function revoke() {
   return changeTeacher(deps, { by: "regNo", value: known }, { action: "revoke", reason: "test" });
 }
 
-test("opened once, it judges without a network, and says of what day its list is", async () => {
+test("the page that was opened once verifies without a network, and shows the day of its list", async () => {
   await visit();
   await cutNetwork();
   const tab = await openPage();
@@ -76,7 +76,7 @@ test("opened once, it judges without a network, and says of what day its list is
   await page.close();
 });
 
-test("what was withdrawn since is refused in words, when the list that it has says so", async () => {
+test("the page without a network refuses an answer that its list withdraws", async () => {
   await revoke();
   await visit();
   await cutNetwork();
@@ -89,7 +89,7 @@ test("what was withdrawn since is refused in words, when the list that it has sa
   await tab.page.close();
 });
 
-test("a list of eight days ago leaves it undecided, and says what to do", async () => {
+test("a list of eight days ago leaves the verdict undecided, and the page says what to do", async () => {
   await visit();
   await cutNetwork();
   const tab = await browser.open();
@@ -102,7 +102,7 @@ test("a list of eight days ago leaves it undecided, and says what to do", async 
   await tab.page.close();
 });
 
-test("with a network it goes by the newest list, though it has an older one", async () => {
+test("the page with a network goes by the newest list, though it has an older one", async () => {
   await visit();
   const { page } = await openPage();
   const packOf = async () => (await fetch(`${site.url}/v1/inter-agency/offline-pack`)).text();

@@ -128,7 +128,7 @@ test.each([
   }),
 );
 
-test("on every screen nothing is cut off, and axe finds nothing", () =>
+test("the page with a proof fits every screen, and axe finds nothing", () =>
   within(openProving(log), async ({ page }) => {
     await page.setInputFiles("#files", fileOf(`${"long-".repeat(20)}.tlog-proof`, proof));
     await untilOutcomeSays(page, "The proof is ready");

@@ -25,7 +25,7 @@ beforeAll(async () => {
   statement = await response.text();
 });
 
-test("says how many of the people on the list are eligible, and what of each row", () =>
+test("the page shows how many people of a statement are eligible, and each row", () =>
   within(openPage(), async ({ page, complaints }) => {
     const { verdict, text } = await verify(page, statement);
     expect(verdict).toContain("Signature: genuine");
@@ -39,7 +39,7 @@ test("says how many of the people on the list are eligible, and what of each row
     expect(complaints).toEqual([]);
   }));
 
-test("prints a sheet for the wall, with who is eligible and nothing of who is not", () =>
+test("the sheet for the wall names the eligible teachers and nobody else", () =>
   within(openPage(), async ({ page }) => {
     await verify(page, statement);
     await page.click("text=Make a sheet for the wall");

@@ -122,7 +122,7 @@ test("tvs doctor fails for an empty file, another program's database and a damag
     foreign.exec("CREATE TABLE notes (text)");
     foreign.close();
     expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
-    for (const name of await readdir(dataDir)) await rm(join(dataDir, name));
+    for (const name of await readdir(dataDir)) await rm(join(dataDir, name), { force: true });
     await healthy(dataDir);
     await withTestOperator(dataDir, async ({ driver }) => {
       const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
@@ -241,7 +241,7 @@ test.each([
   [10 * 2 ** 20, "fail", "writes are about to be refused"],
   [500 * 2 ** 20, "warn", "before the next import or backup"],
   [5 * 2 ** 30, "ok", null],
-])("of a disk with %d bytes free, doctor says what that means now", (bytes, result, advice) => {
+])("tvs doctor says what a disk with %d bytes free means", (bytes, result, advice) => {
   const check = judgeDisk("/srv", bytes);
   expect(check.result).toBe(result as typeof check.result);
   if (advice === null) expect(check.advice).toBeNull();

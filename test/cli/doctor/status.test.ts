@@ -6,7 +6,7 @@ import { withTempDir } from "../../harness/folder.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-test("shows the figures, and whether a service holds the database now", () =>
+test("tvs status shows the figures, and whether a service holds the database", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const { operator, close } = await openService(

@@ -36,7 +36,7 @@ async function rows(csv: string | Uint8Array) {
   return { code, ...JSON.parse(stdout) };
 }
 
-test("finds by number, teacher id and NIN, and the first column with a value counts", async () => {
+test("tvs roster finds by number, teacher id and NIN, and the first column with a value counts", async () => {
   const csv = `name,NIN,t_id,reg_no\n,,,a/b/c/1\n,,11,\n,${nin},,\n,31415926536,11,A/B/C/1\n,,13,\n,,99,\n`;
   const answer = await rows(csv);
   const counts = { rows: 6, eligible: 3, percentage: 50 };
@@ -125,7 +125,7 @@ test("a row that names nobody has an error word; no output ever holds a NIN", as
   }
 });
 
-test("--out writes the rows for its owner alone, with no formula in them, and only the sum on the screen", async () => {
+test("tvs roster --out writes a file for its owner alone, without formulas, and prints only the sum", async () => {
   const out = join(outDir, "result.csv");
   const { code, stdout } = await roster("reg_no\nA/B/C/1\nA/B/C/3\n", "--out", out);
   expect(code).toBe(1);
@@ -156,7 +156,7 @@ test("a list that cannot be read leaves it undecided, in one line that repeats n
   await expectRefusal(runTvs(["roster", join(dataDir, "absent.csv"), ...purpose], { dataDir }), 2);
 });
 
-test("a purpose there must be, and one that is known", async () => {
+test("tvs roster refuses a missing or unknown purpose", async () => {
   for (const words of [[], ["--purpose", "TEACHING"]])
     await expectRefusal(runTvs(["roster", "list.csv", ...words], { dataDir }), 2, "--purpose");
 });

@@ -87,7 +87,7 @@ function grudging() {
 
 describe.each([...languages])("$name's ask", (language) => {
   test.skipIf(!language.isHere)(
-    `asks a sandbox until it answers, and what it saves is what verify takes, in ${language.name}`,
+    `the example ask retries a sandbox, and verify accepts the saved answer, in ${language.name}`,
     async () => {
       const ask = await language.prepare("ask", folder);
       const somebody = grudging();
@@ -104,7 +104,7 @@ describe.each([...languages])("$name's ask", (language) => {
   );
 
   test.skipIf(!language.isHere)(
-    `takes no genuine answer to another question, in ${language.name}`,
+    `the example ask refuses a genuine answer to another question, in ${language.name}`,
     async () => {
       const ask = await language.prepare("ask", folder);
       const kept = join(folder, `as-${language.name}`, "envelope.json");
@@ -125,37 +125,40 @@ describe.each([...languages])("$name's ask", (language) => {
     120_000,
   );
 
-  test.skipIf(!language.isHere)(`says why it was refused, in ${language.name}`, async () => {
+  test.skipIf(!language.isHere)(`the example ask says why it was refused, in ${language.name}`, async () => {
     const ask = await language.prepare("ask", folder);
     const refused = await run(language, [...ask, service.url, purpose, regNo], "tvs_test_nobody");
     expect(refused.code).not.toBe(0);
     expect(refused.error).toMatch(/CREDENTIAL_MISTYPED[\s\S]*API key/);
   });
 
-  test.skipIf(!language.isHere)(`takes its key to no other address, in ${language.name}`, async () => {
-    const taken: string[] = [];
-    const elsewhere = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch(request) {
-        taken.push(
-          `${request.method} ${new URL(request.url).pathname} ${request.headers.get("Authorization")}`,
-        );
-        return Response.json({});
-      },
-    });
-    const redirecting = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => new Response(null, { status: 302, headers: { Location: `${elsewhere.url}stolen` } }),
-    });
-    try {
-      const ask = await language.prepare("ask", folder);
-      const asked = await run(language, [...ask, redirecting.url.origin, purpose, regNo]);
-      expect(taken).toEqual([]);
-      expect(asked.code).not.toBe(0);
-    } finally {
-      await Promise.all([elsewhere.stop(true), redirecting.stop(true)]);
-    }
-  });
+  test.skipIf(!language.isHere)(
+    `the example ask sends its key to no other address, in ${language.name}`,
+    async () => {
+      const taken: string[] = [];
+      const elsewhere = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch(request) {
+          taken.push(
+            `${request.method} ${new URL(request.url).pathname} ${request.headers.get("Authorization")}`,
+          );
+          return Response.json({});
+        },
+      });
+      const redirecting = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch: () => new Response(null, { status: 302, headers: { Location: `${elsewhere.url}stolen` } }),
+      });
+      try {
+        const ask = await language.prepare("ask", folder);
+        const asked = await run(language, [...ask, redirecting.url.origin, purpose, regNo]);
+        expect(taken).toEqual([]);
+        expect(asked.code).not.toBe(0);
+      } finally {
+        await Promise.all([elsewhere.stop(true), redirecting.stop(true)]);
+      }
+    },
+  );
 });

@@ -51,7 +51,7 @@ function startBetween() {
 
 describe.each([...languages])("$name's events", (language) => {
   test.skipIf(!language.isHere)(
-    `fetches each event once, goes on where it was, and says why it could not, in ${language.name}`,
+    `the example events fetches each event once, continues from its cursor, and says why a fetch failed, in ${language.name}`,
     async () => {
       const cwd = join(folder, `as-${language.name}`);
       await mkdir(cwd, { recursive: true });

@@ -57,7 +57,7 @@ function delivery(secret: string, digests: readonly string[], bytes = 0): Reques
 
 describe.each([...languages])("$name's receive", (language) => {
   test.skipIf(!language.isHere)(
-    `judges its vectors as their fixtures say, in ${language.name}`,
+    `the example receive gives the verdicts of the vectors, in ${language.name}`,
     async () => {
       const start = await language.prepare("receive", folder);
       const judged = judgedBy(language, vectors);
@@ -71,7 +71,7 @@ describe.each([...languages])("$name's receive", (language) => {
   );
 
   test.skipIf(!language.isHere)(
-    `refuses to begin without a secret, or with one that no secret can be, in ${language.name}`,
+    `the example receive refuses to start with a missing or malformed secret, in ${language.name}`,
     async () => {
       const start = await language.prepare("receive", folder);
       for (const secret of ["", "whsec_x\n", " whsec_x", "\uFEFFwhsec_x", "whsec_\u00e9"]) {
@@ -89,7 +89,7 @@ describe.each([...languages])("$name's receive", (language) => {
     },
   );
 
-  test(`takes the header by the same pattern as all others, also where ${language.name} is not at hand`, async () => {
+  test(`the example receive in ${language.name} reads the header by the common pattern`, async () => {
     const source = await readFile(language.file("receive"), "utf8");
     expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");
   });
@@ -99,7 +99,7 @@ const servers = languages.filter(({ name }) => name !== "curl");
 
 describe.each(servers)("$name's receive as a server (a shell is none)", (language) => {
   test.skipIf(!language.isHere)(
-    `answers 204 to a genuine delivery, 400 to a forged one and 413 to more than 64 KiB, in ${language.name}`,
+    `the example receive answers 204 to a genuine delivery, 400 to a forged one and 413 above 64 KiB, in ${language.name}`,
     async () => {
       const [secret, port] = ["whsec_receiver", await freePort()];
       const child = Bun.spawn([...(await language.prepare("receive", folder))], {

@@ -223,7 +223,7 @@ describe.each([...languages])("$name's verify", (language) => {
   );
 
   test.skipIf(!language.isHere)(
-    `finds a member twice however much stands between the two, in ${language.name}`,
+    `the example verify refuses a member that comes twice, however far apart, in ${language.name}`,
     async () => {
       const [first = "", ...start] = await language.prepare("verify", folder);
       const words = wordsOf(join(folder, "long.json"), null, null);
