@@ -27,11 +27,11 @@ describe("checkEndpointUrl", () => {
     "https://[2606:4700:4700::1111]:8443/hook", "https://ẹ̀kọ́.example/hook", "https://notlocalhost/",
     "https://localhost.example.org/", "https://hooks.example.org/a@b",
     `https://hooks.example.org/${"x".repeat(2048 - 26)}`,
-  ])("%s is accepted", (text) => {
+  ])("the endpoint URL %s is accepted", (text) => {
     expect(checkEndpointUrl(text, { allowPrivate: false }).protocol).toBe("https:");
   });
 
-  test("a name beyond ASCII is sent in its ASCII form", () => {
+  test("an endpoint name beyond ASCII is sent in its ASCII form", () => {
     const url = checkEndpointUrl("https://bücher.example/", { allowPrivate: false });
     expect(url.hostname).toBe("xn--bcher-kva.example");
   });
@@ -61,7 +61,7 @@ describe("checkEndpointUrl", () => {
     ["https://hooks.example.org\\@127.0.0.1/", "backslash"],
     ["https://hooks.exa\tmple.org/", "control character"],
     [`https://hooks.example.org/${"x".repeat(2048)}`, "longer"],
-  ])("%s is refused: %s", (text, reason) => {
+  ])("the address %s is refused: %s", (text, reason) => {
     const error = refusalOf(text);
     expect([error.refusal, isTvsError(error, "REFUSED")]).toEqual(["ENDPOINT_INVALID", true]);
     expect(error.message).toContain(reason);
@@ -94,7 +94,7 @@ describe("checkEndpointUrl", () => {
     ["https://localhost/", "loopback"],
     ["https://LOCALHOST:8443/", "loopback"],
     ["https://api.localhost/", "loopback"],
-  ])("%s is refused: %s", (text, range) => {
+  ])("the address %s is refused: %s", (text, range) => {
     const error = refusalOf(text);
     expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointRefused"]);
     const host = new URL(text).hostname.replace(/[[\]]/g, "");
@@ -102,13 +102,13 @@ describe("checkEndpointUrl", () => {
     expect(error.message).toBe(`webhook address ${host} is not public (${range}); ${advice}`);
   });
 
-  test("a final dot hides no address", () => {
+  test("a final dot does not hide an address from the guard", () => {
     for (const text of ["https://127.0.0.1./", "https://localhost./", "https://0x7f.1./"]) {
       expect(refusalOf(text)).toBeInstanceOf(EndpointRefused);
     }
   });
 
-  test("no message repeats path, query, user or password", () => {
+  test("no refusal of an endpoint repeats path, query, user or password", () => {
     const secret = "s3cret";
     const urls = [
       `http://hooks.example.org/${secret}`,
@@ -123,7 +123,7 @@ describe("checkEndpointUrl", () => {
     }
   });
 
-  test("allowPrivate adds http and every address, and nothing else", () => {
+  test("allowPrivate allows http and every address, and nothing else", () => {
     for (const text of ["http://127.0.0.1:1/", "http://localhost/", "https://10.0.0.1/", "http://[::1]/"]) {
       expect(checkEndpointUrl(text, { allowPrivate: true })).toBeInstanceOf(URL);
     }
@@ -178,7 +178,7 @@ describe("resolveEndpoint", () => {
     async () =>
       addresses;
 
-  test("answers every address once, IPv4 first", async () => {
+  test("resolveEndpoint gives every address once, IPv4 first", async () => {
     const resolver = answering("2606:4700::1", "1.1.1.1", "1.1.1.1", "1.0.0.1");
     const found = await resolveEndpoint(url, { allowPrivate: false, resolver });
     expect(found.addresses).toEqual(["1.1.1.1", "1.0.0.1", "2606:4700::1"]);
@@ -222,7 +222,7 @@ describe("resolveEndpoint", () => {
     ["an odd spelling", "did not resolve", "", answering("0x08080808")],
     ["a failure", "could not be resolved", "ENOTFOUND", () => Promise.reject(new Error("ENOTFOUND"))],
     ["no answer at all", "could not be resolved", "no answer in 5 ms", () => new Promise<string[]>(() => {})],
-  ])("%s is HOST_UNRESOLVED", async (_name, said, cause, resolver) => {
+  ])("a resolver that gives %s makes the endpoint HOST_UNRESOLVED", async (_name, said, cause, resolver) => {
     for (const allowPrivate of [false, true]) {
       const error = await rejection(resolveEndpoint(url, { allowPrivate, resolver, timeoutMs: 5 }));
       expect(error).toMatchObject({ code: "REFUSED", refusal: "HOST_UNRESOLVED" });
@@ -299,10 +299,13 @@ const specials: [name: string, first: string, last: string, ...publicNeighbours:
 ];
 
 describe("classifyAddress", () => {
-  test.each(specials)("%s: %s to %s", (_name, first, last, ...neighbours) => {
-    for (const special of [first, last]) expect(classifyAddress(special).public).toBe(false);
-    for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });
-  });
+  test.each(specials)(
+    "the special addresses %s, from %s to %s, are refused, and their public neighbours accepted",
+    (_name, first, last, ...neighbours) => {
+      for (const special of [first, last]) expect(classifyAddress(special).public).toBe(false);
+      for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });
+    },
+  );
 
   // biome-ignore format: a list reads better in rows
   test.each([
@@ -330,7 +333,7 @@ describe("classifyAddress", () => {
     ["example.org", "not an IP address"],
     ["", "not an IP address"],
     ["1.2.3.256", "not an IP address"],
-  ])("%s is refused: %s", (ip, range) => {
+  ])("the address %s is refused: %s", (ip, range) => {
     expect(classifyAddress(ip)).toEqual({ public: false, range });
   });
 });

@@ -47,7 +47,7 @@ function names(attempts: readonly Attempt[]): string {
 }
 
 describe("endpoints", () => {
-  test("are served in turn, each up to its cap and all up to theirs", () => {
+  test("endpoints are served in turn, each up to its limit and all together up to theirs", () => {
     const queues = createEndpointQueues(limits);
     queues.update([endpoint("a"), endpoint("b"), endpoint("c")], 1);
     fill(queues);
@@ -57,7 +57,7 @@ describe("endpoints", () => {
     expect(names(launchAll(queues))).toBe("c");
   });
 
-  test("that keep failing get one attempt at a time and half of the room together", () => {
+  test("endpoints that keep failing get one attempt at a time, and together half of the room", () => {
     const queues = createEndpointQueues(limits);
     const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
     queues.update([...failing, endpoint("good")], 1);
@@ -65,7 +65,7 @@ describe("endpoints", () => {
     expect(names(launchAll(queues))).toBe("v w x y good good good");
   });
 
-  test("fail after three failures in a row and recover with one success", () => {
+  test("an endpoint counts as failing after three failures in a row, and recovers with one success", () => {
     const queues = createEndpointQueues(limits);
     queues.update([endpoint("a")], 1);
     fill(queues);
@@ -80,7 +80,7 @@ describe("endpoints", () => {
 });
 
 describe("leases", () => {
-  test("are bounded by endpoint and in all", () => {
+  test("leases are limited by endpoint and in total", () => {
     const queues = createEndpointQueues(limits);
     queues.update(
       ["a", "b", "c", "d"].map((name) => endpoint(name)),
@@ -91,7 +91,7 @@ describe("leases", () => {
     expect(queues.wants()).toEqual([]);
   });
 
-  test("leave out what is in hand, though its attempt is over, until it is recorded", () => {
+  test("a lease request leaves out each delivery in hand until its attempt is recorded", () => {
     const queues = createEndpointQueues(limits);
     queues.update([endpoint("a")], 1);
     fill(queues);
@@ -104,7 +104,7 @@ describe("leases", () => {
     expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
   });
 
-  test("are made for what is due only, and not again once less than half came", () => {
+  test("leases are requested for due endpoints only, and not again after less than half came", () => {
     const queues = createEndpointQueues(limits);
     queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
     expect([queues.isDue(4), queues.wants()]).toEqual([false, []]);
@@ -114,7 +114,7 @@ describe("leases", () => {
     expect(queues.wants()).toEqual([]);
   });
 
-  test("come back when their endpoint is closed or they have waited too long", () => {
+  test("a lease is given back when its endpoint is closed, or when it has waited too long", () => {
     const queues = createEndpointQueues(limits);
     queues.update([endpoint("a"), endpoint("b")], 1);
     fill(queues, 100);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { releaseWebhooks, webhookBacklog } from "../../src/domain/deliveries.ts";
+import { webhookBacklog } from "../../src/domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
 import { disableWebhook, enableWebhook } from "../../src/domain/webhooks.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
@@ -7,7 +7,7 @@ import { until } from "../harness/eventually.ts";
 import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 describe("an endpoint", () => {
-  test("that answers 410 is disabled at once and its deliveries are held until it is enabled", () =>
+  test("an endpoint that answers 410 is disabled, and its deliveries are held until it is enabled", () =>
     withBoard(
       (_, count) => ({ status: count === 1 ? 410 : 200 }),
       async ({ world, received }) => {
@@ -32,7 +32,7 @@ describe("an endpoint", () => {
       },
     ));
 
-  test("that fails for five days is disabled, and not for a day less or after a success between", () =>
+  test("an endpoint that fails for five days is disabled, and one success in between starts the five days again", () =>
     withWebhooks((world) => {
       let status = 500;
       return withEndpoint(
@@ -63,7 +63,7 @@ describe("an endpoint", () => {
       );
     }));
 
-  test("that never answers keeps no other waiting", () =>
+  test("an endpoint that never answers keeps no other endpoint waiting", () =>
     withWebhooks((world) =>
       withEndpoint(
         () => null,
@@ -99,7 +99,7 @@ describe("an endpoint", () => {
       ),
     ));
 
-  test("gets nothing while it or its partner is disabled, then what was held", () =>
+  test("an endpoint gets nothing while it or its partner is disabled, and then what was held", () =>
     withBoard(takesAll, async ({ world, received }) => {
       const sender = world.sender();
       await world.put("A/B/C/1");
@@ -118,18 +118,3 @@ describe("an endpoint", () => {
       expect(received.length).toBe(2);
     }));
 });
-
-test("a restore's hold keeps everything back until it is released, whatever endpoint is enabled", () =>
-  withBoard(takesAll, async ({ world, received }) => {
-    await world.settings.write({ hold_webhooks: "true" });
-    const sender = world.sender();
-    await world.put("A/B/C/1");
-    await enableWebhook(world, "board");
-    await sender.settle();
-    expect(received.length).toBe(0);
-    expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
-    expect(await releaseWebhooks(world.settings)).toBe(true);
-    expect(await releaseWebhooks(world.settings)).toBe(false);
-    await sender.settle();
-    expect(received.length).toBe(1);
-  }));

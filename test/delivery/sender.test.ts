@@ -7,7 +7,7 @@ import { rejection } from "../harness/rejection.ts";
 import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 describe("a delivery", () => {
-  test("arrives with the contract's headers and the event's exact bytes, and is delivered", () =>
+  test("a delivery arrives with the contract's headers and the event's exact bytes, and is recorded as delivered", () =>
     withBoard(takesAll, async ({ world, received, secret }) => {
       const { id } = await world.put("A/B/C/1");
       await world.sender().settle();
@@ -34,7 +34,7 @@ describe("a delivery", () => {
       expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
     }));
 
-  test("keeps its ids and is signed afresh in each attempt", () =>
+  test("a delivery keeps its ids in each attempt and gets a new signature", () =>
     withBoard(
       (_, count) => ({ status: count < 3 ? 500 : 204 }),
       async ({ world, received }) => {
@@ -53,7 +53,7 @@ describe("a delivery", () => {
       },
     ));
 
-  test("is tried at every step of the schedule and not before, and is dead after the last", () =>
+  test("a delivery is tried at every step of the schedule and not before, and is dead after the last", () =>
     withBoard(
       () => ({ status: 503 }),
       async ({ world, received }) => {
@@ -86,7 +86,7 @@ describe("a delivery", () => {
       },
     ));
 
-  test("waits as long as Retry-After asks, up to twice the step", () =>
+  test("a delivery waits as long as Retry-After asks, up to twice the step", () =>
     withBoard(
       () => ({ status: 429, headers: { "Retry-After": "3600" } }),
       async ({ world }) => {
@@ -97,7 +97,7 @@ describe("a delivery", () => {
       },
     ));
 
-  test("that is dead is retried with a whole schedule before it", () =>
+  test("a dead delivery that is retried gets the whole schedule again", () =>
     withBoard(
       (_, count) => ({ status: count <= 12 ? 500 : 200 }),
       async ({ world, received }) => {
@@ -121,7 +121,7 @@ describe("a delivery", () => {
       },
     ));
 
-  test("goes to no private address unless that is allowed, whatever was allowed when it was saved", () =>
+  test("a delivery goes to no private address unless private addresses are allowed now", () =>
     withBoard(takesAll, async ({ world, received }) => {
       await world.put("A/B/C/1");
       let allowed = false;
@@ -143,7 +143,7 @@ describe("a delivery", () => {
 });
 
 describe("a sender", () => {
-  test("is woken by another process's commit and by the time at which a retry is due", () =>
+  test("another process's commit and a due retry wake the sender", () =>
     withBoard(
       (_, count) => ({ status: count === 1 ? 500 : 200 }),
       async ({ world, received }) => {
@@ -156,7 +156,7 @@ describe("a sender", () => {
       },
     ));
 
-  test("neither loses nor repeats anything when the clock steps by an hour", () =>
+  test("the sender loses and repeats nothing when the clock steps by an hour", () =>
     withWebhooks((world) => {
       const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       return withEndpoint(
@@ -189,7 +189,7 @@ describe("a sender", () => {
       );
     }));
 
-  test("that is closed lets attempts under way come to their end and gives the rest back", () =>
+  test("a sender that closes ends its running attempts and gives the other leases back", () =>
     withWebhooks((world) => {
       const gate = Promise.withResolvers<void>();
       return withEndpoint(

@@ -12,7 +12,7 @@ describe("the buckets of durations", () => {
     }
   });
 
-  test("what is no duration counts as the shortest", () => {
+  test("a negative or missing duration counts as the shortest", () => {
     expect([bucketOf(-1), bucketOf(Number.NaN)]).toEqual([0, 0]);
     expect(bucketOf(Number.POSITIVE_INFINITY)).toBe(bucketCount - 1);
   });
@@ -32,7 +32,7 @@ describe("the buckets of durations", () => {
     }
   });
 
-  test("nothing has no percentile, and no percentile is beyond the last bound", () => {
+  test("no durations have no percentile, and no percentile is beyond the last bound", () => {
     const counts = new Float64Array(bucketCount);
     expect(percentileMs(counts, 0.5)).toBeNull();
     counts[bucketCount - 1] = 3;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { hash } from "node:crypto";
 import type { Message } from "../../src/signing/engine.ts";
 import { createQueue, type Helper, type Made, type QueueOptions } from "../../src/signing/queue.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -89,29 +88,6 @@ describe("the queue's order", () => {
     const sorted = (sort: string) => order.filter((name) => name.startsWith(sort));
     expect(sorted("single")).toEqual(range(40).map((i) => `single ${i}`));
     expect(sorted("batch")).toEqual(range(100).map((i) => `batch ${i}`));
-  });
-
-  test("each call gets its own signatures, in the order of its inputs", async () => {
-    const { queue } = openQueue({ groupSize: 8 });
-    const asked = range(60).map((call) => {
-      const inputs = range(1 + (call % 20)).map((i) => `${call}.${i}`);
-      return { kid: call % 3 === 0 ? "one" : "other", inputs, bulk: call % 2 === 0 };
-    });
-    const signatures = await Promise.all(asked.map(({ kid, inputs, bulk }) => queue.sign(kid, inputs, bulk)));
-    expect(signatures).toEqual(asked.map(({ kid, inputs }) => signed(kid, ...inputs)));
-    expect(await queue.sign("k", [], false)).toEqual([]);
-  });
-
-  test("a message has the SHA-256 of its input", async () => {
-    const hashes: Uint8Array[] = [];
-    const { queue } = openQueue({
-      inPlace(_kid, messages) {
-        hashes.push(...messages.map((message) => message.hash));
-        return [...hashes];
-      },
-    });
-    await queue.sign("k", ["input"], false);
-    expect(hashes).toEqual([hash("sha256", "input", "buffer")]);
   });
 });
 
@@ -256,29 +232,5 @@ describe("where the queue has signatures made", () => {
     expect(await rejection(broken)).toMatchObject({ message: "broken" });
     isBroken = false;
     expect(await whole).toEqual(signed("k", "four"));
-  });
-
-  test("a queue without a place of its own fails the calls of a helper that cannot sign", async () => {
-    const { helper, die } = aHelper(1);
-    const { queue } = openQueue({ inPlace: null, helpers: [helper] });
-    const call = queue.sign("k", ["one", "two"], false);
-    await turnOfLoop();
-    die();
-    expect(await rejection(call)).toMatchObject({ message: "dead" });
-  });
-
-  test("calls that are open now are waited for, and later ones are not", async () => {
-    const { helper, sign } = aHelper(1);
-    const { queue } = openQueue({ inPlace: null, helpers: [helper] });
-    const first = queue.sign("k", ["one"], false);
-    await turnOfLoop();
-    const settled = queue.whenSettled();
-    const second = queue.sign("k", ["two"], false);
-    sign();
-    await settled;
-    expect(await first).toEqual(signed("k", "one"));
-    await turnOfLoop();
-    sign();
-    expect(await second).toEqual(signed("k", "two"));
   });
 });

@@ -10,7 +10,6 @@ import { withTempDir } from "../harness/folder.ts";
 import { aRing, signOne, verifies } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
-import { cryptoMbFile } from "./machine.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
@@ -41,7 +40,7 @@ function cLibrary(): string | undefined {
 }
 
 describe("the choice of the engine", () => {
-  test("is said in one line, and whatever it is signs", async () => {
+  test("the chosen signing engine is logged in one line, and signs", async () => {
     const ring = await aRing("active", "pending");
     await withSigner({ engine: "auto" }, async (signer) => {
       await signer.load(ring);
@@ -53,39 +52,8 @@ describe("the choice of the engine", () => {
     });
   });
 
-  test.if(hasOpenSsl)("can be forced, either way, and both give the same bytes", async () => {
-    const ring = await aRing("active", "pending");
-    const signatures = new Set<string>();
-    for (const engine of ["openssl", "webcrypto"] as const) {
-      await withSigner({ engine }, async (signer) => {
-        expect(signer.engine.name).toBe(engine);
-        expect(logged).toEqual([]);
-        await signer.load(ring);
-        signatures.add(await signOne(signer, ring.active.kid, input));
-      });
-    }
-    expect(signatures.size).toBe(1);
-  });
-
-  test.if(cryptoMbFile !== undefined)(
-    "takes crypto_mb for several at once, unless OpenSSL alone is asked for",
-    async () => {
-      const ring = await aRing("active", "pending");
-      const signatures = new Set<string>();
-      for (const engine of ["crypto_mb", "openssl"] as const) {
-        await withSigner({ engine, cryptoMbFile }, async (signer) => {
-          expect(signer.engine.name).toBe(engine);
-          await signer.load(ring);
-          const several = await signer.sign(ring.active.kid, new Array(8).fill(input), { bulk: true });
-          for (const one of several) signatures.add(one);
-        });
-      }
-      expect(signatures.size).toBe(1);
-    },
-  );
-
   test.if(hasOpenSsl)(
-    "signs without crypto_mb where that cannot be used, and refuses when it is asked for",
+    "a service signs without crypto_mb where crypto_mb cannot be used, and does not start when it is demanded",
     () =>
       withTempDir(async (folder) => {
         const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
@@ -102,7 +70,7 @@ describe("the choice of the engine", () => {
       }),
   );
 
-  test("falls back where the library is missing, is none, or is another one; and says so in one line", () =>
+  test("a service falls back to WebCrypto where OpenSSL is missing or is another library, and logs that in one line", () =>
     withTempDir(async (folder) => {
       const ring = await aRing("active", "pending");
       await writeFile(join(folder, "text.so"), "no library");
