@@ -108,7 +108,7 @@ const cases: Case[] = [
 ];
 
 describe("decide", () => {
-  test.each(cases)("%s", (_what, call, now, broken) => {
+  test.each(cases)("decide judges a call with %s", (_what, call, now, broken) => {
     expect(decide(aCall(call), now)).toBe(broken);
     // Without its precondition, and with nothing else changed, the call is stored.
     if (broken === null) return;

@@ -125,7 +125,7 @@ describeDrivers("events", (_kind, database) => {
     }
   }
 
-  test("go to those whom the domain's rule names, whatever is subscribed, verified and disabled", async () => {
+  test("events go to the partners that the domain's rule names, for any subscriptions, lookups and disabled partners", async () => {
     for (let round = 0; round < 25; round++) {
       const [terms, verified, watched] = [await drawTerms(), await drawVerified(), await drawWatched()];
       const planned = await storeEvents();
@@ -155,7 +155,7 @@ describeDrivers("events", (_kind, database) => {
     }
   });
 
-  test("and what is told of them are in the order of their commits: who goes on from the last one misses none", async () => {
+  test("a reader that continues after its last event misses no event while others are stored", async () => {
     const others = [await database.another(), await database.another()] as const;
     const partnerId = "reader";
     await createPartnerStore(driver).add(aPartner(partnerId), anApiKey(partnerId, "key-reader"));

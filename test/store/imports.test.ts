@@ -68,7 +68,7 @@ for (const kind of driverKinds) {
         { maxChunkRows: 50, allowChange: true },
       );
 
-    test("imports, changes and leaves alone", async () => {
+    test("an import inserts, updates and leaves alone", async () => {
       const rows = Array.from({ length: 120 }, (_, n) =>
         row(`all/${n}`.replace("/", "-"), { nin: String(99_900_000_000 + n) }),
       );
@@ -83,7 +83,7 @@ for (const kind of driverKinds) {
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
-    test("keeps of each import how many rows met which code, and where, but never a value", async () => {
+    test("the history of an import has its codes with counts and places, and no value", async () => {
       const wrong = Array.from({ length: 30 }, (_, n) =>
         row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
       );
@@ -108,7 +108,7 @@ for (const kind of driverKinds) {
       expect(await history.find(4711)).toBeNull();
     });
 
-    test("moves the progress with the rows, or neither", async () => {
+    test("an import stores its progress together with its rows, or neither", async () => {
       const run = await beginImport(imports);
       const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
       const next = { ...run, applied: 2, inserted: 2 };
@@ -122,7 +122,7 @@ for (const kind of driverKinds) {
       expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
-    test("a chunk is planned by the records as its transaction has them", async () => {
+    test("a chunk is planned by the records of its own transaction", async () => {
       const run = await beginImport(imports);
       const done = await imports.commit(run, async (transaction) => {
         expect(await transaction.apply([newTeacher("B/1/1/1")])).toEqual([true]);
@@ -145,7 +145,7 @@ for (const kind of driverKinds) {
     // Only the holder of a file can say how long it held the lock, and empty the log.
     const testOfFile = kind.kind === "embedded" ? test : undefined;
 
-    testOfFile?.("says of a commit how long it kept others waiting, and whether others write", async () => {
+    testOfFile?.("a chunk's commit says how long it held the lock, and whether others wrote", async () => {
       const run = await beginImport(imports);
       const other = await database.open();
       try {
@@ -160,7 +160,7 @@ for (const kind of driverKinds) {
       }
     });
 
-    testOfFile?.("knows whether a service uses the same file", async () => {
+    testOfFile?.("an import knows whether a service uses the same file", async () => {
       const service = await database.open();
       try {
         expect(await createImportStore(driver, folder).isBesideService()).toBe(false);
@@ -171,7 +171,7 @@ for (const kind of driverKinds) {
       }
     });
 
-    testOfFile?.("copies the log into the database between commits", async () => {
+    testOfFile?.("an import writes the log into the database between commits", async () => {
       const run = await beginImport(imports);
       await imports.tune(true);
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
@@ -186,7 +186,7 @@ for (const kind of driverKinds) {
       expect(found).toEqual([{ n: 200 }]);
     });
 
-    test("stops an import during which another one has begun", async () => {
+    test("an import stops when another import has begun", async () => {
       const run = await beginImport(imports);
       const other = await beginImport(imports);
       expect(await commitChunk(imports, run, [], { ...run, applied: 1 })).toBeNull();
@@ -206,7 +206,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-test("rows that wait come out in the order of the file, without those that change nothing", async () => {
+test("staged rows come out in the order of the file, without rows that change nothing", async () => {
   const folder = await makeFolder();
   const staging = await openStaging(folder.path);
   try {

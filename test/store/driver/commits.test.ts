@@ -60,14 +60,14 @@ const insert = (key: string) => statement("INSERT INTO probe VALUES (?) RETURNIN
 const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
 describe("acts in flight", () => {
-  test("made in the same turn share one commit", () =>
+  test("writes of one turn of the event loop share one commit", () =>
     withCommits(async ({ commit, batches, keys }) => {
       await Promise.all(names(30).map((key) => commit([insert(key)])));
       expect(batches).toEqual([30]);
       expect(await keys()).toEqual(names(30));
     }));
 
-  test("that come while a commit is on its way to the disk share the next one", () =>
+  test("writes that come during a commit share the next one", () =>
     withCommits(async ({ commit, batches, gate, keys }) => {
       gate.close();
       const first = commit([insert("first")]);
@@ -79,13 +79,7 @@ describe("acts in flight", () => {
       expect(await keys()).toEqual(["first", ...names(30)]);
     }));
 
-  test("alone is committed at once, and again afterwards", () =>
-    withCommits(async ({ commit, batches }) => {
-      for (const key of names(3)) await commit([insert(key)]);
-      expect(batches).toEqual([1, 1, 1]);
-    }));
-
-  test("gather while signatures are made, and are committed when the last one is", () => {
+  test("writes gather while signatures are made, and are committed after the last signature", () => {
     const signed = Promise.withResolvers<void>();
     let isSigned = false;
     return withCommits(
@@ -105,7 +99,7 @@ describe("acts in flight", () => {
     );
   });
 
-  test("wait no longer than a moment for what is said to come and does not", () =>
+  test("a commit does not wait for long for a signature that does not come", () =>
     withCommits(
       async ({ commit, batches }) => {
         await commit([insert("k")]);
@@ -114,7 +108,7 @@ describe("acts in flight", () => {
       { moreComing: () => new Promise(() => {}) },
     ));
 
-  test("leave a turn of the event loop to others between two commits", () =>
+  test("other work gets a turn of the event loop between two commits", () =>
     withCommits(
       async ({ commit, batches }) => {
         const seen: number[] = [];
@@ -130,7 +124,7 @@ describe("acts in flight", () => {
       { maxWeight: 1 },
     ));
 
-  test("that weigh more go with fewer others, and one that weighs more than all goes alone", () =>
+  test("heavy writes share a commit with fewer others, and a write above the limit goes alone", () =>
     withCommits(
       async ({ commit, batches }) => {
         const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
@@ -139,20 +133,10 @@ describe("acts in flight", () => {
       },
       { maxWeight: 10 },
     ));
-
-  test("are no more in one commit than the limit", () =>
-    withCommits(
-      async ({ commit, batches, keys }) => {
-        await Promise.all(names(25).map((key) => commit([insert(key)])));
-        expect(batches).toEqual([10, 10, 5]);
-        expect(await keys()).toEqual(names(25));
-      },
-      { maxWeight: 10 },
-    ));
 });
 
 describe("each act", () => {
-  test("gets the rows of its own statements", () =>
+  test("each write gets the rows of its own statements", () =>
     withCommits(async ({ commit }) => {
       const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
       const rows = await Promise.all(acts);
@@ -161,7 +145,7 @@ describe("each act", () => {
       );
     }));
 
-  test("that violates a constraint fails alone, and its neighbours are stored", () =>
+  test("a write that violates a constraint fails alone, and its neighbours are stored", () =>
     withCommits(async ({ commit, batches, keys }) => {
       const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
       const outcomes = await Promise.allSettled(acts);
@@ -171,7 +155,7 @@ describe("each act", () => {
       expect(batches).toEqual([6, 1, 2, 2, 1]);
     }));
 
-  test("is told of a failure that is not its own doing, and nothing is tried twice", () =>
+  test("a full disk fails each write of the group, and none is tried twice", () =>
     withStores(async ({ driver }) => {
       let batches = 0;
       const failing: Driver = {
@@ -189,7 +173,7 @@ describe("each act", () => {
     }));
 });
 
-test("acts that waited in vain for another process's lock are refused with those before them", () =>
+test("writes that waited in vain for another process's lock are refused together", () =>
   withStores(async ({ driver }) => {
     const tried: number[] = [];
     const gate = Promise.withResolvers<void>();
@@ -231,7 +215,7 @@ test("each commit is counted with the number of its writes", () => {
 });
 
 describe("a disk that does not keep up", () => {
-  test("refuses what is beyond the queue, keeps the rest, and takes acts again afterwards", () =>
+  test("a slow disk refuses writes beyond the queue, keeps the others, and takes writes again afterwards", () =>
     withCommits(
       async ({ commit, gate, keys }) => {
         gate.close();
@@ -247,7 +231,7 @@ describe("a disk that does not keep up", () => {
       { maxQueued: 5 },
     ));
 
-  test("counts what an act weighs in the queue, because that is what the memory holds", () =>
+  test("the queue counts the weight of its writes", () =>
     withCommits(
       async ({ commit, gate }) => {
         gate.close();

@@ -41,27 +41,29 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
 }
 
 describe("a database file in use", () => {
-  test.each(changes)("a file that %s answers nothing more: its revocations would be lost", (_what, change) =>
-    withTempDir(async (folder) => {
-      const file = `${folder}/tvs.db`;
-      const driver = await openFile({ file });
-      try {
-        await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
-        await driver.copyTo(`${file}.copy`);
-        expect(await driver.query(selectAll)).toEqual([]);
-        copyFileSync(file, `${file}.first`);
-        change(file);
-        const gone = { code: "STORE_UNAVAILABLE" };
-        expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
-        expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
-        expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
-        // Another file under its name does not bring it back.
-        renameSync(`${file}.first`, file);
-        expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
-      } finally {
-        await driver.close();
-      }
-    }),
+  test.each(changes)(
+    "a database file that %s answers nothing more, because its revocations would be lost",
+    (_what, change) =>
+      withTempDir(async (folder) => {
+        const file = `${folder}/tvs.db`;
+        const driver = await openFile({ file });
+        try {
+          await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
+          await driver.copyTo(`${file}.copy`);
+          expect(await driver.query(selectAll)).toEqual([]);
+          copyFileSync(file, `${file}.first`);
+          change(file);
+          const gone = { code: "STORE_UNAVAILABLE" };
+          expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
+          expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
+          expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
+          // Another file under its name does not bring it back.
+          renameSync(`${file}.first`, file);
+          expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
+        } finally {
+          await driver.close();
+        }
+      }),
   );
 
   test.each(changes)("reads alone notice within a moment that the file %s", (_what, change) =>
@@ -97,7 +99,7 @@ describe("a service", () => {
     message: expect.stringContaining(message),
   });
 
-  test.each(changes)("a service whose database %s ends: it could only go on to refuse", (_what, change) =>
+  test.each(changes)("a service whose database %s ends", (_what, change) =>
     withTempDir(async (folder) => {
       const file = `${folder}/tvs.db`;
       const lost = Promise.withResolvers<Lost>();
@@ -122,7 +124,7 @@ describe("a service", () => {
 });
 
 describe("reads and transactions on one connection", () => {
-  test("a read that is asked for inside a transaction waits for its end, and shows nothing that was undone", () =>
+  test("a read that begins during a transaction waits for its end, and shows nothing that was rolled back", () =>
     withFile(async ({ driver, names }) => {
       const read: Promise<string[]>[] = [];
       const undone = driver.write(async (tx) => {
@@ -172,7 +174,7 @@ describe("reads and transactions on one connection", () => {
       expect(await names()).toEqual(["foreign", "Ada", "Ada"]);
     }));
 
-  test("while another process writes for too long, no commit waits for it longer than the one before", () =>
+  test("while another process holds the lock too long, commits that wait together are refused together", () =>
     withFile(async ({ file, driver, foreign }) => {
       const lockWaitMs = 300;
       const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];

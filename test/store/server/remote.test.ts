@@ -50,7 +50,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
   }
 
   describe("reads", () => {
-    test("of one turn, and those that come while a request is on its way, go together", async () => {
+    test("reads of one turn, and reads that come during a request, share a request", async () => {
       const { opened, requests } = await counted();
       proxy.delay(20);
       const first = opened.query("SELECT 0 AS n");
@@ -64,7 +64,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       await opened.close();
     });
 
-    test("that fail by themselves take no others with them", async () => {
+    test("a read that fails does not fail the reads beside it", async () => {
       const [good, bad, alsoGood, unstorable] = await Promise.allSettled([
         one(),
         driver.query("SELECT nothing FROM nowhere"),
@@ -76,7 +76,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       ] as never);
     });
 
-    test("are never answered by a request that was sent before they were asked", async () => {
+    test("a read is never answered by a request that was sent before it", async () => {
       const writer = await openRemote({ url: server.url });
       for (let n = 0; n < 20; n++) {
         const early = driver.query("SELECT count(*) AS n FROM probe");
@@ -90,7 +90,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       await writer.close();
     });
 
-    test("end in time on a silent link, those behind them too, and the next ones after it is healed", async () => {
+    test("reads on a silent link end in time, and work again when the link does", async () => {
       proxy.silence();
       const asked = [one()];
       await Promise.resolve();
@@ -100,7 +100,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       expect(await one()).toHaveLength(1);
     });
 
-    test("work again on a server that was started anew, without a failure that anybody sees", async () => {
+    test("reads work on a restarted server without a failure", async () => {
       await one();
       await server.restart();
       expect(await one()).toHaveLength(1);
@@ -108,7 +108,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     });
   });
 
-  test("a commit that its caller stopped waiting for changes nothing, and frees the server for the next one", async () => {
+  test("a commit that timed out changes nothing, and does not block the next one", async () => {
     const other = createClient({ url: server.url });
     const holder = await other.transaction("write");
     await holder.batch(["SELECT 1"]);
@@ -144,7 +144,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     const stands = async (id: string) =>
       (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
 
-    test("of a command is told as not known, and one that the database refused as refused", async () => {
+    test("a lost reply to a command says that the change is not known, and a refused statement says so", async () => {
       proxy.loseReplies({ afterBytes: 0, of: isCommit });
       const change = driver.batch([statement("INSERT INTO probe VALUES ('a command')")]);
       expect(await rejection(change)).toMatchObject({
@@ -161,7 +161,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     });
 
     test.each([0, 120])(
-      "is a failure after %d bytes of it, and a retry finds the idempotency key used",
+      "a reply that is lost after %d bytes is a failure, and a retry finds the idempotency key used",
       async (afterBytes) => {
         const { attestations } = stores();
         const id = new Uint8Array([7, afterBytes, 7]);
@@ -178,7 +178,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       },
     );
 
-    test("refuses those that waited behind it", async () => {
+    test("a lost reply also refuses the writes that waited for it", async () => {
       const { attestations, commit } = stores();
       const asked = await call();
       proxy.silence();
