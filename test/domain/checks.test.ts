@@ -12,7 +12,7 @@ const found = (change: Change, name: string) =>
     .map((check) => `${check.result}: ${check.found}`);
 
 describe("the checks", () => {
-  test("say of each thing once that it is well", () => {
+  test("each check of a healthy service says once that it is well", () => {
     const checks = judged();
     expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
       "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
@@ -29,7 +29,7 @@ describe("the checks", () => {
     for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
   });
 
-  test("find each thing that is not, and fail by none of what a partner does", () => {
+  test("the checks find each problem, and none of a partner's problems is a failure", () => {
     const checks = notWell(everythingWrong);
     expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
       ["warn", "signing-keys", false],
@@ -45,7 +45,7 @@ describe("the checks", () => {
     ]);
   });
 
-  test("find webhooks that are held since a restore", () => {
+  test("the checks find webhooks that are held since a restore", () => {
     const [check] = judge({ ...judgedWith(), areWebhooksHeld: true }).filter(({ result }) => result !== "ok");
     expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
   });
@@ -58,7 +58,7 @@ describe("the register", () => {
     ...change,
   });
 
-  test("in which no active teacher has a licence answers everybody wrongly, and an inactive one nobody", () => {
+  test("a register in which no active teacher has a licence gets an urgent warning", () => {
     const [check] = notWell({ teachers: counts({}), appliedAt: null });
     expect(check).toMatchObject({
       ...{ name: "register", result: "warn", isUrgent: true },
@@ -68,7 +68,7 @@ describe("the register", () => {
     expect(notWell({ teachers: counts({ active: 0 }) })).toEqual([]);
   });
 
-  test("that is empty may be one that was moved away", () => {
+  test("an empty register gets a warning about --data", () => {
     const [check] = notWell({ teachers: counts({ total: 0, active: 0 }) });
     expect(check).toMatchObject({ result: "warn", advice: expect.stringContaining("--data") });
   });
@@ -81,11 +81,11 @@ describe("the evidence log", () => {
       "no checkpoint yet, when nothing waits for one",
       { signedSize: 0, signedAt: null, uncoveredSince: null },
     ],
-  ])("is well with %s", (_, change) => {
+  ])("the evidence log is well with %s", (_, change) => {
     expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
   });
 
-  test("has to have a checkpoint over what was attested five minutes ago", () => {
+  test("a checkpoint that is five minutes late gets a warning", () => {
     const log = { ...aLog, uncoveredSince: now - 300_000 };
     expect(found({ log }, "log-checkpoint")).toEqual([
       "warn: the newest checkpoint of the evidence log is late: 8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",
@@ -124,7 +124,7 @@ describe("the partners' keys and certificates", () => {
     );
   const well = ["ok: no partner's last key or certificate is about to end"];
 
-  test("are told of when the last of a kind ends within 14 days, and for 7 days after", () => {
+  test("a partner's last key or certificate gets a warning 14 days before its end and 7 days after", () => {
     expect(judgedBy([], [certificate("a", 13)])).toEqual([
       "warn: the last certificate of body ends at 2026-03-14T09:30:00.000Z",
     ]);
@@ -135,7 +135,7 @@ describe("the partners' keys and certificates", () => {
     for (const days of [15, -8]) expect(judgedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
   });
 
-  test("are left alone where another one follows, and where the partner is disabled", () => {
+  test("a key with a successor, and a disabled partner's key, get no warning", () => {
     expect(judgedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
       well,
     );

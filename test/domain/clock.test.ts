@@ -23,12 +23,12 @@ const beginnings: readonly [zone: string, date: string, begins: string, why: str
 
 describe("the beginning of a day", () => {
   for (const [zone, date, begins, why] of beginnings) {
-    test(`${date} in ${zone}: ${why}`, () => {
+    test(`the day ${date} in ${zone} begins at ${begins}: ${why}`, () => {
       expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
     });
   }
 
-  test("agrees with the dates on every day of two years", () => {
+  test("startOfDay agrees with dateAt on every day of two years", () => {
     for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
       const calendar = createCalendar(zone);
       for (let date = "2018-01-01"; date < "2020-01-01"; date = dayAfter(date)) {
@@ -41,7 +41,7 @@ describe("the beginning of a day", () => {
 });
 
 describe("dates", () => {
-  test("the day after, across months, years and leap days", () => {
+  test("dayAfter crosses months, years and leap days", () => {
     expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map(dayAfter)).toEqual([
       "2026-02-01",
       "2027-01-01",
@@ -50,12 +50,12 @@ describe("dates", () => {
     ]);
   });
 
-  test("days between count calendar days", () => {
+  test("daysBetween counts calendar days", () => {
     expect(daysBetween("2026-02-27", "2026-03-01")).toBe(2);
     expect(daysBetween("2026-03-01", "2026-02-27")).toBe(-2);
   });
 
-  test("only dates that exist are dates", () => {
+  test("isCalendarDate accepts only dates that exist", () => {
     expect(["2026-02-28", "2028-02-29"].every(isCalendarDate)).toBe(true);
     expect(
       ["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "2026-01-01T00:00:00Z", ""].some(isCalendarDate),

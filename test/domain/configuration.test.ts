@@ -5,8 +5,7 @@ import {
   createConfiguration,
   maxStaleMs,
 } from "../../src/domain/configuration.ts";
-import { readSettings, storedSettings } from "../../src/domain/settings.ts";
-import { defaultSite } from "../../src/domain/site.ts";
+import { storedSettings } from "../../src/domain/settings.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -24,7 +23,7 @@ async function open(stores: TestStores, changes: Partial<ConfigurationDependenci
 }
 
 describe("the snapshot", () => {
-  test("holds what was remembered, and defaults for the rest", () =>
+  test("the configuration has the stored settings, and defaults for the others", () =>
     withStores(async (stores) => {
       await stores.settings.write({ issuer: "https://other.example", time_zone: "Pacific/Auckland" });
       const { configuration } = await open(stores);
@@ -34,7 +33,7 @@ describe("the snapshot", () => {
       expect(calendar.dateAt(now)).toBe("2026-03-02");
     }));
 
-  test("stays the same object while nothing changes", () =>
+  test("the configuration stays the same object while nothing changes", () =>
     withStores(async (stores) => {
       const { configuration } = await open(stores);
       const before = configuration.current();
@@ -43,7 +42,7 @@ describe("the snapshot", () => {
       expect(await configuration.refresh()).toBe(before);
     }));
 
-  test("is stale when a change cannot be read for a second, and not any more when it can", () =>
+  test("the configuration is stale when a change could not be read for a second, until the change can be read", () =>
     withStores(async (stores) => {
       const clock = aClock("2026-03-01T12:00:00Z");
       const { configuration } = await open(stores, { clock });
@@ -58,7 +57,7 @@ describe("the snapshot", () => {
       expect(configuration.isStale()).toBe(false);
     }));
 
-  test("is read again for what no commit decides, when nobody has for a second", () =>
+  test("recent() reads the configuration again after a second", () =>
     withStores(async (stores) => {
       const clock = aClock("2026-03-01T12:00:00Z");
       const { configuration } = await open(stores, { clock });
@@ -71,7 +70,7 @@ describe("the snapshot", () => {
       expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
     }));
 
-  test("follows a change only when it is refreshed, and is never altered in place", () =>
+  test("the configuration follows a change when it is refreshed, and is never changed in place", () =>
     withStores(async (stores) => {
       const { configuration } = await open(stores);
       const before = configuration.current();
@@ -82,7 +81,7 @@ describe("the snapshot", () => {
       expect(before.settings.issuer).toBe("https://teachers.example");
     }));
 
-  test("changes active key, JWKS and history in one step, after the signer has learnt the keys", () =>
+  test("a rotation changes active key, JWKS and history in one step, after the signer has the keys", () =>
     withStores(async (stores) => {
       const told: string[] = [];
       const inUse: string[] = [];
@@ -104,7 +103,7 @@ describe("the snapshot", () => {
 });
 
 describe("refreshing", () => {
-  test("many times at once reads once", () =>
+  test("ten refreshes at the same time read once", () =>
     withStores(async (stores) => {
       let reads = 0;
       const read = () => {
@@ -120,7 +119,7 @@ describe("refreshing", () => {
       expect(new Set(snapshots).size).toBe(1);
     }));
 
-  test("misses no change that slips in while it reads", () =>
+  test("a refresh misses no change that comes while it reads", () =>
     withStores(async (stores) => {
       let slip = async () => {};
       const partners = {
@@ -140,16 +139,4 @@ describe("refreshing", () => {
       await configuration.refresh();
       expect((await configuration.refresh()).settings.issuer).toBe("https://second.example");
     }));
-});
-
-test("settings are read back as they were remembered", () => {
-  const settings = {
-    issuer: "https://a.example",
-    timeZone: "UTC",
-    policy: { version: "2", purposes: {} },
-    allowPrivateWebhooks: true,
-    statusList: true,
-    site: { ...defaultSite, name: "A Council" },
-  };
-  expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
 });

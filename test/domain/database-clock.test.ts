@@ -12,7 +12,7 @@ const clockOf = (...times: number[]) => ({ now: () => times.shift() ?? 0 });
 const database = (now: number | null) => () => Promise.resolve(now);
 
 describe("this machine's clock beside the database's", () => {
-  test("is wrong by as much as is certain, however long the database took to answer", async () => {
+  test("the difference of the clocks is what is certain, however long the database took to answer", async () => {
     const cases: readonly [databaseNow: number | null, before: number, after: number, ahead: number][] = [
       [null, 5, 9, 0],
       [100, 90, 110, 0],
@@ -24,7 +24,7 @@ describe("this machine's clock beside the database's", () => {
       expect(await readAhead(database(now), clockOf(before, after))).toBe(ahead);
   });
 
-  test("refuses a command that would write by it when it is more than thirty seconds off", async () => {
+  test("a command is refused when this machine's clock is more than thirty seconds wrong", async () => {
     const refusal = (ahead: number) =>
       rejection(requireRightClock(database(100_000), clockOf(100_000 + ahead, 100_000 + ahead)));
     expect(await refusal(30_000)).toBeUndefined();
@@ -35,7 +35,7 @@ describe("this machine's clock beside the database's", () => {
     expect(String(await refusal(90_000))).toContain("90 s ahead of the database's");
   });
 
-  test("is remembered by a service, which says once that it is wrong, and signs again when it is right", async () => {
+  test("a service logs once that its clock is wrong, and signs again when the clock is right", async () => {
     let ahead = 31_000;
     const told: string[] = [];
     const clock = { now: () => 100_000 + ahead };
@@ -47,7 +47,7 @@ describe("this machine's clock beside the database's", () => {
     expect([watch.aheadMs(), watch.isWrong(), told]).toEqual([-2_600, false, ["fail", "warn"]]);
   });
 
-  test("may be off by two seconds, is warned of beyond, and fails where commands are refused", () => {
+  test("a clock may differ by two seconds, gets a warning above, and fails above thirty seconds", () => {
     expect(judgeClock(2_000).result).toBe("ok");
     expect(judgeClock(-2_001)).toMatchObject({
       result: "warn",

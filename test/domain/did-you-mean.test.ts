@@ -12,26 +12,26 @@ describe("did you mean", () => {
 
     ["rottatte", "rotate"],
     ["jkws", "jwks"],
-  ])("%p means %p", (given, word) => {
+  ])("the unknown word %p is taken for %p", (given, word) => {
     expect(didYouMean(given, known)).toBe(word);
   });
 
   test.each([["delete"], [""], ["x"], ["l".repeat(1000)], ["hi"], ["lixt!"], ["yrotsih"]])(
-    "%p means nothing known",
+    "the unknown word %p is like no known word",
     (given) => {
       expect(didYouMean(given, known)).toBeNull();
     },
   );
 
-  test("underscores and dashes are one", () => {
+  test("didYouMean treats underscores and dashes alike", () => {
     expect(didYouMean("per_minute", ["per-day", "per-minute"])).toBe("per-minute");
   });
 
-  test("a beginning of several words is none of them", () => {
+  test("a common beginning of several words is taken for none", () => {
     expect(didYouMean("body", ["BODYA_INVIGILATOR_ELIGIBILITY", "BODYB_INVIGILATOR_ELIGIBILITY"])).toBeNull();
   });
 
-  test("the question stands behind the message, or nothing does", () => {
+  test("suggestion gives a question, or an empty text", () => {
     expect(suggestion("jsn", ["json"], "--")).toBe("; did you mean --json?");
     expect(suggestion("quux", ["json"])).toBe("");
   });

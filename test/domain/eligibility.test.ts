@@ -40,7 +40,7 @@ const expired = { licenseExpiryDate: "2026-02-28" };
 const revoked = { licenseRevokedOn: "2026-01-01" };
 
 describe("one reason", () => {
-  test("none for an active teacher with a valid licence", () => {
+  test("an active teacher with a valid licence has no reason against them", () => {
     expect(reasonsFor({})).toEqual([]);
   });
 
@@ -57,11 +57,11 @@ describe("one reason", () => {
     ["SOURCE_NOT_ACCEPTED", { source: "legacy" }, { sources: ["new_system"] }],
     ["CATEGORY_NOT_ACCEPTED", { category: "B" }, { categories: ["A", "C"] }],
     ["CATEGORY_NOT_ACCEPTED", { category: null }, { categories: ["A"] }],
-  ])("%s: %j under %j", (reason, changes, rule) => {
+  ])("the reason %s applies to %j under %j", (reason, changes, rule) => {
     expect(reasonsFor(changes, withRule(rule))).toEqual([reason as never]);
   });
 
-  test("POLICY_MISSING: what no rule allows is denied", () => {
+  test("a purpose without a rule is denied with POLICY_MISSING", () => {
     expect(reasonsFor({}, withRule(null))).toEqual(["POLICY_MISSING"]);
     expect(reasonsFor({}, withRule({}), "BODYA_INVIGILATOR_ELIGIBILITY")).toEqual(["POLICY_MISSING"]);
   });
@@ -73,11 +73,11 @@ describe("the verdict", () => {
   const empty = { ninVerified: false, qualifications: [], employment: [] };
   const degree = { title: "B.Ed.", institution: null, year: 2010 };
 
-  test("on nobody is the same for all", () => {
+  test("the verdict on nobody is always the same", () => {
     expect(verdictOn(null)).toEqual(notFoundResult);
   });
 
-  test("tells who was found, what they hold, and whether a reason stands against them", () => {
+  test("the verdict has the teacher, the licence, the certificate and the reasons", () => {
     const teacher = aStoredTeacher({ tId: 7 });
     expect(verdictOn(teacher)).toEqual({
       ...{ found: true, source: "new_system", status: "VALID", eligible: true, reasons: [] },
@@ -94,7 +94,7 @@ describe("the verdict", () => {
     [{ ninVerified: true }, { ...empty, ninVerified: true }],
     [{ profile: { qualifications: [degree], employment: [] } }, { ...empty, qualifications: [degree] }],
     [{ source: "legacy", profile: { qualifications: [degree], employment: [] } }, null],
-  ])("has the profile of %j if the new system has the record", (changes, profile) => {
+  ])("the verdict on %j has the profile of the new system's record only", (changes, profile) => {
     expect(verdictOn(aStoredTeacher(changes)).profile).toEqual(profile as never);
   });
 });
@@ -107,7 +107,7 @@ test.each<[string, Partial<StoredTeacher>]>([
   ["LICENSE_REVOKED", { ...revoked, ...expired }],
   ["LICENSE_REVOKED", { ...revoked, ...later }],
   ["LICENSE_REVOKED", { ...revoked, ...unlicensed }],
-])("licence reasons exclude each other: %s: %j", (reason, changes) => {
+])("%s is the only licence reason for %j", (reason, changes) => {
   expect(reasonsFor(changes, withRule({ minDaysRemaining: 30 }))).toEqual([reason as never]);
 });
 
@@ -121,13 +121,13 @@ describe("several reasons", () => {
     [{ ...expired, certificateStatus: "CLAIMED" }, ["LICENSE_EXPIRED", "CERTIFICATE_CLAIMED"]],
     [{ ...revoked, certificateStatus: "NOT_FOUND" }, ["LICENSE_REVOKED", "CERTIFICATE_NOT_FOUND"]],
     [{ certificateStatus: "VERIFIED" }, ["LICENSE_EXPIRES_TOO_SOON", "CERTIFICATE_NOT_FOUND"]],
-  ])("%j: all of them, in the published order", (changes, first) => {
+  ])("the verdict on %j has all reasons, in the published order", (changes, first) => {
     const reasons = reasonsFor(changes, withRule(demanding));
     expect(reasons).toEqual([...first, "SOURCE_NOT_ACCEPTED", "CATEGORY_NOT_ACCEPTED"] as never);
   });
 
   /** Every combination of what a record and a rule may hold. */
-  test("stand in the published order, each once, and are empty only for a valid licence", () => {
+  test("reasons are unique and in the published order, and only a valid licence has none", () => {
     const licenses = [{}, deactivated, unlicensed, later, expired, revoked, { licenseExpiryDate: today }];
     for (const license of licenses) {
       for (const certificateStatus of certificateStatuses) {
@@ -159,19 +159,19 @@ test.each([
   ["2026-03-01", 1, false],
   ["2026-03-01", 0, true],
 ] as const)(
-  "a licence expiring %s with %d days demanded: %p",
+  "a licence that expires on %s with %d days demanded is eligible: %p",
   (licenseExpiryDate, minDaysRemaining, eligible) => {
     expect(reasonsFor({ licenseExpiryDate }, withRule({ minDaysRemaining })).length === 0).toBe(eligible);
   },
 );
 
 describe("categories", () => {
-  test("none named means any, and nobody's as well", () => {
+  test("a rule without categories accepts every category and none", () => {
     expect(reasonsFor({ category: "Z" }, withRule({ categories: [] }))).toEqual([]);
     expect(reasonsFor({ category: null }, withRule({ categories: [] }))).toEqual([]);
   });
 
-  test("are compared as they are written", () => {
+  test("categories are compared as they are written", () => {
     expect(reasonsFor({ category: "A" }, withRule({ categories: ["A"] }))).toEqual([]);
     expect(reasonsFor({ category: "a" }, withRule({ categories: ["A"] }))).toEqual(["CATEGORY_NOT_ACCEPTED"]);
   });

@@ -39,7 +39,7 @@ describe("an envelope", () => {
   const seal = async () => (await sealEnvelopes([claims], "key-1", sign))[0] as SealedEnvelope;
   const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
 
-  test("carries the signed result byte for byte, and the signed time", async () => {
+  test("an envelope has the signed result byte for byte, and the signed time", async () => {
     const { json, jws } = await seal();
     const { result, ...outer } = JSON.parse(json);
     expect(outer).toEqual({
@@ -56,7 +56,7 @@ describe("an envelope", () => {
     expect(json).toContain(`"result":${signed},"signature"`);
   });
 
-  test("of a call has the signature that was asked for it", async () => {
+  test("each envelope of a call has its own signature", async () => {
     const asked = ["one", "two", "three"].map((audience) => ({ ...claims, audience }));
     const envelopes = await sealEnvelopes(asked, "key-1", sign);
     const audiences = ["one", "two", "three"];
@@ -69,7 +69,7 @@ describe("an envelope", () => {
     expect(decode(envelopes[0]?.jws.split(".")[0])).toBe('{"alg":"RS256","kid":"key-1","typ":"JWT"}');
   });
 
-  test("names its place in a status list, where it has one", async () => {
+  test("an envelope names its place in a status list, where it has one", async () => {
     const place = { idx: 7, uri: "https://teachers.example/status/1" };
     const asked = [{ ...claims, status: place }, claims];
     const payloads = (await sealEnvelopes(asked, "key-1", sign)).map(({ jws }) =>

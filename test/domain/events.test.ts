@@ -48,7 +48,7 @@ describe("which change causes which event (the table of decision D7.5)", () => {
     [gone, {}, [["license.reinstated", "NOT_FOUND"], ["certificate.verified", "NOT_FOUND"]]],
     [gone, { license: "EXPIRED", certificate: "CLAIMED" }, []],
     [gone, { ...gone, active: false }, []],
-  ])("%j to %j", (before, after, events) => {
+  ])("the change from %j to %j makes its events", (before, after, events) => {
     expect(eventsOf(before, after)).toEqual(events);
   });
 
@@ -68,11 +68,11 @@ describe("which change causes which event (the table of decision D7.5)", () => {
     [{ certificate: "CLAIMED" }, { certificate: "NOT_FOUND" }],
     [{ certificate: "NOT_FOUND" }, { certificate: "LEGACY_RECORD" }],
     [{ certificate: "LEGACY_RECORD" }, { certificate: "CLAIMED" }],
-  ])("%j to %j is in no row, and announced by nothing", (before, after) => {
+  ])("the change from %j to %j makes no event", (before, after) => {
     expect(eventsOf(before, after)).toEqual([]);
   });
 
-  test("the same statuses cause nothing", () => {
+  test("unchanged statuses make no event", () => {
     for (const license of licenseStatuses) {
       for (const certificate of certificateStatuses) {
         expect(eventsOf({ license, certificate }, { license, certificate })).toEqual([]);
@@ -80,17 +80,17 @@ describe("which change causes which event (the table of decision D7.5)", () => {
     }
   });
 
-  test("deactivation is announced alone, whatever else moves", () => {
+  test("a deactivation is announced alone, whatever else changes", () => {
     const after = { license: "NOT_FOUND", certificate: "CLAIMED", active: false } as const;
     expect(eventsOf({}, after)).toEqual([["teacher.deactivated", "VALID"]]);
   });
 
-  test("a newcomer who arrives deactivated is no deactivation", () => {
+  test("a new teacher who is deactivated makes no event", () => {
     const after = statuses({ license: "NOT_FOUND", certificate: "NOT_FOUND", active: false });
     expect(transitions(statusesBefore(null, after), after)).toEqual([]);
   });
 
-  test("licence and certificate move together, licence first, each with its own axis", () => {
+  test("changes of licence and certificate make two events, the licence's first", () => {
     const first = transitions(statusesBefore(null, statuses({})), statuses({}));
     expect(first.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
     const fall = eventsOf({}, { license: "REVOKED", certificate: "CLAIMED" });
@@ -104,7 +104,7 @@ describe("which change causes which event (the table of decision D7.5)", () => {
 describe("an event", () => {
   const subject = { tId: 7, regNo: "LA/2019/PRI/04417", occurredAt: Date.parse("2026-03-01T09:30:00.250Z") };
 
-  test("has the members of the contract and no others, fixed as bytes", () => {
+  test("an event has the members of the contract and no others", () => {
     const [event] = createEvents(statuses({}), statuses({ license: "NOT_FOUND", active: false }), subject);
     expect(JSON.parse(event?.body ?? "")).toEqual({
       eventId: event?.eventId,
@@ -121,7 +121,7 @@ describe("an event", () => {
     expect(event).toMatchObject({ eventType: "teacher.deactivated", occurredAt: subject.occurredAt });
   });
 
-  test("names nobody in a test delivery", () => {
+  test("the event of a test delivery names nobody", () => {
     const nobody = {
       tId: null,
       regNo: null,

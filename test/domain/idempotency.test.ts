@@ -52,7 +52,7 @@ function outcomesOf({ run }: Idempotency) {
 }
 
 describe("a retry", () => {
-  test("with another body is refused, before and after the first is done", () =>
+  test("a retry with another body is refused, before and after the first call ends", () =>
     withIdempotency(async ({ service, commit, runs }) => {
       const running = service.run(request, commit);
       const other = { ...request, body: { a: 2 } };
@@ -71,7 +71,7 @@ describe("a retry", () => {
     ["key", { key: "key-2" }],
     ["case of the key", { key: "KEY-1" }],
     ["border between partner and endpoint", { partnerId: "agencyb", endpoint: "atch" }],
-  ])("of another %s is another call", (_what, changes) =>
+  ])("a call with another %s is another call", (_what, changes) =>
     withIdempotency(async ({ service, commit, runs }) => {
       await service.run(request, commit);
       expect((await service.run({ ...request, ...changes }, commit)).replayed).toBe(false);
@@ -79,7 +79,7 @@ describe("a retry", () => {
     }),
   );
 
-  test("is answered for 72 hours, and then runs anew", () =>
+  test("a retry is replayed for 72 hours, and then runs again", () =>
     withIdempotency(async ({ service, commit, clock, runs }) => {
       await service.run(request, commit);
       clock.add(keepIdempotencyMs);
@@ -92,7 +92,7 @@ describe("a retry", () => {
 });
 
 describe("duplicates at the same time", () => {
-  test("whose first fails: the failure is the first's alone, and one of the others runs", () =>
+  test("when the first of several duplicates fails, one of the others runs", () =>
     withIdempotency(async ({ service, commit, runs }) => {
       let attempts = 0;
       const work = async (reservation: Reservation) => {
@@ -108,7 +108,7 @@ describe("duplicates at the same time", () => {
       expect([attempts, runs()]).toEqual([2, 1]);
     }));
 
-  test("whose first was refused by the commit: it is told so, and finds the answer that was in its way", () =>
+  test("a call that the commit refused finds the stored answer of another process", () =>
     withIdempotency(async ({ idempotency, service, commit, store, clock, runs }) => {
       const elsewhere = outcomesOf(createIdempotency(store, secrets, clock));
       const refused = await idempotency.run(request, async () => {
@@ -123,7 +123,7 @@ describe("duplicates at the same time", () => {
     }));
 
   /** The only wait: two seconds, because a follower's patience is real time. */
-  test("a follower of calls that do not end is refused after two seconds in all, and the call goes on", () =>
+  test("a duplicate is refused after two seconds, and the first call goes on", () =>
     withIdempotency(async ({ service, commit, runs }) => {
       const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const failed = service.run(request, () => {
@@ -152,7 +152,7 @@ describe("duplicates at the same time", () => {
       expect(runs()).toBe(1);
     }));
 
-  test("a lookup of the record that fails runs nothing", () =>
+  test("a failed lookup of the idempotency record runs nothing", () =>
     withIdempotency(async ({ commit, clock, store, runs }) => {
       const broken = createIdempotency(
         { ...store, find: () => Promise.reject(new Error("away")) },
@@ -183,7 +183,7 @@ describe("the key", () => {
     ['"é"', false],
     ['k"', true],
     ["é", true],
-  ])("%p: allowed is %p", (key, allowed) =>
+  ])("the idempotency key %p is allowed: %p", (key, allowed) =>
     withIdempotency(async ({ service, commit, runs }) => {
       const error = await rejection(service.run({ ...request, key }, commit));
       const message = expect.stringContaining("Idempotency-Key");
@@ -196,7 +196,7 @@ describe("the key", () => {
   test.each([
     ["k", '"k"'],
     ['a"b\\c', '"a\\"b\\\\c"'],
-  ])("%s is the same key as %s", (bare, quoted) =>
+  ])("the idempotency key %s is the same as %s", (bare, quoted) =>
     withIdempotency(async ({ service, commit, runs }) => {
       await service.run({ ...request, key: bare }, commit);
       expect(await service.run({ ...request, key: quoted }, commit)).toMatchObject({ replayed: true });
@@ -229,7 +229,7 @@ function anyJson(depth: number): unknown {
 }
 
 describe("the fingerprint of a body", () => {
-  test("is RFC 8785 for whatever JSON its implementation takes", () => {
+  test("canonical JSON is that of RFC 8785", () => {
     for (let i = 0; i < 3_000; i++) {
       const text = JSON.stringify(anyJson(0));
       const value = JSON.parse(text);
@@ -238,7 +238,7 @@ describe("the fingerprint of a body", () => {
     }
   });
 
-  test("of strange values is text all the same", () => {
+  test("canonical JSON of odd values is a text", () => {
     expect(canonicalJson(Number.NaN)).toBe("null");
     expect(canonicalJson(undefined)).toBe("null");
     expect(canonicalJson("\ud800")).toBe('"\\ud800"');

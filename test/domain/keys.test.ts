@@ -27,7 +27,7 @@ const statesOf = async ({ keys }: TestStores) =>
   Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
 
 describe("a key", () => {
-  test("is named by the thumbprint of RFC 7638 and published without its private half", async () => {
+  test("a key's id is its thumbprint of RFC 7638, and its published form has no private half", async () => {
     const key = await generateKey(secrets, 2048, now);
     const { n, e } = key.jwk;
     const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
@@ -42,11 +42,11 @@ describe("a key", () => {
     expect(Buffer.from(n, "base64url")).toHaveLength(256);
   });
 
-  test.each([0, 512, 1024, 2047, 8192])("of %d bits is not made", async (bits) => {
+  test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bits) => {
     expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
   });
 
-  test("is sealed under its kid: its private half opens with that name alone", async () => {
+  test("a sealed private key opens only under its own key id and master key", async () => {
     const key = await fixtureKey("active", now);
     const other = await fixtureKey("pending", now);
     const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
@@ -61,16 +61,10 @@ describe("a key", () => {
       code: "INTERNAL",
     });
   });
-
-  test("that was opened cannot be exported", async () => {
-    const opened = await privateKeyOf(await fixtureKey("active", now), secrets);
-    expect(opened.extractable).toBe(false);
-    expect(opened.usages).toEqual(["sign"]);
-  });
 });
 
 describe("a key that is brought along", () => {
-  test("may be PKCS #1 or PKCS #8 and is the same key", async () => {
+  test("an imported key may be PKCS #1 or PKCS #8", async () => {
     const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
     expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);
   });
@@ -84,12 +78,12 @@ describe("a key that is brought along", () => {
       "exponent",
     ],
     ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
-  ])("is refused when %s", async (_why, pem, says) => {
+  ])("an imported key is refused when %s", async (_why, pem, says) => {
     const message = expect.stringContaining(says);
     expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
   });
 
-  test("is refused when it is damaged: its envelopes would verify nowhere", async () => {
+  test("a damaged key is refused, because its envelopes would verify nowhere", async () => {
     const sound = createPrivateKey(readKey("active")).export({ format: "jwk" });
     const other = createPrivateKey(readKey("pending")).export({ format: "jwk" });
     const { d = "", dp = "", dq = "" } = other;
@@ -100,7 +94,7 @@ describe("a key that is brought along", () => {
     expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
   });
 
-  test("must be a private RSA key that is not encrypted", async () => {
+  test("an imported key must be a private RSA key that is not encrypted", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const ec = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
     const locked = createPrivateKey(readKey("active")).export({
@@ -121,7 +115,7 @@ describe("a key that is brought along", () => {
 });
 
 describe("the ring", () => {
-  test("begins with one active and one pending key, once", () =>
+  test("the ring begins with one active and one pending key, once", () =>
     withStores(async ({ keys }) => {
       await ensureKeys(keys, secrets, { bits: 2048, now });
       const { active, pending } = keyRing(await keys.list());
@@ -131,13 +125,13 @@ describe("the ring", () => {
       expect(await keys.list()).toHaveLength(2);
     }));
 
-  test("without an active or a pending key is no ring", () => {
+  test("keys without an active or a pending key are refused", () => {
     for (const keys of [[], [aSigningKey("A", "active")], [aSigningKey("B", "pending")]]) {
       expect(() => keyRing(keys)).toThrow("restore a backup");
     }
   });
 
-  test("publishes every key but the compromised, retired ones for ever", () => {
+  test("every key is published but the compromised ones", () => {
     const keys = [
       { ...aSigningKey("R", "active"), state: "retired" as const },
       { ...aSigningKey("C", "active"), state: "compromised" as const },
@@ -155,7 +149,7 @@ describe("a compromised key", () => {
   test.each<["active" | "pending", object]>([
     ["active", { state: "compromised", compromisedSince: since, retiredAt: now, sealed: null }],
     ["pending", { state: "compromised", compromisedSince: since, retiredAt: null, sealed: null }],
-  ])("that was %s is replaced at once, and published no more", (which, record) =>
+  ])("a compromised %s key is replaced, and is not published", (which, record) =>
     withStores(async ({ keys }) => {
       const before = await fillRing(keys, now);
       const { kid } = before[which];
@@ -169,7 +163,7 @@ describe("a compromised key", () => {
     }),
   );
 
-  test("that was retired leaves the ring as it is, and keeps the earliest time", () =>
+  test("a retired key can be marked as compromised, and keeps the earliest time", () =>
     withStores(async (world) => {
       const { keys } = world;
       const { active } = await fillRing(keys, now);
@@ -187,7 +181,7 @@ describe("a compromised key", () => {
       });
     }));
 
-  test("must be known, and since a time that has come", () =>
+  test("a compromise needs a known key and a time in the past", () =>
     withStores(async (world) => {
       const { active } = await fillRing(world.keys, now);
       const before = await statesOf(world);

@@ -45,26 +45,26 @@ const harmless = [
 ];
 
 describe("what looks like a person's number or address", () => {
-  test.each([...nins, ...phones, ...addresses])("is recognised: %s", (text) => {
+  test.each([...nins, ...phones, ...addresses])("%s is recognised as personal data", (text) => {
     expect(holdsPersonalData(text)).toBe(true);
     expect(withoutPersonalData(text)).not.toMatch(/\p{Nd}{2}|example/u);
     expect(holdsPersonalData(`see ${text}, please`)).toBe(true);
   });
 
-  test.each(scripts)("is recognised in the digits of every script: %s", (_name, zero) => {
+  test.each(scripts)("personal data is recognised in digits of the script %s", (_name, zero) => {
     for (const text of [...nins, ...phones]) expect(holdsPersonalData(written(text, zero))).toBe(true);
     expect(digitsOf(written("0123456789", zero))).toBe("0123456789");
     for (const text of ["2026-01-31", "2019/2020", "NTC/2026/14/00012", "31/12/2019 123"])
       expect(holdsPersonalData(written(text, zero))).toBe(false);
   });
 
-  test("is recognised in what NFKC makes a digit of", () => {
+  test("personal data is recognised in characters that NFKC makes digits of", () => {
     expect(holdsPersonalData("①②③④⑤⑥⑦⑧⑨⓪①")).toBe(true);
     expect(holdsPersonalData("⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹")).toBe(true);
     expect(holdsPersonalData("9\ufe0f\u20e39\ufe0f\u20e39 0000 0001")).toBe(true);
   });
 
-  test.each(harmless)("is not a date, a year, a file's number or an id: %j", (text) => {
+  test.each(harmless)("%j is not taken for personal data", (text) => {
     expect(withoutPersonalData(text)).toBe(text);
   });
 });
@@ -72,7 +72,7 @@ describe("what looks like a person's number or address", () => {
 describe("one recogniser stands before all that is stored", () => {
   const spellings = ["999/0000/0001", "999_000_000_01", written("99900000001", 0xff10), "+234 803 123 4567"];
 
-  test.each(spellings)("an extract's name, state, category, reason and profile: %s", (text) =>
+  test.each(spellings)("an extract's texts with %s are rejected and not stored", (text) =>
     withImports(async ({ add, everything }) => {
       const fields = ["name", "state", "category", "license_revoked_reason"] as const;
       const bad = fields.map((field, n) =>
@@ -94,7 +94,7 @@ describe("one recogniser stands before all that is stored", () => {
     }),
   );
 
-  test.each(spellings)("a call's context, a command's reason and a partner's name: %s", (text) => {
+  test.each(spellings)("a call's context, a command's reason and a partner's name do not keep %s", (text) => {
     expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
     const usage = expect.objectContaining({ code: "USAGE" });
     expect(() => checkReason(`decision on ${text}`)).toThrow(usage);

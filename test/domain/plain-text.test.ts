@@ -18,7 +18,7 @@ const hidden: [string, string][] = [
 ];
 
 describe("a character that nobody sees", () => {
-  test.each(hidden)("rejects its row, a reason and a partner's name, wherever it stands: %s", (_name, mark) =>
+  test.each(hidden)("a hidden character rejects its row, a reason and a partner's name: %s", (_name, mark) =>
     withImports(async ({ add }) => {
       const usage = expect.objectContaining({ code: "USAGE" });
       expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
@@ -35,7 +35,7 @@ describe("a character that nobody sees", () => {
     }),
   );
 
-  test("is no part of a registration number, not even where it would be spelling in a name", () => {
+  test("a registration number has no hidden character, not even one that names may have", () => {
     expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
     expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
   });
@@ -48,14 +48,14 @@ describe("names as people write them", () => {
     "عبد الله بن محمّد", "علی\u200cرضا", "क्\u200dषत्रिय", "𞤀𞤣𞤤𞤢𞤥",
   ];
 
-  test.each(names)("are kept: %s", (name) =>
+  test.each(names)("the name %s is kept", (name) =>
     withImports(async ({ add, find }) => {
       expect(await add(csv([row(1, { name })]))).toMatchObject({ inserted: 1, rejected: 0 });
       expect((await find("TR/2019/LA/1"))?.name).toBe(name.normalize("NFC"));
     }),
   );
 
-  test("hold a joiner between two letters that it joins, and nowhere else", () => {
+  test("a name may have a joiner only between two letters that it joins", () => {
     expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
     // biome-ignore format: a list reads better in rows
     for (const text of [

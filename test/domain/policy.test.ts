@@ -17,7 +17,7 @@ function refusalOf(text: string): string {
 }
 
 describe("a policy document", () => {
-  test("may leave purposes out", () => {
+  test("a policy may leave out purposes", () => {
     expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
   });
 
@@ -38,7 +38,7 @@ describe("a policy document", () => {
     ["fewer than no days", oneRule({ minDaysRemaining: -1 }), /CHECK\.minDaysRemaining: /],
     ["more than a hundred years", oneRule({ minDaysRemaining: 36_501 }), /CHECK\.minDaysRemaining: /],
     ["no categories", oneRule({ categories: undefined }), /CHECK\.categories: /],
-  ])("is refused with %s, by the member's name", (_what, text, message) => {
+  ])("a policy with %s is refused by the member's name", (_what, text, message) => {
     expect(refusalOf(text)).toMatch(message);
   });
 });

@@ -79,14 +79,14 @@ function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
 }
 
 describe("what is left", () => {
-  test("belongs to each partner alone", () => {
+  test("each partner has its own quota", () => {
     const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, partner());
     expect(quota.state(partner({ partnerId: "other" })).remaining).toBe(3);
     expect(quota.state(partner({ partnerId: "agency 2" })).remaining).toBe(3);
   });
 
-  test("is told of both windows, and so is when each ends", () => {
+  test("the state of a quota has both windows and their ends", () => {
     const quota = aQuota(aClock(start));
     work(quota, partner());
     const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;
@@ -99,10 +99,13 @@ describe("what is left", () => {
     [{ perMinute: 0 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
     [{ perMinute: 0, perDay: 0 }, "DAY_QUOTA", "per-day quota exceeded; retry after 43200 s", 43_200],
     [{ perMinute: 0, perDay: 1 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
-  ])("%j is refused with %s, in words and for programs", (changes, code, message, retryAfterSeconds) => {
-    const enter = () => entered(aQuota(aClock(start)), partner(changes));
-    expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
-  });
+  ])(
+    "a partner with %j is refused with %s, in words and in members",
+    (changes, code, message, retryAfterSeconds) => {
+      const enter = () => entered(aQuota(aClock(start)), partner(changes));
+      expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
+    },
+  );
 });
 
 describe("the windows of the clock", () => {
@@ -122,12 +125,12 @@ describe("the windows of the clock", () => {
 
     ["12:00:59.000", 1],
     ["12:00:59.999", 1],
-  ])("at %s the wait is %d s", (time, seconds) => {
+  ])("a call that is refused at %s waits %d s", (time, seconds) => {
     const quota = aQuota(aClock(`2026-03-01T${time}Z`));
     expect(refused(quota, partner({ perMinute: 0 })).retryAfterSeconds).toBe(seconds);
   });
 
-  test("the day is the day of UTC", () => {
+  test("the quota's day is the day of UTC", () => {
     const clock = aClock("2026-03-01T23:59:59.999Z");
     const quota = aQuota(clock);
     const daily = partner({ perDay: 1 });
@@ -143,7 +146,7 @@ describe("the windows of the clock", () => {
 describe("a spent day", () => {
   const spent = partner({ perDay: 1 });
 
-  test("with the minute spent too, the longer wait counts", () => {
+  test("when minute and day are spent, the longer wait counts", () => {
     const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, spent);
     expect(refused(quota, spent)).toMatchObject(untilDayEnd);
@@ -151,7 +154,7 @@ describe("a spent day", () => {
   });
 });
 
-test("a quota that was changed counts at once, in the current window, raised or lowered", () => {
+test("a changed quota counts in the current window, raised or lowered", () => {
   const quota = aQuota(aClock(start));
   for (let i = 0; i < 3; i++) work(quota, partner());
   refused(quota, partner());
@@ -166,7 +169,7 @@ test("a quota that was changed counts at once, in the current window, raised or 
 describe("what a call costs", () => {
   const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
 
-  test("is for its commit to charge: a call of the minute and the day, and what they have room for", () => {
+  test("chargeFor gives the commit the calls, the windows and their limits", () => {
     const call = entered(aQuota(aClock(start)), partner());
     const limits = { minute: 3, day: 10 };
     expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, limits });
@@ -177,7 +180,7 @@ describe("what a call costs", () => {
     );
   });
 
-  test("of the day is refused early where it is known not to fit, and nothing is held for it", () => {
+  test("expectOfDay refuses calls that the day has no room for, and reserves nothing", () => {
     const quota = aQuota(aClock(start));
     const call = entered(quota, partner());
     expect(refusalOf(() => call.expectOfDay(10))).toBeNull();
@@ -185,7 +188,7 @@ describe("what a call costs", () => {
     expect(quota.state(partner()).remaining).toBe(2);
   });
 
-  test("is held while it is under way, and given back when it comes to nothing", () => {
+  test("a running call's charge is reserved, and given back when the call fails", () => {
     const quota = aQuota(aClock(start));
     const call = entered(quota, partner());
     call.chargeFor(2);
@@ -194,7 +197,7 @@ describe("what a call costs", () => {
     expect(quota.state(partner()).remaining).toBe(3);
   });
 
-  test("is what the commit said: that is told, and known from then on", () => {
+  test("the windows that a commit reports are shown and remembered", () => {
     const quota = aQuota(aClock(start));
     const [call, other] = [entered(quota, partner()), entered(quota, partner())];
     call.chargeFor(1);
@@ -230,7 +233,7 @@ describe("what a call costs", () => {
 });
 
 describe("a clock that is moved", () => {
-  test("back over the turn of a minute: each minute keeps what was used of it", () => {
+  test("a clock that goes back one minute finds that minute's use", () => {
     const clock = aClock(start);
     const quota = aQuota(clock);
     for (let i = 0; i < 3; i++) work(quota, partner());
@@ -243,7 +246,7 @@ describe("a clock that is moved", () => {
     expect(quota.state(partner())).toMatchObject({ remaining: 1, resetAt: minuteEnd + 60 });
   });
 
-  test("far back: a partner is not shut out until the old time comes again", () => {
+  test("a clock that goes far back does not shut a partner out", () => {
     const clock = aClock(start);
     const quota = aQuota(clock);
     for (let i = 0; i < 3; i++) work(quota, partner());
@@ -251,7 +254,7 @@ describe("a clock that is moved", () => {
     expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
   });
 
-  test("forward: a minute is remembered for an hour and a day for two, here and in the database", () => {
+  test("minutes are remembered for an hour and days for two days, in memory and in the database", () => {
     const clock = aClock(start);
     const quota = aQuota(clock);
     work(quota, partner());
@@ -276,7 +279,7 @@ describe("after a restart", () => {
     { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 9 },
   ] as const;
 
-  test("the operator sees what is used of the windows that are open", () => {
+  test("quotaUse shows the use of the current windows", () => {
     const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
     expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
       minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
@@ -316,7 +319,7 @@ describe("a call whose commit was refused", () => {
   const opened = (used: WindowsUsed) =>
     createQuota({ clock: aClock(start), store: aDatabase(used), stored: [] });
 
-  test("is judged by what the database says, and so is who comes after it", async () => {
+  test("a refused call is judged again by the database's windows, as are later calls", async () => {
     const quota = opened({ minute: 3, day: 3 });
     const call = entered(quota, partner());
     call.chargeFor(1);
@@ -335,14 +338,14 @@ describe("a call whose commit was refused", () => {
     expect(call.state()).toBeUndefined();
   });
 
-  test("is not refused for what its neighbours may use", async () => {
+  test("a refused call is not refused again for what other running calls may use", async () => {
     const quota = opened({ minute: 2, day: 2 });
     const [call] = [entered(quota, partner()), entered(quota, partner())];
     await call?.reread();
     expect(refusalOf(() => call?.enter(partner()))).toBeNull();
   });
 
-  test("pays its minute token while the minute has room, and only as it is judged now", async () => {
+  test("a refused call pays its minute token while the minute has room", async () => {
     const quota = opened({ minute: 1, day: 5 });
     const call = entered(quota, partner());
     expect(await call.pay(6)).toBe(false);
@@ -353,7 +356,7 @@ describe("a call whose commit was refused", () => {
     expect(last.state()?.remaining).toBe(0);
   });
 
-  test("is refused by the window that blocks when there is none", async () => {
+  test("a call without room is refused by the window that blocks it", async () => {
     const call = entered(opened({ minute: 3, day: 10 }), partner());
     expect(await call.pay(7)).toBe(false);
     expect(refusalOf(() => call.enter(partner()))).toMatchObject({ window: "day", remaining: 0 });

@@ -13,7 +13,7 @@ const statesOf = async ({ keys }: TestStores) =>
   Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
 
 describe("rotation", () => {
-  test("is refused while the pending key has been public for less than a day, and changes nothing", () =>
+  test("a rotation is refused while the pending key has been public for less than a day", () =>
     withStores(async (world) => {
       await fillRing(world.keys, now);
       const before = await statesOf(world);
@@ -25,7 +25,7 @@ describe("rotation", () => {
       expect(publishAheadMs).toBe(dayMs);
     }));
 
-  test("promotes the pending key, retires the active one and destroys its private half", () =>
+  test("a rotation promotes the pending key, retires the active one and deletes its private half", () =>
     withStores(async (world) => {
       const { active, pending } = await fillRing(world.keys, now);
       const rotated = await rotateKeys(world.keys, secrets, rotation);
@@ -46,7 +46,7 @@ describe("rotation", () => {
       });
     }));
 
-  test("covers what the old key signed meanwhile, and begins the new key's time with itself", () =>
+  test("a rotation ends the old key's time after its last signature", () =>
     withStores(async (world) => {
       const { keys, driver } = world;
       const { active, pending } = await fillRing(keys, now);
@@ -66,7 +66,7 @@ describe("rotation", () => {
       expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
     }));
 
-  test("twice at the same time happens once", () =>
+  test("of two rotations at the same time one is refused", () =>
     withStores(async (world) => {
       const { keys } = world;
       await fillRing(keys, now);

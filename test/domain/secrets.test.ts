@@ -17,7 +17,7 @@ function codeOf(act: () => unknown): string | undefined {
 }
 
 describe("what is derived from the master key", () => {
-  test("is HKDF-SHA-256 with a name for each use (computed with Python's hmac module)", () => {
+  test("derived secrets are HKDF-SHA-256 with a name for each use", () => {
     expect(hex(secrets.blindIndexKey)).toBe(
       "82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65",
     );
@@ -29,7 +29,7 @@ describe("what is derived from the master key", () => {
     );
   });
 
-  test("differs with the use and with the master key", () => {
+  test("derived secrets differ with the use and with the master key", () => {
     const other = deriveSecrets(newMasterKey());
     expect(hex(secrets.mac("idempotency", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
     expect(hex(other.mac("api-key", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
@@ -39,7 +39,7 @@ describe("what is derived from the master key", () => {
 });
 
 describe("the text of a master key", () => {
-  test("a new one is 32 random bytes, and is read again", () => {
+  test("a new master key is 32 random bytes, and can be read", () => {
     const made = Array.from({ length: 20 }, newMasterKey);
     expect(new Set(made).size).toBe(20);
     for (const text of made) {
@@ -57,7 +57,7 @@ describe("the text of a master key", () => {
     ["with spare bits set", `${masterKey.slice(0, -1)}9`],
     ["with a line break inside", `${masterKey.slice(0, 20)}\n${masterKey.slice(20)}`],
     ["in hexadecimal", "00".repeat(32)],
-  ])("%s is refused, and not repeated", (_what, text) => {
+  ])("a master key that is %s is refused, and not repeated", (_what, text) => {
     expect(codeOf(() => deriveSecrets(text))).toBe("MASTER_KEY_INVALID");
   });
 });
@@ -65,25 +65,25 @@ describe("the text of a master key", () => {
 describe("a sealed secret", () => {
   const sealed = secrets.seal(secret, "kid-1");
 
-  test("opens under its name", () => {
+  test("a sealed secret opens under its name", () => {
     expect(secrets.open(sealed, "kid-1")).toEqual(secret);
     expect(secrets.open(secrets.seal(new Uint8Array(), "none"), "none")).toEqual(new Uint8Array());
   });
 
-  test("shows nothing of itself, and is another one each time", () => {
+  test("sealing shows nothing of the secret, and differs each time", () => {
     expect(Buffer.from(sealed).includes(Buffer.from(secret).subarray(0, 8))).toBe(false);
     expect(sealed.length).toBe(12 + secret.length + 16);
     expect(hex(secrets.seal(secret, "kid-1"))).not.toBe(hex(sealed));
   });
 
-  test("does not open under another name or another master key", () => {
+  test("a sealed secret does not open under another name or master key", () => {
     for (const name of ["kid-2", "", "kid-1 ", "KID-1"]) {
       expect(codeOf(() => secrets.open(sealed, name))).toBe("MASTER_KEY_WRONG");
     }
     expect(codeOf(() => deriveSecrets(newMasterKey()).open(sealed, "kid-1"))).toBe("MASTER_KEY_WRONG");
   });
 
-  test("does not open when any one of its bits was changed", () => {
+  test("a sealed secret does not open when a byte was changed", () => {
     for (let place = 0; place < sealed.length; place++) {
       const changed = sealed.with(place, (sealed[place] ?? 0) ^ 1);
       expect(codeOf(() => secrets.open(changed, "kid-1"))).toBe("MASTER_KEY_WRONG");
@@ -91,7 +91,7 @@ describe("a sealed secret", () => {
   });
 });
 
-test("bytes are equal when all of them are", () => {
+test("equalBytes compares every byte", () => {
   const bytes = (...values: number[]) => new Uint8Array(values);
   expect(equalBytes(bytes(1, 2, 3), bytes(1, 2, 3))).toBe(true);
   expect(equalBytes(bytes(), bytes())).toBe(true);

@@ -21,11 +21,11 @@ function refusalOf(document: object | string, logo: string | Uint8Array = ""): s
 }
 
 describe("a site", () => {
-  test("needs a name alone", () => {
+  test("a site needs only a name", () => {
     expect(read({ name: " Teachers  Council " })).toEqual({ ...defaultSite, name: "Teachers Council" });
   });
 
-  test("is remembered as it was read, and stays the same object while it stays the same", () => {
+  test("a site is stored as it was read", () => {
     const site = read(
       {
         name: "Ìgbìmọ̀ Olùkọ́",
@@ -67,11 +67,11 @@ describe("a site", () => {
     ["white text on it has a contrast of 4.4:1", { name: "A", accent: "#787878" }],
     ["without a folder", { name: "A", logo: "../logo.png" }],
     ["the document must be an object", [1]],
-  ])("is refused with a line that says: %s", (line, document) => {
+  ])("the site's file is refused with a line that says: %s", (line, document) => {
     expect(refusalOf(document)).toContain(line);
   });
 
-  test("may have an accent on which white text can just be read", () => {
+  test("a site may have an accent with a contrast of 4.5:1 to white", () => {
     expect(read({ name: "A", accent: "#767676" }).accent).toBe("#767676");
   });
 });
@@ -79,12 +79,12 @@ describe("a site", () => {
 describe("a logo", () => {
   const withLogo = { name: "A", logo: "logo" };
 
-  test.each(Object.entries(wholePngs()))("may be a PNG %s", (_, picture) => {
+  test.each(Object.entries(wholePngs()))("a logo may be a PNG %s", (_, picture) => {
     const { type, data } = read(withLogo, picture).logo ?? {};
     expect([type, data]).toEqual(["image/png", picture.toString("base64")]);
   });
 
-  test.each(Object.entries(damagedPngs()))("is refused as damaged when %s", (_, picture) => {
+  test.each(Object.entries(damagedPngs()))("a logo is refused as damaged when %s", (_, picture) => {
     expect(refusalOf(withLogo, picture)).toContain("the logo logo is a damaged PNG");
   });
 
@@ -94,7 +94,7 @@ describe("a logo", () => {
     ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
     ["is no PNG; save it as one", "GIF89a"],
     ["is more than 2048 pixels", png(2_049, 1)],
-  ])("is refused with a line that says: %s", (line, logo) => {
+  ])("the site's file is refused with a line that says: %s", (line, logo) => {
     expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);
   });
 });

@@ -35,7 +35,7 @@ async function stated(world: World, teachers: readonly Listed[]): Promise<Signed
 const room = { partner: { perMinute: 9, perDay: 1_000 } };
 
 describe("a statement over a list", () => {
-  test.each([1, 2, 3, 24, 25, 257])("of %i rows is one that a partner can verify", (count) =>
+  test.each([1, 2, 3, 24, 25, 257])("a partner can verify a statement of %i rows", (count) =>
     withVerification(async (world) => {
       await enrol(world, { regNo: "A/1/B/é", licenseExpiryDate: "2020-01-01" });
       const some = [
@@ -61,7 +61,7 @@ describe("a statement over a list", () => {
     }, room),
   );
 
-  test("counts people and not rows, and each reason for each of them", () =>
+  test("a statement counts people, not rows, and each person's reasons", () =>
     withVerification(async (world) => {
       await enrol(world, {
         regNo: "A/1/B/1",
@@ -112,7 +112,7 @@ describe("a statement over a list", () => {
       expect(summary.byReason).toEqual({ NAME_DIFFERS: 1 });
     }));
 
-  test("is none where somebody is tried under ever more names", () =>
+  test("a list that tries one person under more than three names is refused", () =>
     withVerification(async (world) => {
       const tried = ["A", "B", "A", "C", "D"].map((name) => named({ regNo }, name));
       expect((await stated(world, tried.slice(0, 4))).summary.distinct).toBe(1);
@@ -123,7 +123,7 @@ describe("a statement over a list", () => {
       });
     }));
 
-  test("repeats the number of nobody, but none that may be a NIN", () =>
+  test("a statement repeats an unknown number, but none that may be a NIN", () =>
     withVerification(async (world) => {
       const asked = [{ regNo: "X/1/Y/2" }, { tId: 77 }, { nin: "99999999999" }, { tId: 99_999_999_999 }];
       const { rows } = await stated(
@@ -140,7 +140,7 @@ describe("a statement over a list", () => {
 });
 
 describe("its commit", () => {
-  test("has one row and one leaf of the evidence log, and whom it speaks of beside it", () =>
+  test("a statement is stored as one attestation, with the people that it names", () =>
     withVerification(async (world) => {
       const statement = await stated(world, [anybody, nobody, named({ nin: "99999999999" })]);
       const [kept, ...others] = await world.stored();
@@ -169,14 +169,14 @@ describe("its commit", () => {
       expect(await world.attestations.verifiedBy(1)).toEqual(["agency"]);
     }));
 
-  test("costs a call of the minute, and of the day each row", () =>
+  test("a statement costs one call of the minute, and each row one of the day", () =>
     withVerification(async (world) => {
       await stated(world, [anybody, named({ nin }), nobody, nobody]);
       const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
       expect(windows).toEqual(["day 4", "minute 1"]);
     }));
 
-  test("is refused whole where the day has room for some of them only", () =>
+  test("a statement is refused whole when the day has room for some of its rows only", () =>
     withVerification(
       async (world) => {
         const refusal = await rejection(stated(world, [anybody, nobody, named({ tId: 1 })]));
@@ -188,20 +188,9 @@ describe("its commit", () => {
       },
       { partner: { perMinute: 9, perDay: 2 } },
     ));
-
-  test("is replayed under its key to the byte, and costs the day nothing again", () =>
-    withVerification(async (world) => {
-      const key = { key: "k", body: { n: 1 } };
-      const first = await world.roster([anybody], key);
-      expect(await world.roster([anybody], key)).toEqual({ ...first, replayed: true });
-      expect(await world.stored()).toHaveLength(1);
-      expect(await rejection(world.roster([anybody], { key: "k", body: { n: 2 } }))).toMatchObject({
-        code: "IDEMPOTENCY_KEY_REUSED",
-      });
-    }));
 });
 
-test("a person's export has what every statement said of them, and of their NIN when it named nobody", () =>
+test("a person's export has the rows of statements about them, by record and by NIN", () =>
   withVerification(async (world) => {
     const { statementId } = await stated(world, [nobody, anybody, named({ nin: "99999999999" })]);
     const stores = { ...world, blindIndex, kept: { from: null, through: null } as never };

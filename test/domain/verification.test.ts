@@ -20,7 +20,7 @@ import {
 } from "./with-verification.ts";
 
 describe("one question", () => {
-  test("is answered with an envelope that the published key verifies", () =>
+  test("a check is answered with an envelope that the published key verifies", () =>
     withVerification(async (world) => {
       const { body, headers, replayed } = await world.one(ask({ regNo }));
       const envelope = JSON.parse(body);
@@ -40,7 +40,7 @@ describe("one question", () => {
       expect(envelope.result).toMatchObject({ found: true, eligible: true, teacher: { tId: 204_417 } });
     }));
 
-  test("leaves its evidence, the exact signature included", () =>
+  test("a check stores its evidence with the exact signature", () =>
     withVerification(async (world) => {
       const envelope = JSON.parse((await world.one(ask({ regNo }, { examBatch: "2026/1" }))).body);
       expect(await world.stored()).toEqual([
@@ -54,7 +54,7 @@ describe("one question", () => {
       ]);
     }));
 
-  test("about nobody is signed as well, once the register was asked", () =>
+  test("an answer about nobody is signed too, after the register was asked", () =>
     withVerification(async (world) => {
       const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
       expect((await verified(world, envelope)).payload.result).toMatchObject({
@@ -65,7 +65,7 @@ describe("one question", () => {
       expect(await world.stored()).toMatchObject([kept]);
     }));
 
-  test("is judged on the day that it is in the service's time zone", () =>
+  test("a check uses the day of the service's time zone", () =>
     withVerification(async (world) => {
       await enrol(world, { regNo: "A/1/B/1", licenseExpiryDate: "2026-03-31" });
       const status = async () => JSON.parse((await world.one(ask({ regNo: "A/1/B/1" }))).body).result.status;
@@ -77,7 +77,7 @@ describe("one question", () => {
 });
 
 describe("a batch", () => {
-  test("has an envelope for each item, in their order, in one commit", async () => {
+  test("a batch has an envelope for each item, in order, in one commit", async () => {
     let commits = 0;
     await withVerification(
       async (world) => {
@@ -106,7 +106,7 @@ describe("a batch", () => {
     );
   });
 
-  test("is one call, or one a item where that was agreed", async () => {
+  test("a batch costs one call, or one call for each item where that was agreed", async () => {
     const questions = [ask({ regNo }), ask({ tId: 1 }), ask({ tId: 2 })];
     const used = async (world: World) => {
       await world.batch(questions);
@@ -118,7 +118,7 @@ describe("a batch", () => {
     });
   });
 
-  test("that costs more than is left looks nobody up", async () => {
+  test("a batch that costs more than the rest of the quota looks nobody up", async () => {
     let looked = 0;
     await withVerification(
       async (world) => {
@@ -180,7 +180,7 @@ describe("a rotation between signing and committing", () => {
     });
   }
 
-  test("that takes the old key from the signer first is no failure either", async () => {
+  test("a rotation that unloads the old key before the signature does not fail the call", async () => {
     let rotated = false;
     let keys: TestStores["keys"] | undefined;
     await withVerification(
@@ -203,7 +203,7 @@ describe("a rotation between signing and committing", () => {
     );
   });
 
-  test("again and again is a failure that stores nothing", async () => {
+  test("a call that meets three rotations fails and stores nothing", async () => {
     await withVerification(
       async (world) => {
         expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
@@ -235,7 +235,7 @@ describe("a failure is never an answer", () => {
     ["the signer", { signer: () => ({ sign: away }) }, one],
     ["one item of a batch", { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
       (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i })))],
-  ])("%s that fails signs nothing and stores nothing", (_what, around, asked) => {
+  ])("a failure of %s signs nothing and stores nothing", (_what, around, asked) => {
     signed.length = 0;
     return withVerification(async (world) => {
       expect(await rejection(asked(world))).toMatchObject({ message: "away" });
@@ -244,7 +244,7 @@ describe("a failure is never an answer", () => {
     }, around);
   });
 
-  test("a commit that fails answers nothing, and the same key may try again", () => {
+  test("a failed commit answers nothing, and the same idempotency key may be tried again", () => {
     let failures = 1;
     const attestations: Around["attestations"] = (real) => ({
       ...real,

@@ -17,7 +17,7 @@ function set(world: TestWebhooks, url: string, terms: object = {}) {
   return setWebhook(world, { partnerId: "board", url, check, ...terms });
 }
 
-test("setting an endpoint gives a secret that is stored sealed, for this partner only", () =>
+test("a new endpoint gets a secret that is stored sealed, for this partner only", () =>
   withWebhooks(async (world) => {
     await world.addPartner("board");
     const { endpoint, secret } = await set(world, "https://one.example/");
@@ -30,7 +30,7 @@ test("setting an endpoint gives a secret that is stored sealed, for this partner
   }));
 
 describe("rotating a secret", () => {
-  test("keeps the old one for a day, or for as long as is said, up to seven days", () =>
+  test("a rotated webhook secret keeps the old one for a day, or for up to seven days on request", () =>
     withWebhooks(async (world) => {
       const old = await world.subscribe("board", "http://127.0.0.1:9/");
       const now = world.clock.now();
@@ -45,7 +45,7 @@ describe("rotating a secret", () => {
       });
     }));
 
-  test("twice at once makes two secrets, which both count", () =>
+  test("two rotations of a webhook secret at the same time make two valid secrets", () =>
     withWebhooks(async (world) => {
       await world.subscribe("board", "http://127.0.0.1:9/");
       const rotate = () => rotateWebhookSecret(world, "board");
@@ -56,7 +56,7 @@ describe("rotating a secret", () => {
     }));
 });
 
-test("a delivery that is being sent is not made due", () =>
+test("a delivery that is being sent cannot be retried", () =>
   withWebhooks(async (world) => {
     await world.subscribe("board", "http://127.0.0.1:9/");
     await world.put("A/B/C/1");

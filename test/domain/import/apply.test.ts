@@ -44,7 +44,7 @@ describe("an import that was killed", () => {
     expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
   }
 
-  test("between any two chunks leaves, once run again, what one run leaves, with each event once", async () => {
+  test("an import that was killed between any two chunks and run again leaves what one run leaves", async () => {
     const before = csv(rows(20, { state: "Lagos" }));
     const file = csv([
       ...rows(20, { state: "Oyo", certificate_status: "CLAIMED" }),
@@ -69,7 +69,7 @@ describe("an import that was killed", () => {
       });
   });
 
-  test("after its last chunk is finished by the same command, which changes nothing", () =>
+  test("an import that was killed after its last chunk is finished by the same command", () =>
     withImports(async ({ add, imports, teachers, count }) => {
       const finish = () => Promise.reject(new Error("killed"));
       await rejection(add(extract, { through: { ...imports, finish } }));
@@ -79,7 +79,7 @@ describe("an import that was killed", () => {
       expect(await count("SELECT count(*) FROM events")).toBe(78);
     }));
 
-  test("shows as not finished, and as given up once the same command has done the rest", () =>
+  test("a killed import counts as unfinished, and as given up after the same command has done the rest", () =>
     withImports(async (world) => {
       const { add, driver, count } = world;
       await kill(world);
@@ -93,7 +93,7 @@ describe("an import that was killed", () => {
       expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(1);
     }));
 
-  test("counts in the brake with the rows that it applied", () =>
+  test("the brake counts the applied rows of a killed import", () =>
     withImports(async (world) => {
       const { add, imports } = world;
       const without = (count: number) =>
@@ -110,7 +110,7 @@ describe("an import that was killed", () => {
       expect(await add(without(5))).toMatchObject({ stopped: { losses: [{ lost: 1, earlier: 4 }] } });
     }));
 
-  test("or was stopped says how far it came, and the same command applies the rest", () =>
+  test("a stopped import says how far it came, and the same command applies the rest", () =>
     withImports(async ({ add, count }) => {
       const controller = new AbortController();
       const onProgress = ({ phase, done }: { phase: string; done: number }) => {
@@ -126,14 +126,14 @@ describe("an import that was killed", () => {
       expect(await add(extract, small)).toMatchObject({ inserted: 39 - applied, unchanged: applied });
     }));
 
-  test("or was stopped while it was checked has changed nothing", () =>
+  test("an import that is stopped during its check changes nothing", () =>
     withImports(async ({ add, count }) => {
       const stop = AbortSignal.abort();
       expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
       expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
     }));
 
-  test("is given up when another file comes, which says so", () =>
+  test("a killed import is given up when another file is imported, which says so", () =>
     withImports(async (world) => {
       const { add, count } = world;
       await kill(world);
@@ -159,23 +159,7 @@ describe("beside others", () => {
     };
   }
 
-  test("a record that changed between reading and writing is planned anew, and nothing is lost", () =>
-    withImports(async (world) => {
-      const { add, imports, find, eventTypes } = world;
-      await add(csv(rows(5)), { baseline: true });
-      const change = () => write(world, "TR/2019/LA/3", { category: "B" });
-      const renewed = csv(rows(5, { certificate_status: "CLAIMED" }));
-      const result = await add(renewed, { through: meanwhile(imports, change), allowChange: true });
-      expect(result).toMatchObject({ updated: 5, events: 5, rejected: 0 });
-      expect(await find("TR/2019/LA/3")).toMatchObject({
-        category: "B",
-        certificateStatus: "CLAIMED",
-        version: 3,
-      });
-      expect(await eventTypes("TR/2019/LA/3")).toEqual(["certificate.revoked"]);
-    }));
-
-  test("what the operator has taken away since the check began is not given back, and its row is refused", () =>
+  test("a row is refused when the operator has revoked or deactivated its teacher since the check began", () =>
     withImports(async (world) => {
       const { add, imports, find, clock } = world;
       await add(csv(rows(5)), { baseline: true });
@@ -201,7 +185,7 @@ describe("beside others", () => {
         });
     }));
 
-  test("an identifier that was given away meanwhile rejects its row alone", () =>
+  test("a row is rejected alone when another teacher has got its identifier since the check", () =>
     withImports(async ({ add, imports, count, putMany }) => {
       const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
       const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));

@@ -39,7 +39,7 @@ describe("a name that is not known", () => {
     ["licence_expiry_dat", "licenseExpiryDate"], ["License-Expiri-Dote", "licenseExpiryDate"], ["lisanse expirydates", null],
     ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_statuss", null], ["license_isue_date", "licenseIssueDate"],
     [`${"_".repeat(60)}stat`, "state"], [`${"_".repeat(61)}stat`, null],
-  ])("%s is meant as %p", (name, field) => {
+  ])("the unknown name %s is taken for %p", (name, field) => {
     expect(nearField(name) as string | null).toBe(field);
   });
 
@@ -56,7 +56,7 @@ describe("a name that is not known", () => {
     ["a\u0ac6\u200d", false],
     ["a 08031234567", false],
     ["", false],
-  ])("%p may be repeated: %p", (name, isRepeated) => {
+  ])("the column name %p may be repeated in a message: %p", (name, isRepeated) => {
     expect(nameLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
   });
 });
@@ -112,7 +112,7 @@ describe("what does not arrive", () => {
     [unlicensed, "the column license_expiry_date is missing, so that nobody would have a licence"],
     [few(0, 10), "there is no row below the header"],
     [few(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
-  ])("is said of %j in words", (missing, words) => {
+  ])("the missing %j is described in words", (missing, words) => {
     expect(describeMissing(missing)).toBe(words);
   });
 });
@@ -205,7 +205,7 @@ describe("an extract that comes", () => {
     }),
   );
 
-  test("in either spelling of licence has the same names, as columns and as members", () =>
+  test("both spellings of licence name the same columns and members", () =>
     withImports(async ({ add, find }) => {
       const result = await add(csv([row(1)]).replaceAll("license_", "licence_"));
       expect(result).toMatchObject({ inserted: 1, warnings: 0 });
@@ -220,7 +220,7 @@ describe("an extract that comes", () => {
       expect(twice.report.rejected).toMatchObject([{ line: 2, code: "DUPLICATE_MEMBER" }]);
     }));
 
-  test("without a column is stopped, however it is imported, and what it lacks is remembered as it was", () =>
+  test("an extract without a column is stopped, and the values of the column stay", () =>
     withImports(async ({ add, find, count }) => {
       const full = rows(2, { state: "Lagos" });
       await add(csv(full));
@@ -235,7 +235,7 @@ describe("an extract that comes", () => {
       expect(await add(lacking)).toMatchObject({ unchanged: 2 });
     }));
 
-  test("is told what is missing together with what would be lost, because one option allows both", () =>
+  test("the brake reports missing columns together with losses", () =>
     withImports(async ({ add }) => {
       await add(csv(rows(10, { state: "Oyo" })));
       const { stopped } = await add(csv([row(1, { license_expiry_date: "2025-12-31" })]));

@@ -17,7 +17,7 @@ function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
 }
 
 describe("a row", () => {
-  test("sets what its columns say, and of contacts only their indexes", () => {
+  test("a row sets its columns' values, and only the indexes of contacts", () => {
     const plain = {
       state: "Oyo",
       category: "A",
@@ -43,7 +43,7 @@ describe("a row", () => {
     });
   });
 
-  test("clears what its empty cells may clear, and leaves who is active or hidden", () => {
+  test("empty cells clear their values, but not active or hidden", () => {
     const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
     const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
     const { patch, issues } = checked({ ...cells, ...least });
@@ -69,7 +69,7 @@ describe("a row", () => {
     [{}, { profile: 7 }, [["profile", "PROFILE_INVALID"]]],
     [{ tId: "x" }, { fault: { field: "name", code: "TEXT_INVALID" } }, [["name", "TEXT_INVALID"]]],
     [{}, { fault: { field: null, code: "COLUMN_COUNT" } }, [[null, "COLUMN_COUNT"]]],
-  ])("%j with %j is refused, with every reason", (cells, more, issues) => {
+  ])("the row %j with %j is refused with every reason", (cells, more, issues) => {
     expect(checked(cells, more)).toEqual({ patch: null, issues });
   });
 
@@ -86,13 +86,13 @@ describe("a row", () => {
     [{ photoUrl: photoOf("Ada.Obi"), email: "ada.OBI" }, [["email", "EMAIL_INVALID"], refused], { photoUrl: null }],
     [{ name: "L".repeat(200), state: "L".repeat(100), category: "L".repeat(100), licenseRevokedReason: "L".repeat(500) }, [], { state: "L".repeat(100) }],
     [{ name: "Ad?bayo", state: "NULL", category: "A &amp; B", licenseRevokedReason: "N/A" }, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_SUSPECT"]), {}],
-  ])("%j is applied without what cannot be kept of it", (cells, issues, set) => {
+  ])("the row %j is applied without the values that cannot be kept", (cells, issues, set) => {
     const { patch, issues: found } = checked(cells);
     expect({ issues: found, patch }).toMatchObject({ issues, patch: set });
     expect(found).toEqual(issues);
   });
 
-  test("is named by its number, unless that may be a person's", () => {
+  test("a rejected row is named by its number, unless the number may be a person's", () => {
     const namesOf = (cells: RawRow["cells"]) => {
       const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
       return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));
@@ -104,14 +104,14 @@ describe("a row", () => {
   });
 
   test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(
-    "has the profile %j",
+    "a row has the profile %j",
     (profile) => {
       expect(checked({}, { profile }).patch?.profile).toEqual(profile as never);
     },
   );
 });
 
-test("the columns are explained, and those that must be there are told", () => {
+test("each column has an explanation, and the required columns are marked", () => {
   expect(requiredFields).toEqual(["regNo", "name", "source", "certificateStatus"]);
   expect(templateColumns.filter(({ required }) => required).map(({ member }) => member)).toEqual([
     ...requiredFields,

@@ -25,7 +25,7 @@ describe("the CSV reader", () => {
   ];
 
   test.each(["strict", "lenient"] as const)(
-    "finds what was written, and where, however it is cut: %s",
+    "the CSV reader finds the written cells and lines in pieces of any size: %s",
     async (rules) => {
       const pick = numbers(1);
       for (let round = 0; round < 200; round++) {
@@ -51,7 +51,7 @@ describe("the CSV reader", () => {
     },
   );
 
-  test("takes an empty line for a record of one empty cell", async () => {
+  test("the CSV reader takes an empty line for a record of one empty cell", async () => {
     expect(await read("\na,b\r\n\r\nc\n")).toEqual([
       { line: 1, cells: [""] },
       { line: 2, cells: ["a", "b"] },
@@ -69,14 +69,17 @@ describe("the CSV reader", () => {
     ["a record without end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
   ];
 
-  test.each(faults)("names the line on which the record begins: %s", async (_name, text, rules, message) => {
-    const error = await rejection(read(text, { rules }));
-    expect(error).toBeInstanceOf(UnreadableError);
-    expect(error).toMatchObject({ line: 4 });
-    expect((error as Error).message).toContain(message);
-  });
+  test.each(faults)(
+    "the CSV reader names the first line of a record with a fault: %s",
+    async (_name, text, rules, message) => {
+      const error = await rejection(read(text, { rules }));
+      expect(error).toBeInstanceOf(UnreadableError);
+      expect(error).toMatchObject({ line: 4 });
+      expect((error as Error).message).toContain(message);
+    },
+  );
 
-  test("takes a list as people write it, when it is told to", async () => {
+  test("the lenient rules read a list as people write it", async () => {
     const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });
     expect(records.map((record) => record.cells)).toEqual([
       ["a", 'b "c" d'],
@@ -84,7 +87,7 @@ describe("the CSV reader", () => {
     ]);
   });
 
-  test("hands a failure of the file itself on as it is", async () => {
+  test("the CSV reader passes on a failure of the file", async () => {
     const failure = new Error("EIO");
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("a\n");

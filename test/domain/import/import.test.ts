@@ -7,7 +7,7 @@ const expired = { license_expiry_date: "2025-12-31" };
 const revoked = { license_revoked_on: "2026-01-02", license_revoked_reason: "forged" };
 
 describe("counts", () => {
-  test("of a first import, of the same again, and of a change", () =>
+  test("the counts of a first import, a repetition and a change are right", () =>
     withImports(async ({ add, count }) => {
       const extract = csv([...rows(3), row(4, { certificate_status: "CLAIMED" }), row(5, { nin: "x" })]);
       const first = await add(extract);
@@ -23,19 +23,6 @@ describe("counts", () => {
       const changed = csv([row(1, { name: "Another", nin: "" }), ...rows(3).slice(1)]);
       expect(await add(changed)).toMatchObject({ updated: 1, unchanged: 2, events: 0 });
       expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
-    }));
-
-  test("an extract without duplicates of many rows, more than are checked at a time", () =>
-    withImports(async ({ add, count }) => {
-      const many = Array.from({ length: 1201 }, (_, n) =>
-        row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
-      );
-      expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
-      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
-        unchanged: 1201,
-        events: 0,
-      });
-      expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
     }));
 });
 
@@ -54,7 +41,7 @@ const transitions: [string, Cells, Cells, string[]][] = [
 describe("events", () => {
   const blank = { active: "yes", license_revoked_on: "", license_revoked_reason: "" };
 
-  test("are those of the table, whatever else changes in the same import", () =>
+  test("an import makes the events of the table", () =>
     withImports(async ({ add, count, eventTypes, teachers, find }) => {
       const extract = (at: 1 | 2) =>
         csv(transitions.map((one, n) => row(n, { ...blank, t_id: String(100 * at + n), ...one[at] })));
@@ -75,7 +62,7 @@ describe("events", () => {
       }
     }));
 
-  test("a baseline makes none, and none is caught up later", () =>
+  test("a baseline makes no events, and a later import does not catch up on them", () =>
     withImports(async ({ add, count }) => {
       expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
       expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });
@@ -87,7 +74,7 @@ describe("events", () => {
 describe("duplicates", () => {
   const owner = { t_id: "7", nin: "99900000001" };
 
-  test("in a file: the first stands", () =>
+  test("of rows with the same identifier the first is taken", () =>
     withImports(async ({ add, find }) => {
       const sharing = [row(2, { t_id: "7" }), row(3, { nin: owner.nin })];
       const all = csv([row(1, owner), row("1 ", owner), ...sharing, row(4), row(5)]);
@@ -101,7 +88,7 @@ describe("duplicates", () => {
       expect(await find("TR/2019/LA/2")).toBeNull();
     }));
 
-  test("a row that is rejected claims nothing", () =>
+  test("a rejected row claims no identifier", () =>
     withImports(async ({ add }) => {
       const { report, inserted } = await add(csv([row(1, { ...owner, active: "x" }), row(2, owner), row(1)]));
       expect(inserted).toBe(2);
@@ -110,7 +97,7 @@ describe("duplicates", () => {
 });
 
 describe("a dry run", () => {
-  test("counts what the import would do, and changes nothing", () =>
+  test("a dry run counts what the import would do, and changes nothing", () =>
     withImports(async ({ add, count }) => {
       await add(csv(rows(2)));
       const extract = csv([row(1), row(2, { state: "Oyo" }), row(3), row(4, { nin: "x" })]);
@@ -123,7 +110,7 @@ describe("a dry run", () => {
     }));
 });
 
-test("an import leaves no staging file, not even while it is open", () =>
+test("an import leaves no staging file in the folder", () =>
   withImports(async ({ add, folder, imports }) => {
     const staging = await imports.openStaging();
     expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);

@@ -23,7 +23,7 @@ const warned = ({ report }: Awaited<ReturnType<TestImports["add"]>>) =>
 const none = [null, null, null];
 
 describe("a word of license_status", () => {
-  test("REVOKED revokes as of the day of the import, and the same file on later days changes nothing", () =>
+  test("license_status REVOKED revokes from the day of the import, and the same file later changes nothing", () =>
     withImports(async (world) => {
       const file = csv([row(1, { license_status: "REVOKED" }), row(2, { license_status: "VALID" })]);
       const first = await world.add(file);
@@ -35,7 +35,7 @@ describe("a word of license_status", () => {
       expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
     }));
 
-  test("REVOKED revokes as of the day in the service's time zone, not in UTC", () =>
+  test("license_status REVOKED revokes from the day in the service's time zone", () =>
     withImports(async (world) => {
       world.clock.add(11.5 * 3_600_000);
       await world.add(csv([row(1, { license_status: "revoked" })]));
@@ -45,7 +45,7 @@ describe("a word of license_status", () => {
       expect(await revocation(world, 2)).toEqual(["2026-03-11", "extract", "extract"]);
     }));
 
-  test("REVOKED leaves the day and the reason of the row as they are, and an empty day is no day", () =>
+  test("license_status REVOKED keeps the row's own day and reason", () =>
     withImports(async (world) => {
       const revoked = { license_status: "REVOKED", license_revoked_on: "2025-02-03" };
       const cells: Cells[] = [
@@ -61,7 +61,7 @@ describe("a word of license_status", () => {
       expect(await world.add(csv(cells))).toMatchObject({ unchanged: 3, updated: 0 });
     }));
 
-  test("VALID, EXPIRED and NONE are compared with the dates, which count", () =>
+  test("the dates count, and license_status only gets a warning when it differs", () =>
     withImports(async (world) => {
       const past = { license_expiry_date: "2025-12-31" };
       const never = { license_issue_date: "", license_expiry_date: "" };
@@ -84,7 +84,7 @@ describe("a word of license_status", () => {
       expect(await revocation(world, 9)).toEqual(["2025-02-03", null, "extract"]);
     }));
 
-  test("another word takes back a revocation that a word brought, with a warning; an empty one leaves it", () =>
+  test("another license_status takes back an extract's revocation with a warning, and an empty one does not", () =>
     withImports(async (world) => {
       await world.add(csv([row(1, { license_status: "REVOKED" })]));
       await world.add(csv([row(1, { license_status: "" })]));
@@ -94,7 +94,7 @@ describe("a word of license_status", () => {
       expect(await revocation(world, 1)).toEqual(none);
     }));
 
-  test("no word takes back a revocation that the operator made by a command", () =>
+  test("no license_status takes back the operator's revocation", () =>
     withImports(async (world) => {
       await world.add(csv([row(1)]));
       await world.driver.query(
@@ -109,7 +109,7 @@ describe("a word of license_status", () => {
       expect(await revocation(world, 1)).toEqual(["2026-01-02", "theft", "operator"]);
     }));
 
-  test("a register's own word revokes by a mapping, and one that the mapping does not know rejects its row", () =>
+  test("a mapped word revokes, and an unmapped word rejects its row", () =>
     withImports(async (world) => {
       const standing = (...given: string[]) => csv(given.map((one, n) => row(n + 1, { Standing: one })));
       const result = await world.add(standing("Struck off", "Good", "Gone", "LAPSED"), mapped());
@@ -138,19 +138,21 @@ describe("a column that says who was withdrawn, and that nothing reads", () => {
   const mixed = (name: string) =>
     csv(["ACTIVE", "ACTIVE", "STRUCK OFF"].map((word, n) => row(n, { [name]: word })));
 
-  test.each(["Licence Status", "Remarks"])("%s refuses the file with the words and their counts", (name) =>
-    withImports(async ({ add, count }) => {
-      const error = (await rejection(add(mixed(name)))) as Error;
-      expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
-      expect(error.message).toContain(`the column ${name} looks like the status of a licence`);
-      expect(error.message).toContain("ACTIVE (2 rows), STRUCK OFF (1 row)");
-      expect(error.message).toContain("tvs teachers map FILE");
-      expect(await count("SELECT count(*) FROM teachers")).toBe(0);
-      expect(await count("SELECT count(*) FROM imports")).toBe(0);
-    }),
+  test.each(["Licence Status", "Remarks"])(
+    "an unread status column %s refuses the file with its words and their counts",
+    (name) =>
+      withImports(async ({ add, count }) => {
+        const error = (await rejection(add(mixed(name)))) as Error;
+        expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
+        expect(error.message).toContain(`the column ${name} looks like the status of a licence`);
+        expect(error.message).toContain("ACTIVE (2 rows), STRUCK OFF (1 row)");
+        expect(error.message).toContain("tvs teachers map FILE");
+        expect(await count("SELECT count(*) FROM teachers")).toBe(0);
+        expect(await count("SELECT count(*) FROM imports")).toBe(0);
+      }),
   );
 
-  test("is refused whatever the options are, but a mapping that ignores it is the operator's choice", () =>
+  test("an unread status column is refused with every option, but not when a mapping ignores it", () =>
     withImports(async ({ add }) => {
       for (const options of [{ dryRun: true }, { baseline: true }, allowed])
         expect(await rejection(add(mixed("Remarks"), options))).toMatchObject({ code: "INPUT_UNREADABLE" });
@@ -162,7 +164,7 @@ describe("a column that says who was withdrawn, and that nothing reads", () => {
       });
     }));
 
-  test("is refused in the register's own spelling too, where a word of it is not known", async () => {
+  test("an unknown word in license_status refuses the file", async () => {
     const message = await refusal(
       csv([row(1, { license_status: "STRUCK OFF" }), row(2, { license_status: "VALID" })]),
     );
@@ -170,7 +172,7 @@ describe("a column that says who was withdrawn, and that nothing reads", () => {
     expect(message).toContain("STRUCK OFF (1 row)");
   });
 
-  test("is shown without what may be personal data", async () => {
+  test("the refusal of a status column shows no personal data", async () => {
     const cells = ["Revoked", "12345678901", "ada@example.org", "08031234567"];
     const message = await refusal(csv(cells.map((one, n) => row(n, { Remarks: one }))));
     expect(message).toContain("Revoked (1 row), other values (3 rows)");
@@ -185,13 +187,13 @@ describe("a column that says who was withdrawn, and that nothing reads", () => {
     ["remarks", { remarks: "Cancelled" }],
     ["state", { licence: { state: "Barred" } }],
     ["history", { history: ["issued", "withdrawn"] }],
-  ])("is refused as the member %s of NDJSON", async (name, members) => {
+  ])("an unread status member %s of NDJSON refuses the file", async (name, members) => {
     const message = await refusal(`${JSON.stringify({ ...member, ...members })}\n`, { name: "e.ndjson" });
     expect(message).toContain(`the member ${name} `);
     expect(message).toContain("name it licenseStatus");
   });
 
-  test("is read as the member licenseStatus of NDJSON", () =>
+  test("the member licenceStatus of NDJSON is read", () =>
     withImports(async (world) => {
       await world.add(`${JSON.stringify({ ...member, licenceStatus: "revoked" })}\n`, { name: "e.ndjson" });
       expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
@@ -202,7 +204,7 @@ describe("a day of revocation", () => {
   test.each([
     ["1949-12-31", "REVOCATION_TOO_OLD"],
     ["2019-02-28", "REVOKED_BEFORE_ISSUE"],
-  ])("%s rejects its row, and names the code %s", (day, code) =>
+  ])("a revocation on %s rejects its row with %s", (day, code) =>
     withImports(async ({ add, find }) => {
       const { report } = await add(csv([row(1, { license_revoked_on: day }), row(2)]));
       expect(report.rejected.map(placeOf)).toEqual([{ line: 2, field: "license_revoked_on", code }]);
@@ -210,7 +212,7 @@ describe("a day of revocation", () => {
     }),
   );
 
-  test("on the first day of the licence, or without one, is read", () =>
+  test("a revocation on the first day of the licence, or without an issue date, is read", () =>
     withImports(async ({ add }) => {
       const result = await add(
         csv([
@@ -222,7 +224,7 @@ describe("a day of revocation", () => {
     }));
 });
 
-test("a first extract says that it revokes nobody, or everybody, and later ones do not", () =>
+test("a first extract says when it revokes nobody or everybody", () =>
   withImports(async ({ add }) => {
     expect(await add(csv(rows(2)), { dryRun: true })).toMatchObject({ firstRevokes: "nobody" });
     const revoked = { license_revoked_on: "2025-01-02" };

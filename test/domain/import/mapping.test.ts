@@ -9,7 +9,7 @@ const rest = ",TR/2019/LA/1,legacy,VERIFIED,2090-01-01\n";
 describe("a name in several columns", () => {
   const parts = { Surname: "name.2", "Other Names": "name.1", Middle: "Name.3" };
 
-  test("is joined in the order of the numbers, without parts that are empty", () =>
+  test("a name in several columns is joined in the order of the numbers, without empty parts", () =>
     withImports(async ({ add, find }) => {
       const reading = { mapping: mapping({ columns: parts, values: { name: { NULL: "" } } }) };
       await add(`${header}Okafor, Ada  Obi ,${rest}`, { reading });
@@ -18,7 +18,7 @@ describe("a name in several columns", () => {
       expect((await find("TR/2019/LA/1"))?.name).toBe("Okafor Ngozi");
     }));
 
-  test("of which all parts are empty rejects the row", () =>
+  test("a row whose parts of the name are all empty is rejected", () =>
     withImports(async ({ add }) => {
       const { report } = await add(`${header},,${rest}`, {
         reading: { mapping: mapping({ columns: parts }) },
@@ -37,7 +37,7 @@ describe("a name in several columns", () => {
     [{ columns: { A: "state.1" } }, "columns names the column state.1"],
     [{ columns: { A: "name.0" } }, "columns names the column name.0"],
     [{ columns: { A: "name.1" }, constants: { name: "x" } }, "constants gives name"],
-  ])("is refused as %j", (members, message) => {
+  ])("the mapping %j of a name's parts is refused", (members, message) => {
     expect(() => mapping(members)).toThrow(message);
   });
 });
@@ -51,7 +51,7 @@ describe("a mapping that leads to no known word", () => {
     [{ constants: { source: "portal" } }, 'constants has "source": "portal"'],
     [{ values: { license_expiry_date: { never: "for ever" } } }, "which is no date"],
     [{ constants: { license_expiry_date: "31/12/2090" }, dates: "D/M/YYYY" }, "which is no date"],
-  ])("%j is refused with its entry", (members, message) => {
+  ])("the mapping %j is refused with its entry", (members, message) => {
     expect(() => mapping(members)).toThrow(message);
   });
 
@@ -66,13 +66,13 @@ describe("a mapping that leads to no known word", () => {
       dates: "D/M/YYYY",
     },
     { values: { name: { NULL: "" }, state: { "?": "Anything" } } },
-  ])("%j is none", (members) => {
+  ])("the mapping %j is accepted", (members) => {
     expect(() => mapping(members)).not.toThrow();
   });
 });
 
 describe("a column of dates under a mapping", () => {
-  test("is read by its values first, and then by the form of dates", () =>
+  test("a mapped date is read by the values first, then by the form of dates", () =>
     withImports(async ({ add, find }) => {
       const dates = { license_issue_date: "1/7/2024", license_expiry_date: "30/6/2094" };
       const values = { license_revoked_on: { "00/00/0000": "", today: "9/3/2026" } };
@@ -86,7 +86,7 @@ describe("a column of dates under a mapping", () => {
       expect(revoked).toEqual([null, "2025-01-02", "2026-03-09"]);
     }));
 
-  test("that is wrong is explained by the form that the mapping names", () =>
+  test("a wrong date is explained by the mapping's form of dates", () =>
     withImports(async ({ add }) => {
       const reading = { mapping: mapping({ dates: "DD/MM/YYYY" }) };
       const { report, codes } = await add(csv([row(1, { license_expiry_date: "31/02/2024" })]), { reading });

@@ -18,7 +18,7 @@ const effect = (before: Partial<StoredTeacher>, patch: Partial<TeacherPatch>, op
   effectOf(aStoredTeacher(before), { regNo, ...patch }, options);
 
 describe("a row about", () => {
-  test("somebody new begins with nothing but that they are active", () => {
+  test("a new teacher is active and has only the row's values", () => {
     const patch = { regNo, name: "Ada", source: "legacy", certificateStatus: "CLAIMED" } as const;
     const { content, changed } = effectOf(null, { ...patch, emailIndex: "0aff" }, keeping);
     const nothing = {
@@ -57,18 +57,18 @@ describe("a row about", () => {
     [{}, { phoneIndex: "01" }, ["phoneIndex"]],
     [{ profile }, { profile: { ...profile } }, []],
     [{ profile }, { profile: null }, ["profile"]],
-  ])("somebody with %j who gets %j changes %j", (before, patch, changed) => {
+  ])("a teacher with %j who gets %j changes in %j", (before, patch, changed) => {
     const made = effect(before, patch);
     expect(made.changed as string[]).toEqual(changed);
     expect(changesNothing(made)).toBe(changed.length === 0);
   });
 
-  test("somebody known keeps what it does not name, and has no part of what only the register says", () => {
+  test("a known teacher keeps what the row does not name", () => {
     const { id: _id, version: _version, announcedStatus: _told, updatedAt: _at, ...content } = known;
     expect(effect({}, { name: "Other" }).content).toEqual({ ...content, name: "Other" });
   });
 
-  test("somebody hidden leaves them hidden, and a row may hide a teacher", () => {
+  test("a hidden teacher stays hidden, and a row may hide a teacher", () => {
     expect(effect({ hidden: true }, { hidden: false }).content.hidden).toBe(true);
     expect(effect({}, { hidden: true }).content.hidden).toBe(true);
   });
@@ -81,7 +81,7 @@ describe("a row about", () => {
     [{ ninIndex: null }, false],
     [{ ninIndex: "02", ninVerified: true }, true],
     [{ ninVerified: false }, false],
-  ])("somebody whose NIN was verified leaves it so if it is the same: %j", (patch, ninVerified) => {
+  ])("a verified NIN stays verified only while it is the same: %j", (patch, ninVerified) => {
     expect(effect(verified, patch).content.ninVerified).toBe(ninVerified);
   });
 });
@@ -113,7 +113,7 @@ describe("a revocation", () => {
     [operators, { licenseRevokedOn: "2026-01-02" }, true, operators, []],
     [operators, { licenseRevokedOn: "2026-03-02" }, true, ["2026-03-02", "forged", "extract"], []],
     [operators, { licenseRevokedOn: null, licenseRevokedReason: null }, true, none, ["REVOCATION_CLEARED"]],
-  ])("%j and a row of %j, lifting %p: %j", (before, patch, liftRevocations, after, codes) => {
+  ])("the revocation %j with a row of %j, lifting %p, becomes %j", (before, patch, liftRevocations, after, codes) => {
     const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
     expect(made.content).toMatchObject(revocation(after));
     expect(losesRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
@@ -139,12 +139,12 @@ describe("the record that a row makes", () => {
     [{ active: false }, {}, []],
     [{}, { active: true }, []],
     [{}, { active: false }, []],
-  ])("from %j with %j is told of: %j", (before, patch, told) => {
+  ])("the record from %j with %j gets the issues %j", (before, patch, told) => {
     const issues = checkContent({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
     expect(issues).toEqual(told.map(([field, code]) => ({ line: 7, field, code })) as never);
   });
 
-  test("of somebody new is no loss, and nobody was put back", () => {
+  test("a new teacher's record loses nothing and reactivates nobody", () => {
     const made = effectOf(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
     expect(checkContent({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
     expect(losesRevocation(made)).toBe(false);
@@ -153,6 +153,6 @@ describe("the record that a row makes", () => {
   });
 });
 
-test("bytes travel in hex, and none as none", () => {
+test("hexOf gives bytes in hexadecimal, and null for null", () => {
   expect([hexOf(bytes(10, 255)), hexOf(null)]).toEqual(["0aff", null]);
 });

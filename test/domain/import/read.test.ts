@@ -20,14 +20,14 @@ describe("the lines of the report", () => {
     ["CRLF", (text: string) => text.replaceAll("\n", "\r\n"), "\n"],
     ["a byte order mark", (text: string) => `\ufeff${text}`, "\n"],
     ["no line end at the end", (text: string) => text.trimEnd(), "\n"],
-  ])("count what an editor counts: %s", async (_name, spell, newline) => {
+  ])("line numbers are those of an editor: %s", async (_name, spell, newline) => {
     await withImports(async ({ add }) => {
       const { report } = await add(spell(spread(newline)));
       expect(report.rejected.map((issue) => issue.line)).toEqual([2, 5, 6, 7]);
     });
   });
 
-  test("blank lines and rows of commas are no rows, but lines", () =>
+  test("blank lines and rows of commas count as lines only", () =>
     withImports(async ({ add }) => {
       const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
       const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
@@ -117,7 +117,7 @@ describe("a file that could not be read", () => {
     ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
   ];
 
-  test("is told of by its line and what is wrong with it, and leaves nothing", () =>
+  test("an unreadable file is refused with its line and fault, and changes nothing", () =>
     withImports(async ({ add, count, everything }) => {
       for (const [name, content, expected] of unreadable) {
         const error = await rejection(add(content, { pieceBytes: 65_536 }));
@@ -152,7 +152,7 @@ describe("a line of NDJSON that is no JSON object", () => {
     ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
   ];
 
-  test("is a rejected row like any other, and the rows beside it are taken", () =>
+  test("a broken line of NDJSON is a rejected row, and the other rows are taken", () =>
     withImports(async ({ add, find }) => {
       const parts = [`${line(1)}\n`, ...broken.map(([, second]) => second), line(3)];
       const content = Buffer.concat(parts.flatMap((part) => [Buffer.from(part), Buffer.from("\n")]));
@@ -166,7 +166,7 @@ describe("a line of NDJSON that is no JSON object", () => {
       expect(await find("TR/2019/LA/3")).not.toBeNull();
     }));
 
-  test("in a file of UTF-16 is not looked for: the file is named", () =>
+  test("NDJSON in UTF-16 is refused with what to do", () =>
     withImports(async ({ add }) => {
       const content = Buffer.from(`${line(1)}\n${line(2)}\n`, "utf16le");
       expect(String(await rejection(add(content, ndjson)))).toContain(
@@ -174,7 +174,7 @@ describe("a line of NDJSON that is no JSON object", () => {
       );
     }));
 
-  test("is one at the file's end too, where it was cut short, and --strict stops it", () =>
+  test("a cut last line of NDJSON is rejected, and --strict stops the import", () =>
     withImports(async ({ add, count }) => {
       const text = `${line(1)}\n${line(2).slice(0, 30)}`;
       const strict = await add(text, { ...ndjson, strict: true });
@@ -192,7 +192,7 @@ describe("a line of NDJSON that is no JSON object", () => {
     ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
   ];
 
-  test("and a file without any is not read", () =>
+  test("a file without a JSON object is refused", () =>
     withImports(async ({ add, count }) => {
       for (const [name, content] of others) {
         const error = await rejection(add(content, ndjson));
@@ -212,7 +212,7 @@ describe("rows that a missing quote draws into one cell", () => {
   const header = "reg_no,name,source,certificate_status,license_expiry_date";
   const line = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
 
-  test("are not lost without a word", () =>
+  test("rows in one cell after a missing quote are rejected", () =>
     withImports(async ({ add, count }) => {
       const text = [header, line(1, '"Ada'), line(2, "Bola"), line(3, 'Chi"'), line(4, "Dayo")].join("\n");
       const { report, inserted } = await add(text);
@@ -221,7 +221,7 @@ describe("rows that a missing quote draws into one cell", () => {
       expect(await count("SELECT count(*) FROM teachers")).toBe(1);
     }));
 
-  test("are told from a cell that has commas and lines of its own", () =>
+  test("a cell with commas and lines of its own is read", () =>
     withImports(async ({ add }) => {
       const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
       expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });

@@ -6,7 +6,7 @@ const wrongDate = row(2, { license_expiry_date: "31/12/2090" });
 const good = row(3, { nin: "" });
 
 describe("rejected rows", () => {
-  test("are the same as last time by number and code, wherever they stand in the file", () =>
+  test("rejected rows are compared with the last import by number and code", () =>
     withImports(async ({ add }) => {
       expect((await add(csv([bad, wrongDate, good]))).sameRejections).toBe(false);
       expect((await add(csv([good, wrongDate, bad]))).sameRejections).toBe(true);
@@ -15,7 +15,7 @@ describe("rejected rows", () => {
       expect((await add(csv([good, bad]))).sameRejections).toBe(false);
     }));
 
-  test("without a number are known by all that stands in them", () =>
+  test("rejected rows without a number are compared by their content", () =>
     withImports(async ({ add }) => {
       const unnumbered = row(1, { reg_no: "", name: "Ada" });
       await add(csv([unnumbered, good]));
@@ -27,7 +27,7 @@ describe("rejected rows", () => {
       expect((await add(`${csv([good])}TR/2019/LA/8,Cut\n`)).sameRejections).toBe(false);
     }));
 
-  test("are kept as digests alone", () =>
+  test("rejected rows are stored as digests only", () =>
     withImports(async ({ add, driver, everything }) => {
       await add(csv([row("SECRET", { nin: "12" }), good]));
       const [{ rejections } = {}] = await driver.query("SELECT rejections FROM imports");
@@ -35,7 +35,7 @@ describe("rejected rows", () => {
       expect(everything()).not.toContain("SECRET");
     }));
 
-  test("are listed by their numbers, but never by one that may be a NIN", () =>
+  test("rejected rows are listed by their numbers, unless the number may be a NIN", () =>
     withImports(async ({ add }) => {
       const file = csv([
         bad,

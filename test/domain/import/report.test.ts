@@ -25,7 +25,7 @@ function counted(...issues: readonly ImportIssue[]): CodeCount[] {
 }
 
 describe("the codes of an import", () => {
-  test("count rows, and columns where they are of columns", () => {
+  test("codes count rows, or columns where they are about columns", () => {
     const dates = ["license_issue_date", "license_expiry_date"].map((field) =>
       issue(2, "DATE_INVALID", field),
     );
@@ -36,14 +36,14 @@ describe("the codes of an import", () => {
     ]);
   });
 
-  test("go on from one chunk to the next, and keep the places of the first twenty", () => {
+  test("codes add up over chunks, and keep the places of the first twenty rows", () => {
     const tally = createCodeTally();
     for (let line = 2; line < 32; line++) tally.add([issue(line, "NIN_INVALID")]);
     const first = Array.from({ length: 20 }, (_, n) => place(n + 2));
     expect(tally.counts()).toEqual([{ code: "NIN_INVALID", rows: 30, first }]);
   });
 
-  test("stand with rejections first, then the most frequent, then by name", () => {
+  test("codes are sorted by rejections first, then by frequency, then by name", () => {
     const lines = {
       EMAIL_INVALID: 3,
       NIN_INVALID: 1,
@@ -59,7 +59,7 @@ describe("the codes of an import", () => {
       expect(counted(...given).map(({ code }) => code)).toEqual(order as never);
   });
 
-  test("a row's registration number stands with its place", () => {
+  test("a place has its row's registration number", () => {
     const numbered = { ...issue(2, "NIN_INVALID"), regNo: "A/B/C/1" };
     expect(counted(numbered, issue(3, "NIN_INVALID"))[0]?.first).toStrictEqual([
       { ...place(2), regNo: "A/B/C/1" },
@@ -71,7 +71,7 @@ describe("the codes of an import", () => {
     ]);
   });
 
-  test("a code is shown with its meaning, and rejects or remarks", () => {
+  test("a code is shown with its meaning and whether it rejects", () => {
     const [count] = counted(issue(2, "NIN_INVALID"));
     const described = { code: "NIN_INVALID", rejects: true, rows: 1, first: [place(2)] } as const;
     expect(describeCode(count as CodeCount)).toEqual({ ...described, meaning: "a NIN is exactly 11 digits" });
@@ -80,7 +80,7 @@ describe("the codes of an import", () => {
   });
 });
 
-test("the first rejected rows are those of the file, with each of their reasons and no remark", () => {
+test("the first rejected rows come in the order of the file, with every reason", () => {
   const first = [
     issue(4, "NIN_INVALID"),
     issue(2, "DATE_INVALID"),
@@ -115,7 +115,7 @@ describe("the report", () => {
   const back = "the row has put a deactivated teacher back; look whether that is meant";
   const codes = `  "codes": {\n    "NIN_INVALID": "a NIN is exactly 11 digits",\n    "REACTIVATED": "${back}"\n  }\n}\n`;
 
-  test("is JSON with a line for each row", async () => {
+  test("the report is JSON with one line for each row", async () => {
     const text = await reported([issue(2, "NIN_INVALID"), issue(3, "NIN_INVALID", null)]);
     const lines = [2, 3].map(
       (n) => `    {"line":${n},"field":${n === 2 ? '"nin"' : "null"},"code":"NIN_INVALID"}`,
@@ -124,7 +124,7 @@ describe("the report", () => {
     expect(text).toBe(`${head}${counts}${lists}${codes}`);
   });
 
-  test("joins the pages of its rows", async () => {
+  test("the report joins the pages of its rows", async () => {
     const text = await reported(Array.from({ length: 2001 }, (_, n) => issue(n, "NIN_INVALID")));
     const { rejected } = JSON.parse(text) as { rejected: ImportIssue[] };
     expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 2001 }, (_, n) => n));

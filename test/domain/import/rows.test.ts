@@ -24,7 +24,7 @@ const rejections: [string, string, string][] = [
   ["license_revoked_on", "2025-1-1", "DATE_INVALID"],
 ];
 
-test("a cell that rejects its row is told by its line, column and code, and the rows beside it are taken", () =>
+test("a rejected cell is reported by line, column and code, and the other rows are taken", () =>
   withImports(async ({ add, find }) => {
     const pairs = rejections.map(([field, cell], n) => [row(n, { [field]: cell }), row(1000 + n)]);
     const { rejected, inserted, report } = await add(csv(pairs.flat()));
@@ -46,7 +46,7 @@ test("a cell that rejects its row is told by its line, column and code, and the 
   }));
 
 describe("a column that is not known", () => {
-  test("what heads a column that is not known is not repeated when it may be somebody's data", () =>
+  test("the name of an unknown column is not repeated when it may be personal data", () =>
     withImports(async ({ add }) => {
       const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));
       expect(report.warnings.map((issue) => issue.field)).toEqual(["column 7", "column 8"]);
@@ -64,7 +64,7 @@ describe("NDJSON", () => {
   const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
   const ndjson = { name: "extract.ndjson" };
 
-  test("takes numbers for teacher ids, booleans and null", () =>
+  test("NDJSON may have numbers for teacher ids, booleans and null", () =>
     withImports(async ({ add, find }) => {
       await add(lines({ ...member, tId: 12, active: false, ninVerified: true, state: "Oyo" }), ndjson);
       expect(await find(member.regNo)).toMatchObject({ tId: 12, active: false, ninVerified: true });
@@ -79,7 +79,7 @@ describe("NDJSON", () => {
     [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
   ];
 
-  test("rejects a row by its member's name", () =>
+  test("NDJSON rows are rejected by their members' names", () =>
     withImports(async ({ add }) => {
       const { report } = await add(
         lines(...rejected.map(([changes]) => ({ ...member, ...changes }))),
@@ -90,7 +90,7 @@ describe("NDJSON", () => {
       );
     }));
 
-  test("tells of a member that it does not know, once", () =>
+  test("an unknown member of NDJSON gets one warning", () =>
     withImports(async ({ add }) => {
       const two = lines({ ...member, lga: 1 }, { ...member, regNo: "TR/2019/LA/2", lga: 1 });
       const { report } = await add(two, { name: "extract.txt" });

@@ -10,12 +10,12 @@ describe("a word that means withdrawn", () => {
     ..."disqualified|Banned|annulled|Expelled|debarred|licence revoked|Unregistered|S T R U C K  O F F".split(
       "|",
     ),
-  ])("%s does", (word) => {
+  ])("the text %s is recognised", (word) => {
     expect(meansWithdrawn(word)).toBe(true);
   });
 
   test.each("VALID|Active|Expired|Lapsed|None|Not revoked|Never suspended|Retired|Kano|".split("|"))(
-    "%s does not",
+    "the text %s is not recognised",
     (word) => {
       expect(meansWithdrawn(word)).toBe(false);
     },
@@ -29,7 +29,7 @@ describe("a name that suggests how a licence stands", () => {
     ),
     ..."Teacher Status|Teacher's Status|Status|Standing|Status of Licence|State of registration".split("|"),
     ..."Revoked|Struck Off|Date of suspension|licenceState|Is licence valid".split("|"),
-  ])("%s does", (name) => {
+  ])("the text %s is recognised", (name) => {
     expect(isStatusName(name)).toBe(true);
   });
 
@@ -37,7 +37,7 @@ describe("a name that suggests how a licence stands", () => {
     "certificate_status|Cert. Standing|Marital Status|Employment status|NIN status|State|State of origin|Remarks|Name".split(
       "|",
     ),
-  )("%s does not", (name) => {
+  )("the text %s is not recognised", (name) => {
     expect(isStatusName(name)).toBe(false);
   });
 });

@@ -12,7 +12,7 @@ test.each([
 });
 
 describe("words for an empty cell", () => {
-  test("are read as empty, and asked about with their number", async () => {
+  test("words for an empty cell are proposed as empty, and asked about", async () => {
     const found = await suggestionForExtract("null-words-as-texts.csv");
     expect(found.mapping.values).toEqual({
       state: { NULL: "", "\\N": "", null: "", "N/A": "" },
@@ -23,13 +23,16 @@ describe("words for an empty cell", () => {
     expect(found.rows.every((row) => !("state" in row))).toBe(true);
   });
 
-  test.each(["Date revoked", "NIN", "Lic. Issued"])("are asked about in the column %s", async (name) => {
-    const found = await suggestionForTable([name], column({ NULL: 3, "N/A": 1 }));
-    const [field] = Object.entries(found.mapping.columns).flatMap(([theirs, ours]) =>
-      theirs === name ? [ours] : [],
-    );
-    expect(asked(found, field ?? "")).toContain("NULL (3), N/A (1)");
-  });
+  test.each(["Date revoked", "NIN", "Lic. Issued"])(
+    "words for an empty cell are asked about in the column %s",
+    async (name) => {
+      const found = await suggestionForTable([name], column({ NULL: 3, "N/A": 1 }));
+      const [field] = Object.entries(found.mapping.columns).flatMap(([theirs, ours]) =>
+        theirs === name ? [ours] : [],
+      );
+      expect(asked(found, field ?? "")).toContain("NULL (3), N/A (1)");
+    },
+  );
 });
 
 test("rows of another width than the header are asked about, unless they can be read", async () => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
 describe("a file that nobody has seen", () => {
-  test("is proposed a mapping that is right, or asks", async () => {
+  test("each foreign file gets a right mapping, or questions", async () => {
     expect(files.length).toBeGreaterThanOrEqual(20);
     for (const file of files) {
       const found = await suggestionFor(file);
@@ -28,7 +28,7 @@ describe("a file that nobody has seen", () => {
     }
   }, 60_000);
 
-  test("is asked for a header where it has none, and nothing of it is repeated", async () => {
+  test("a file without a header is refused, and nothing of it is repeated", async () => {
     const rows = Buffer.from(
       "LA/2019/PRI/00001,Adaeze Okonkwo,20000000000\nLA/2019/PRI/00002,Tunde Bello,20000000001\n",
     );
@@ -38,7 +38,7 @@ describe("a file that nobody has seen", () => {
     expect(told).not.toMatch(/Okonkwo|20000/);
   });
 
-  test("is imported by what was proposed, once the questions are answered", async () => {
+  test("each foreign file is imported by its proposed mapping and the answers", async () => {
     const answers: Record<string, object> = {
       sourceless: { constants: { source: "legacy" } },
       ambiguous: { dates: "D/M/YYYY" },
@@ -68,7 +68,7 @@ describe("a file that nobody has seen", () => {
   }, 120_000);
 });
 
-test("a mapping of single bytes is not used for what has become UTF-8 since", async () => {
+test("a mapping with windows-1252 is refused for a file in UTF-8", async () => {
   const file = files.find(({ name }) => name === "windows.csv") as ForeignFile;
   const mapping = { ...(await suggestionFor(file)).mapping, open: [] };
   const text = Buffer.from(file.content).toString("latin1");
@@ -86,7 +86,7 @@ test("a mapping of single bytes is not used for what has become UTF-8 since", as
   });
 });
 
-test("a header may stand behind any number of blank lines, which are not kept", () =>
+test("a header may follow 600,000 blank lines", () =>
   withImports(async ({ add }) => {
     const [own] = files as [ForeignFile];
     const content = "\n".repeat(600_000) + Buffer.from(own.content).toString();
@@ -94,7 +94,7 @@ test("a header may stand behind any number of blank lines, which are not kept", 
     expect(found).toMatchObject({ inserted: own.people.length, rejected: 0 });
   }));
 
-test("a column's name may hold what parts the columns", () =>
+test("a column's name may have the delimiter", () =>
   withImports(async ({ add }) => {
     const [own] = files as [ForeignFile];
     const content = Buffer.from(own.content).toString().replace(",name,", ',"Name (first, last)",');

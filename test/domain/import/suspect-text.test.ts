@@ -16,7 +16,7 @@ const names = [
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
 describe("suspectIn", () => {
-  test.each(names)("finds nothing in %s", (name) => {
+  test.each(names)("the text %s is not suspect", (name) => {
     expect(suspectIn(name)).toBeNull();
     expect(suspectIn(name.normalize("NFD"))).toBeNull();
   });

@@ -35,17 +35,17 @@ const cases: Case[] = [
 ];
 
 describe("a cell", () => {
-  test.each(cases)("of %s is read, or refused by its code", (_name, read, taken, refused) => {
+  test.each(cases)("a cell of %s is read, or refused by its code", (_name, read, taken, refused) => {
     for (const [cell, value] of taken) expect([cell, read(cell)]).toEqual([cell, { value }]);
     for (const [code, cells] of Object.entries(refused))
       for (const cell of cells) expect([cell, read(cell)]).toEqual([cell, { code } as never]);
   });
 
-  test("of a date that was read before is the same text again", () => {
+  test("a date that was read before is the same text", () => {
     expect(values.readDate("2024-03-01")).toBe(values.readDate("2024-03-01"));
   });
 
-  test("holds a formula that failed, or a column that was too narrow", () => {
+  test("failed formulas and narrow columns are recognised", () => {
     const failed = "#REF! #N/A #VALUE! #name? #DIV/0! #NUM! #NULL! #SPILL! #CALC! ### ######".split(" ");
     expect(failed.filter((cell) => !values.isFailedFormula(cell))).toEqual([]);
     const others = ["##", "###x", "#x###", "#REF!x", "##REF!", "x#REF!", "x###", "#1", "1"];
@@ -72,7 +72,7 @@ describe("a profile", () => {
     [{ employment: many(100, { ...post, role: "Head", from: "2011", to: "2011-09" }) }, { ...empty, employment: many(100, { ...post, role: "Head", from: "2011", to: "2011-09" }) }],
     [{ employment: [{ ...post, from: "2011-09-01" }] }, { ...empty, employment: [{ ...post, from: "2011-09-01" }] }],
   ];
-  test.each(taken)("%j is kept without what is not known of it", (profile, value) => {
+  test.each(taken)("the profile %j is kept without unknown members", (profile, value) => {
     expect(values.readProfile(profile)).toEqual({ value } as never);
   });
 
@@ -91,7 +91,7 @@ describe("a profile", () => {
     ...ofDegree.map((entry) => ({ qualifications: [entry] })),
     ...ofPost.map((entry) => ({ employment: [entry] })),
   ];
-  test("that is none is refused whole", () => {
+  test("a wrong profile is refused whole", () => {
     for (const profile of refused)
       expect([profile, values.readProfile(profile)]).toEqual([profile, { code: "PROFILE_INVALID" }]);
   });

@@ -57,18 +57,18 @@ describe("a cell of a workbook", () => {
       ["", "shared", "", "4"],
     ],
     ["no address", '<c t="s"><v>0</v></c><c><v>4</v></c>', ["shared", "4"]],
-  ])("is %s", async (_name, cells, expected) => {
+  ])("a cell with %s is read", async (_name, cells, expected) => {
     expect(await firstRow(cells)).toEqual(expected);
   });
 
-  test("counts its days from 1904 where the workbook says so", async () => {
+  test("days count from 1904 where the workbook says so", async () => {
     expect(await firstRow('<c r="A1" s="1"><v>46021</v></c>', '<workbookPr date1904="1"/>')).toEqual([
       "2029-12-31",
     ]);
   });
 });
 
-test("the sheet is the first one, or the one that is named, and lines are its own", async () => {
+test("the first or the named sheet is read, with its own line numbers", async () => {
   const book = bookOf('<row r="3"><c r="A3"><v>1</v></c></row><row><c><v>2</v></c></row>');
   expect(await rowsOf(book)).toEqual([
     { line: 3, cells: ["1"] },
@@ -115,7 +115,7 @@ describe("a workbook that means harm", () => {
     ],
   ];
 
-  test.each(hostile)("and %s is refused", async (_name, book, says) => {
+  test.each(hostile)("a workbook that %s is refused", async (_name, book, says) => {
     expect(String(await rejection(rowsOf(book())))).toMatch(says);
   });
 });
@@ -128,12 +128,12 @@ test.each([
   ["shared-strings-part-in-capitals.xlsx", 1, 1, "Madeup Person B"],
   ["escaped-carriage-return-x000D.xlsx", 2, 1, "Madeup Person B"],
   ["hidden-old-copy-first.xlsx", 1, 4, "2094-06-30"],
-] as const)("%s has its cell in its place", async (file, row, column, text) => {
+] as const)("the workbook %s has its cell in the right place", async (file, row, column, text) => {
   expect((await rowsOf(fixture(file)))[row]?.cells[column]).toBe(text);
 });
 
 test.each(["America/Los_Angeles", "Pacific/Kiritimati", "Africa/Lagos"])(
-  "a day is the same in %s, in every format",
+  "a day is the same in the time zone %s, in every format",
   async (zone) => {
     const script = `import { utils, write } from "@e965/xlsx";
 import { readWorkbook } from "./src/domain/import/workbook.ts";
@@ -155,7 +155,7 @@ console.log(JSON.stringify(said));`;
   },
 );
 
-test("a text in an HTML table stays a text: no day becomes a month, and a NIN keeps its digits", () => {
+test("a text in an HTML table stays a text", () => {
   const html = "<table><tr><td>3/4/2029</td><td>01234567890</td></tr></table>";
   expect(readWorkbook(html).records[0]?.cells).toEqual(["3/4/2029", "01234567890"]);
 });

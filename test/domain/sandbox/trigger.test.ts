@@ -24,7 +24,7 @@ async function putAll({ put }: TestStores): Promise<void> {
 }
 
 describe("a trigger", () => {
-  test("causes every event on a teacher in every state, each time as the last event", () =>
+  test("a trigger makes every event from every state of a teacher, as the last event", () =>
     withStores(async (world) => {
       await putAll(world);
       for (const [index, { regNo }] of inEachState.entries()) {
@@ -34,7 +34,7 @@ describe("a trigger", () => {
       }
     }));
 
-  test("gives the events of one teacher times of their own, in order", () =>
+  test("events of one teacher have different times, in order", () =>
     withStores(async (world) => {
       await world.put("A/B/C/1");
       for (const eventType of ["license.revoked", "license.revoked", "license.reinstated"] as const)
@@ -48,7 +48,7 @@ describe("a trigger", () => {
       expect(times).toEqual([...new Set(times)].sort());
     }));
 
-  test("announces first what the calendar has changed", () =>
+  test("a trigger first announces what the calendar has changed", () =>
     withStores(async (world) => {
       await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
       world.clock.set("2026-05-10T09:00:00Z");
@@ -56,7 +56,7 @@ describe("a trigger", () => {
       expect(done.before.map(({ eventType }) => eventType)).toEqual(["license.expired"]);
     }));
 
-  test("is refused for a teacher who is not there", () =>
+  test("a trigger for an unknown teacher is refused", () =>
     withStores(async (world) => {
       const asked = trigger(world, "license.expired", "NO/BO/DY/1");
       expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });

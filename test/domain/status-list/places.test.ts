@@ -4,7 +4,7 @@ import { createStatusPlaces, listPlaces } from "../../../src/domain/status-list/
 import { places } from "../../harness/samples.ts";
 
 describe("the places of a list", () => {
-  test("are each one id's, every one of them", () => {
+  test("each place of a status list belongs to one teacher id", () => {
     const taken = new Uint8Array(listPlaces);
     for (let id = 1; id <= listPlaces; id++) {
       const { list, idx } = places(id);
@@ -14,7 +14,7 @@ describe("the places of a list", () => {
     expect(taken.every((is) => is === 1)).toBe(true);
   });
 
-  test("stay where they are under a key, and are elsewhere under another and in another list", () => {
+  test("places depend on the key and on the list's number", () => {
     expect([places(1), places(2), places(3)]).toEqual([
       { list: 0, idx: 274_608 },
       { list: 0, idx: 692_539 },
@@ -30,7 +30,7 @@ describe("the places of a list", () => {
     expect(ids.filter((id) => other(id).idx === places(id).idx).length).toBeLessThan(5);
   });
 
-  test("of ids that follow one another are as far apart as if drawn by lot", () => {
+  test("places of consecutive ids are as far apart as random ones", () => {
     const indexes = Array.from({ length: 20_000 }, (_, n) => places(n + 1).idx);
     const near = indexes
       .slice(1)

@@ -26,7 +26,7 @@ async function told({ events }: TestStores): Promise<unknown[] | undefined> {
 }
 
 describe("a revocation", () => {
-  test("is dated in the service's time zone, keeps its reason and is told", () =>
+  test("a revocation has the date of the service's time zone and a reason, and makes an event", () =>
     withStoresAt("2026-05-01T23:30:00Z", async (world) => {
       const { id } = await world.put(regNo);
       const change = await act(world, "revoke", "decision 14");
@@ -44,7 +44,7 @@ describe("a revocation", () => {
       });
     }));
 
-  test("of a licence whose expiry nobody announced yet announces the expiry first", () =>
+  test("a revocation first announces an expiry that was not announced yet", () =>
     withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
       world.clock.set("2026-06-03T09:00:00Z");
@@ -57,7 +57,7 @@ describe("a revocation", () => {
       expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
     }));
 
-  test("of a deactivated teacher is recorded without an event, and a reactivation does not bring the licence back", () =>
+  test("a deactivated teacher's revocation makes no event, and stays after a reactivation", () =>
     withStoresAt(start, async (world) => {
       const { id } = await world.put(regNo, { active: false });
       const before = (await world.events(regNo)).length;
@@ -78,7 +78,7 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
   ["reactivate", {}],
   ["hide", { hidden: true }],
   ["unhide", {}],
-])("to %s makes no sense for a record with %j, and is refused", (action, content) =>
+])("the command to %s is refused for a record with %j", (action, content) =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, content);
     expect(await rejection(act(world, action, "x"))).toMatchObject({ code: "REFUSED" });
@@ -87,7 +87,7 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
 );
 
 describe("changes at the same time", () => {
-  test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
+  test("a revocation between read and write of a deactivation stays", () =>
     withStoresAt(start, async (world) => {
       await world.put(regNo);
       const { teachers } = await world.another();
@@ -108,7 +108,7 @@ describe("changes at the same time", () => {
       expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
     }));
 
-  test("end in a refusal when the record never stands still", () =>
+  test("a change is refused when its record changes again and again", () =>
     withStoresAt(start, async (world) => {
       await world.put(regNo);
       const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
@@ -119,12 +119,12 @@ describe("changes at the same time", () => {
 });
 
 describe("a reference", () => {
-  test("is a teacher id or a registration number in any spelling", () => {
+  test("a reference is a teacher id or a registration number in any spelling", () => {
     expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
     expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
   });
 
-  test("that is neither is a usage error which does not repeat it", () => {
+  test("another reference is a usage error that does not repeat the reference", () => {
     for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
       const refusal = expect.objectContaining({
         code: "USAGE",
@@ -136,14 +136,14 @@ describe("a reference", () => {
 });
 
 describe("a reason", () => {
-  test("is kept without white space around it", () => {
+  test("a reason is kept without white space around it", () => {
     expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe(
       "Decision 2026/14: Ọlọ́run, “quoted” ✓",
     );
     expect(checkReason("é".repeat(500))).toHaveLength(500);
   });
 
-  test("must be printable, short, and hold no contact and no NIN", () => {
+  test("a reason must be printable and short, without a contact or a NIN", () => {
     const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
     const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
     for (const text of [...unprintable, ...personal])

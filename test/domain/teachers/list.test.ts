@@ -33,7 +33,7 @@ const numbers = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `TR/2019/LA/${String(n + from).padStart(6, "0")}`);
 
 describe("the register in pages", () => {
-  test("goes through everybody once, in the order of the registration numbers", () =>
+  test("the list has each teacher once, in the order of the registration numbers", () =>
     withStores(async (stores) => {
       const all = numbers(1_203);
       await stores.putMany(all.toReversed());
@@ -49,7 +49,7 @@ describe("the register in pages", () => {
       expect({ seen, pages }).toEqual({ seen: all, pages: 3 });
     }));
 
-  test("finds the few that pass a filter behind many that do not", () =>
+  test("a filter finds its few teachers after many others", () =>
     withStores(async (stores) => {
       await stores.putMany(numbers(1_100));
       await stores.put("ZZ/1/1/1", { licenseExpiryDate: "2026-05-20", state: "Kano" });
@@ -71,7 +71,7 @@ describe("the register in pages", () => {
       });
     }));
 
-  test("a reader in a hurry is given a short page, and where to go on", () =>
+  test("a list with a limit of work gives a short page and where to continue", () =>
     withStores(async (stores) => {
       await stores.putMany(numbers(600));
       await stores.put("ZZ/1/1/1", { state: "Kano" });
@@ -83,7 +83,7 @@ describe("the register in pages", () => {
 });
 
 describe("finding", () => {
-  test("a term of the public lookup names whom it names there, and everybody who shares a contact", () =>
+  test("a search term finds the teachers of the public lookup, and everybody who shares a contact", () =>
     withStores(async (stores) => {
       const phoneIndex = blindIndex.phone("+2348031234567");
       const ninIndex = blindIndex.nin("12345678901");
@@ -96,7 +96,7 @@ describe("finding", () => {
       expect(answers).toEqual([[one], [one], [one, two], [two], [three], []]);
     }));
 
-  test("the beginning of a registration number names all that begin so", () =>
+  test("the beginning of a registration number finds every number with that beginning", () =>
     withStores(async (stores) => {
       await stores.putMany([...numbers(1_010), "TR/2019/KN/1", "TR/2019/LB/1"]);
       expect((await found(stores, "tr/2019/l")).numbers).toEqual([...numbers(1_010), "TR/2019/LB/1"]);
@@ -124,7 +124,7 @@ describe("finding", () => {
       expect(rest).toEqual({ numbers: numbers(1_100, 1_000), next: null });
     }));
 
-  test("a term that can name nobody is refused, without being repeated", () =>
+  test("a search term that can find nobody is refused and not repeated", () =>
     withStores(async (stores) => {
       for (const term of ["", "  ", "???", "a".repeat(400)]) {
         const error = await rejection(found(stores, term));

@@ -30,7 +30,7 @@ describe("what is read as meant", () => {
     ["1001.", [1001]],
     ["999 000 000 01", ["nin", "phone", 99_900_000_001]],
     ["ada@example.com.", ["email", "email"]],
-  ])("%s", (term, keys) => {
+  ])("the term %s finds its meant numbers", (term, keys) => {
     expect(numbersOf(term)).toEqual(keys);
   });
 
@@ -43,16 +43,16 @@ describe("what is read as meant", () => {
     ["an address", "https://example.com/a/b"],
     ["a date", "2019-03-01-02"],
     ["two ids", "1001 1002"],
-  ])("is not %s", (_name, term) => {
+  ])("the term is not a number: %s", (_name, term) => {
     expect(numbersOf(term)).toEqual([]);
   });
 
-  test("is a phone number, where it is one as it stands, and nothing else", () => {
+  test("a term that is a phone number is only that", () => {
     expect(numbersOf("0803-123-45-67")).toEqual(["phone"]);
     expect(numbersOf("0803 123 4567")).toEqual(["phone"]);
   });
 
-  test("counts as a person's number or address, in whatever digits and groups it is written", () => {
+  test("a person's number is personal in any digits and groups", () => {
     for (const term of ["٩٩٩٠٠٠٠٠٠٠١", "999 000 000 01", "99900000001.", "०८०३१२३४५६७"]) {
       expect(isPersonalTerm(term)).toBe(true);
       expect(termKind(term)).toBe("elevenDigits");
@@ -61,7 +61,7 @@ describe("what is read as meant", () => {
     expect(termKind("TR-2019-LA-000001")).toBe("regNo");
   });
 
-  test("never names another than a number of the register that was typed as it is", () => {
+  test("a registration number that is typed exactly is always looked up first", () => {
     const below = numbers(21);
     const pick = <T>(of: readonly T[]): T => of[below(of.length)] as T;
     const signs = ["-", " ", "\\", "–", ".", "A", "b", "0", "1", "٣", "TR", "2019"];
@@ -94,7 +94,7 @@ describe("the number that may have been meant, by its form", () => {
     ["TR-2O19-LA-1", "TR/2019/LA/000001"],
     ["TR/٢٠١٩/LA/1", "TR/2019/LA/000001"],
     ["LA/2O19/PRI/04417", "LA/2019/PRI/04417"],
-  ])("%s: %s", (term, likely) => {
+  ])("%s probably means %s", (term, likely) => {
     expect(likelyRegNo(term)).toBe(likely);
   });
 
@@ -102,7 +102,7 @@ describe("the number that may have been meant, by its form", () => {
   test.each([
     "TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "LO/L/IL/000001", "Adaeze Obi", "1001",
     "TR/2019/LA",
-  ])("none of %s", (term) => {
+  ])("%s probably means no other number", (term) => {
     expect(likelyRegNo(term)).toBeNull();
   });
 });

@@ -16,7 +16,7 @@ describe("a listed name", () => {
     ["a name left out between", "Ngozi Bello", "Ngozi Ada Chidinma Bello"],
     ["names that the register leaves out", "Ngozi Ada Chidinma Bello", "Ngozi Chidinma Bello"],
     ["one name", "ngozi", "Ngozi"],
-  ])("may differ in %s", (_name, listed, registered) => {
+  ])("a listed name may differ in %s", (_name, listed, registered) => {
     expect(nameMatches(listed, registered)).toBe(true);
     expect(nameMatches(registered, listed)).toBe(true);
   });
@@ -29,11 +29,11 @@ describe("a listed name", () => {
     ["another name between", "Ngozi Uche Bello", "Ngozi Ada Bello"],
     ["the names between in another order", "Ngozi Uche Ada Bello", "Ngozi Ada Uche Bello"],
     ["signs alone on the register", "Ngozi", "--"],
-  ])("differs when it is %s", (_name, listed, registered) => {
+  ])("a listed name differs when it is %s", (_name, listed, registered) => {
     expect(nameMatches(listed, registered)).toBe(false);
   });
 
-  test.each(["", "  ", "-", ","])("%p is none", (listed) => {
+  test.each(["", "  ", "-", ","])("%p is no name", (listed) => {
     expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
   });
 });

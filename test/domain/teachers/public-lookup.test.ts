@@ -37,20 +37,22 @@ describe("what the public is told", () => {
   test.each<[string, Partial<TeacherContent>, object]>([
     ["revoked", { licenseRevokedOn: "2026-01-01", licenseRevokedReason: "a secret reason" }, none],
     ["revoked and expired", { licenseRevokedOn: "2026-01-01", licenseExpiryDate: "2026-02-01" }, none],
-    ["of a deactivated teacher", { active: false }, none],
-    ["that was never given", { licenseIssueDate: null, licenseExpiryDate: null }, none],
-    ["that starts later", { licenseIssueDate: later.issueDate, licenseExpiryDate: later.expiryDate }, later],
-  ])("of a licence %s: that there is none, with the dates of one to come alone", (_what, changes, dates) =>
-    withStores(async (stores) => {
-      const { lookup } = await open(stores, changes);
-      const answer = await lookup(regNo);
-      const license = { status: "NOT_FOUND", ...dates, daysRemaining: null };
-      expect(answer).toMatchObject({ found: true, status: "Not licensed", license });
-      expect(JSON.stringify(answer)).not.toMatch(/revoke|secret|deactivat/i);
-    }),
+    ["a deactivated teacher's", { active: false }, none],
+    ["missing", { licenseIssueDate: null, licenseExpiryDate: null }, none],
+    ["yet to begin", { licenseIssueDate: later.issueDate, licenseExpiryDate: later.expiryDate }, later],
+  ])(
+    "the public sees no licence when it is %s, and only the dates of a future one",
+    (_what, changes, dates) =>
+      withStores(async (stores) => {
+        const { lookup } = await open(stores, changes);
+        const answer = await lookup(regNo);
+        const license = { status: "NOT_FOUND", ...dates, daysRemaining: null };
+        expect(answer).toMatchObject({ found: true, status: "Not licensed", license });
+        expect(JSON.stringify(answer)).not.toMatch(/revoke|secret|deactivat/i);
+      }),
   );
 
-  test("changes with the day of the service's time zone", () =>
+  test("the public lookup changes with the day of the service's time zone", () =>
     withStores(async (stores) => {
       const { lookup, clock } = await open(stores, { licenseExpiryDate: "2026-03-31" });
       const ended = { status: "EXPIRED", expiryDate: "2026-03-31", daysRemaining: 0 };
@@ -62,7 +64,7 @@ describe("what the public is told", () => {
 });
 
 describe("nobody is never said", () => {
-  test("of a register that was made anew in the place of this one", () =>
+  test("a lookup in a replaced register is refused, and does not say that nobody was found", () =>
     withStores(async (stores) => {
       const { lookup } = await open(stores, { tId: 1 });
       expect(await lookup("2")).toEqual(nothing);
@@ -71,7 +73,7 @@ describe("nobody is never said", () => {
       expect(await rejection(lookup("2"))).toMatchObject({ code: "REFUSED" });
     }));
 
-  test("because a lookup failed", () =>
+  test("a failed lookup does not say that nobody was found", () =>
     withStores(async (stores) => {
       const { dependencies } = await open(stores, { tId: 1 });
       const broken = createPublicLookup({

@@ -52,11 +52,11 @@ describe("what a search term may mean, in the order in which it is tried", () =>
     ["1234567890１", [nin("12345678901"), phone("+23412345678901"), tId(12_345_678_901)]],
     ["Ada Obi", []],
     ["", []],
-  ])("%j", (term, keys) => {
+  ])("the search term %j has its keys, in the order of their lookups", (term, keys) => {
     expect(searchKeys(term, index)).toEqual(keys);
   });
 
-  test("a term far longer than any address names nobody, and is not even hashed", () => {
+  test("a very long term finds nobody, and is not hashed", () => {
     const longest = `${"a".repeat(308)}@example.com`;
     expect(searchKeys(longest, index)).toHaveLength(1);
     expect(searchKeys(`a${longest}`, index)).toEqual([]);
@@ -64,7 +64,7 @@ describe("what a search term may mean, in the order in which it is tried", () =>
   });
 });
 
-test("the one form of a phone number is what the library says, whatever is asked", () => {
+test("canonicalPhone agrees with the phone number library", () => {
   const differing = randomNumbers(40_000).filter((text) => canonicalPhone(text) !== phoneByLibrary(text));
   expect(differing).toEqual([]);
 });
@@ -104,11 +104,11 @@ describe("what a search term is taken for", () => {
     ["+12", null],
     ["Ada Obi", null],
     ["", null],
-  ])("%p: %p", (term, kind) => {
+  ])("the search term %p is of the kind %p", (term, kind) => {
     expect(termKind(term)).toBe(kind as "tId" | null);
   });
 
-  test("agrees with what it is looked up by, and calls nothing personal a number that may be shown", () => {
+  test("the kind of a term agrees with its keys", () => {
     const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
     const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
     for (const term of terms) {
@@ -123,15 +123,21 @@ describe("what a search term is taken for", () => {
 describe("a term that has the limit of personal ones", () => {
   const spaced = ["LA / 2019 / 08031234567 / 1", "", ..."LA/2019/PRI/04417 204417 234567".split(" ")];
 
-  test.each(["ada@example.com", "a/b@c/d", "0803 123 4567"])("%s", (term) => {
-    expect(isPersonalTerm(term)).toBe(true);
-  });
+  test.each(["ada@example.com", "a/b@c/d", "0803 123 4567"])(
+    "the term %s has the limit of personal terms",
+    (term) => {
+      expect(isPersonalTerm(term)).toBe(true);
+    },
+  );
 
-  test.each([...spaced, "23456789", "0", "00204417", "1"])("is not %j", (term) => {
-    expect(isPersonalTerm(term)).toBe(false);
-  });
+  test.each([...spaced, "23456789", "0", "00204417", "1"])(
+    "the term %j has not the limit of personal terms",
+    (term) => {
+      expect(isPersonalTerm(term)).toBe(false);
+    },
+  );
 
-  test("is every one by which a NIN, an e-mail address or a phone number is looked for", () => {
+  test("every term with a NIN, e-mail or phone key has the limit of personal terms", () => {
     const digits = (length: number, seed: number) =>
       Array.from({ length }, (_, at) => (seed * (at + 7) * 2_654_435_761) % 10).join("");
     let personal = 0;

@@ -22,17 +22,12 @@ describe("a licence, to the day", () => {
     ["2026-03-01", { status: "VALID", daysRemaining: 0 }],
     ["2026-03-02", { status: "EXPIRED", daysRemaining: 0 }],
     ["2036-03-02", { status: "EXPIRED", daysRemaining: 0 }],
-  ] as const)("on %s", (date, expected) => {
+  ] as const)("a licence from 2024-03-01 to 2026-03-01 has its status on %s", (date, expected) => {
     expect(on(dates, date)).toEqual({ ...shown, ...expected });
     expect(licenseStatusOn(aStoredTeacher(dates), date)).toBe(expected.status);
   });
 
-  test("days remaining count leap days", () => {
-    expect(on({ licenseExpiryDate: "2028-03-01" }, "2028-02-28").daysRemaining).toBe(2);
-    expect(on({ licenseExpiryDate: "2027-03-01" }, "2027-02-28").daysRemaining).toBe(1);
-  });
-
-  test("holds although nobody knows since when", () => {
+  test("a licence without an issue date is valid", () => {
     const held = { status: "VALID", issueDate: null, expiryDate: today, daysRemaining: 0 } as const;
     expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(held);
   });
@@ -44,11 +39,11 @@ describe("a licence that is none", () => {
   test.each([
     ["was never given", { licenseIssueDate: null, licenseExpiryDate: null }],
     ["says nothing of how long it holds", { licenseIssueDate: "2020-01-01", licenseExpiryDate: null }],
-    ["is a deactivated teacher's", { active: false }],
-    ["though it was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
-    ["though it has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
-    ["though it would begin later", { active: false, licenseIssueDate: "2030-01-01" }],
-  ])("%s", (_why, changes) => {
+    ["belongs to a deactivated teacher", { active: false }],
+    ["belongs to a deactivated teacher and was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
+    ["belongs to a deactivated teacher and has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
+    ["belongs to a deactivated teacher and begins later", { active: false, licenseIssueDate: "2030-01-01" }],
+  ])("there is no licence that %s", (_why, changes) => {
     expect(on(changes)).toEqual(none);
   });
 });
@@ -69,12 +64,12 @@ test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
 describe("a licence that starts later", () => {
   const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
 
-  test("shows its dates but no days", () => {
+  test("a licence that starts later shows its dates and no remaining days", () => {
     const dates = { issueDate: "2026-03-02", expiryDate: "2028-03-01" };
     expect(on(later)).toEqual({ status: "NOT_FOUND", ...dates, daysRemaining: null });
   });
 
-  test("is told apart from no licence", () => {
+  test("licenseStartsLater finds licences that start later", () => {
     const startsLater = (changes: object, date = today) => licenseStartsLater(aStoredTeacher(changes), date);
     expect(startsLater(later)).toBe(true);
     expect(startsLater(later, "2026-03-02")).toBe(false);
@@ -95,7 +90,7 @@ describe("a registration number in its canonical form", () => {
     ["a/b/c/e\u0301", "A/B/C/É"],
     ["a/b/c/é", "A/B/C/É"],
     ["x/y-1/z.2/(3)", "X/Y-1/Z.2/(3)"],
-  ])("%j", (given, canonical) => {
+  ])("the registration number %j has the canonical form %j", (given, canonical) => {
     expect(canonicalRegNo(given)).toBe(canonical);
   });
 
@@ -114,12 +109,12 @@ describe("a registration number in its canonical form", () => {
     ["a private character", "LA/2019/PRI/\ue000"],
     ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
     ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
-  ])("is none with %s", (_what, given) => {
+  ])("a text with %s is no registration number", (_what, given) => {
     expect(canonicalRegNo(given)).toBeNull();
   });
 
   /** What an answer carries must find the same teacher when it is asked for. */
-  test("is its own canonical form, whatever the letter", () => {
+  test("a canonical registration number is its own canonical form, for every character", () => {
     const unstable: string[] = [];
     for (let code = 0; code < 0x30000; code++) {
       const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);
