@@ -23,7 +23,7 @@ const result = {
 const nobody = { found: false, status: "NOT_FOUND", eligible: false, reasons: [] };
 
 describe("a signed result", () => {
-  test("may lack, or have as null, what describes nobody", () => {
+  test("a signed result may lack, or have as null, the members about a teacher", () => {
     expect([result, nobody].map(findResultProblem)).toEqual([null, null]);
     for (const member of ["source", "teacher", "license", "certificate", "profile"])
       for (const value of [{ [member]: null }, { [member]: undefined as unknown as null }])
@@ -44,14 +44,14 @@ describe("a signed result", () => {
     ["license", { status, daysRemaining: 0.5 }, { status, daysRemaining: "1" }],
     ["certificate", "", {}, { status }, { status: "CLAIMED", regNo: 7 }, { status: "CLAIMED", issueDate: 7 }],
     ["profile", 7, "", []],
-  ])("has a well-formed %s", (member, ...wrong) => {
+  ])("a signed result has a well-formed %s", (member, ...wrong) => {
     for (const value of wrong)
       expect(findResultProblem({ ...result, [member]: value })).toBe(
         `The signed result's member ${member} is missing or malformed.`,
       );
   });
 
-  test("is an object that does not contradict itself", () => {
+  test("a signed result is an object without contradictions", () => {
     expect(findResultProblem([])).toBe("The signed result is not an object.");
     for (const member of ["source", "teacher", "license", "certificate", "profile"] as const)
       expect(findResultProblem({ ...nobody, [member]: result[member] })).toBe(
@@ -72,7 +72,7 @@ describe("the claims", () => {
   const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
   const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-  test("are read as they are, with limits and a place in a list where there are any", () => {
+  test("the claims are read with their limits and their place in a status list", () => {
     const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
     expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
     const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
@@ -107,11 +107,11 @@ describe("the claims", () => {
       { status },
       ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
     ]),
-  ])("with %j are refused as %s", (claims, reason, detail) => {
+  ])("the claims %j are refused as %s", (claims, reason, detail) => {
     expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
   });
 
-  test("that are missing are named", () => {
+  test("a missing claim is named", () => {
     for (const claim of ["iss", "aud", "sub", "iat", "result"]) {
       const { [claim]: _left, ...others } = payload;
       const detail = `The claim ${claim} is missing.`;
@@ -123,14 +123,14 @@ describe("the claims", () => {
     } as never);
   });
 
-  test("have a time of signing in whole seconds that a calendar has", () => {
+  test("the claim iat is a time in whole seconds", () => {
     expect([0, 7].map((iat) => readIssuedAt({ iat }))).toEqual([0, 7]);
     const detail = "The claim iat is not a time in whole seconds.";
     for (const iat of ["7", -1, 0.5, 1e15, null])
       expect(readIssuedAt({ iat })).toMatchObject({ reason: "CLAIM_TYPE", detail } as never);
   });
 
-  test("name whoever claims to have signed where a reader can be told", () => {
+  test("the claimed issuer is named only when it is a plain web address", () => {
     const long = `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.example/${"d".repeat(1)}`;
     const named = ["https://a.example", long.padEnd(200, "d")];
     expect(named.map((iss) => readClaimedIssuer({ iss }))).toEqual(named);
@@ -175,16 +175,16 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   ["7", "7", "result"],
   // Every object inherits this member, and an empty one is what it looks like.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
-])("%s, and unsigned %j, differ first at %p", (signed, outer, place) => {
+])("%s and unsigned %j differ first at %p", (signed, outer, place) => {
   expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
 });
 
-test("a time that cannot be read is of no second", () => {
+test("an unreadable time is in no second", () => {
   const times = ["", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01Z"];
   expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
 });
 
-test("what is missing of an envelope is named", () => {
+test("a missing member of an envelope is named", () => {
   const texts = {
     verificationId: "",
     verifiedAt: "",

@@ -64,7 +64,7 @@ const asIs = () => null;
 const about = (tId: number) => ({ identifier: { tId }, purpose }) as const;
 
 describe("a genuine answer to another question is refused", () => {
-  test("when it is about another teacher than the one that was asked for", async () => {
+  test("the client refuses a genuine answer about another teacher", async () => {
     const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacy.tId}`));
     const calls = [
       client().lookUpByTId(known.tId),
@@ -78,7 +78,7 @@ describe("a genuine answer to another question is refused", () => {
     expect(await codeOf(client().lookUpByNin(known.nin))).toBe("answered");
   });
 
-  test("and a number is the same however it is spelt", async () => {
+  test("the client accepts a number in any spelling", async () => {
     const client = aClient(asIs);
     const identifier = { regNo: ` ${known.regNo.toLowerCase()} ` };
     expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
@@ -86,7 +86,7 @@ describe("a genuine answer to another question is refused", () => {
     expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
   });
 
-  test("when a batch is in another order, or has one envelope twice", async () => {
+  test("the client refuses a batch in another order, or with one envelope twice", async () => {
     const items = [about(known.tId), about(legacy.tId)];
     const changed = (change: (results: unknown[]) => unknown[]) =>
       aClient(async (_, ask) => {
@@ -100,7 +100,7 @@ describe("a genuine answer to another question is refused", () => {
     expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
   });
 
-  test("when the header names another verification, or none", async () => {
+  test("the client refuses an answer whose header names another verification, or none", async () => {
     for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
       const client = aClient(async (_, ask) => {
         const answer = await ask(`/lookup/by-tid/${known.tId}`);
@@ -113,7 +113,7 @@ describe("a genuine answer to another question is refused", () => {
     }
   });
 
-  test("when it was signed before the call", async () => {
+  test("the client refuses an answer that was signed before the call", async () => {
     const client = aClient(asIs, 1);
     const calls = [
       client.lookUpByTId(known.tId),
@@ -143,7 +143,7 @@ describe("a statement whose row has no number", () => {
     );
   };
 
-  test("is about nobody, and never tells of one who is registered or eligible", async () => {
+  test("a statement's row without a number is about nobody", async () => {
     for (const asked of [{ tId: known.tId }, { regNo: known.regNo }, { nin: known.nin }]) {
       expect(await mismatch({}, asked)).toBeNull();
       for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])
@@ -155,7 +155,7 @@ describe("a statement whose row has no number", () => {
 });
 
 describe("a replay", () => {
-  test("may be as old as the service keeps answers, and not older", async () => {
+  test("a replay may be as old as the service keeps answers", async () => {
     for (const [age, expected] of [
       [1, /^answered$/],
       [73, /^ANSWER_MISMATCH: .*another time/],
@@ -167,7 +167,7 @@ describe("a replay", () => {
     }
   });
 
-  test("is none under a key that was made for the call, whatever the answer says", async () => {
+  test("an answer under a new idempotency key is no replay, whatever its header says", async () => {
     const client = aClient(async (_, ask) => {
       const answer = await ask("/eligibility-check", about(known.tId));
       const headers = new Headers(answer.headers);

@@ -74,7 +74,7 @@ function problem(status: number, headers: Record<string, string> = {}): Response
 }
 
 describe("a client", () => {
-  test("gives the signed result, and the envelope as it came, which verifies without the client", async () => {
+  test("the client gives the signed result, and the envelope's text, which verifies without the client", async () => {
     const { client } = aClient();
     const { result, verification, text, call } = await client.checkEligibility(check);
     expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: known.regNo } });
@@ -85,7 +85,7 @@ describe("a client", () => {
     expect(await verifyEnvelope(text, { keys, issuer, audience: "full" })).toMatchObject({ valid: true });
   });
 
-  test("gives a statement over a whole list, as it came", async () => {
+  test("the client gives a statement over a list, and refuses one over another list", async () => {
     const { client } = aClient();
     const asked = {
       purpose: check.purpose,
@@ -117,7 +117,7 @@ describe("a client", () => {
     expect(await failure(forged.client.stateRoster(asked))).toMatchObject({ code: "ENVELOPE_REFUSED" });
   });
 
-  test("fetches events once each, and keeps a watch list", async () => {
+  test("the client fetches each event once, and keeps a watch list", async () => {
     const { client, of } = aClient();
     expect(await client.me()).toMatchObject({ partnerId: "full", told: { teachers: "all" }, webhook: null });
     const [one, other] = ["A/1/B/1", "A/1/B/2"];
@@ -136,7 +136,7 @@ describe("a client", () => {
     expect(await failure(gone)).toMatchObject({ code: "EVENTS_GONE", status: 410, attempts: 1 });
   });
 
-  test("asks in every way that the contract has", async () => {
+  test("the client makes every call of the contract", async () => {
     const { client, of } = aClient();
     for (const call of [
       client.lookUpByRegNo(known.regNo),
@@ -153,7 +153,7 @@ describe("a client", () => {
     expect(of("verify-license")[0]?.headers.has("authorization")).toBe(false);
   });
 
-  test("fetches the keys once for many answers, and none when it was given some", async () => {
+  test("the client fetches the keys once for many answers, and none when it was given keys", async () => {
     const { client, of } = aClient();
     for (let call = 0; call < 3; call++) await client.lookUpByTId(known.tId);
     expect(of("jwks.json")).toHaveLength(1);
@@ -163,7 +163,7 @@ describe("a client", () => {
     expect(given.of(".well-known")).toHaveLength(0);
   });
 
-  test("asks for keys again that cannot be used, and not only when five minutes are over", async () => {
+  test("the client fetches unusable keys again after some seconds", async () => {
     const { client, of } = aClient({
       answer: ({ path }, attempt) =>
         path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
@@ -178,7 +178,7 @@ describe("a client", () => {
     expect(of("jwks.json")).toHaveLength(2);
   });
 
-  test("gives nothing out that does not verify", async () => {
+  test("the client gives no answer that does not verify", async () => {
     const { client } = aClient({ verify: { issuer, audience: "somebody-else" } });
     const error = await failure(client.checkBatch([check]));
     expect(error).toMatchObject({ code: "ENVELOPE_REFUSED", status: 200 });
@@ -187,7 +187,7 @@ describe("a client", () => {
     expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
   });
 
-  test("says that it has not verified when it was not told to", async () => {
+  test("the client says that it has not verified when it has no options for it", async () => {
     const client = createClient({
       baseUrl: issuer,
       apiKey: world.keyOf("full") ?? "",
@@ -200,7 +200,7 @@ describe("a client", () => {
     });
   });
 
-  test("tries again after 1, 2 and 4 seconds, always under the same key, and then gives up", async () => {
+  test("the client retries after 1, 2 and 4 seconds under the same idempotency key, and then gives up", async () => {
     const { client, waits, of } = aClient({
       answer: ({ path }) => (path.includes("check") ? problem(503) : undefined),
     });
@@ -215,7 +215,7 @@ describe("a client", () => {
     expect([...new Set(keys)]).toEqual([error.idempotencyKey]);
   });
 
-  test("gets the answer of a call whose answer was lost, which did not run twice", async () => {
+  test("the client gets the lost answer of a call, which runs once", async () => {
     const { client } = aClient({
       answer: async ({ path, headers, body }, attempt) => {
         if (attempt > 1 || !path.endsWith("eligibility-check")) return undefined;
@@ -228,7 +228,7 @@ describe("a client", () => {
     expect(result.found).toBe(true);
   });
 
-  test("waits as long as a spent quota asks, but not for a day", async () => {
+  test("the client waits for a spent minute, but not for a spent day", async () => {
     const short = aClient({
       answer: ({ path }, attempt) =>
         path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
@@ -246,7 +246,7 @@ describe("a client", () => {
     expect(long.waits).toEqual([]);
   });
 
-  test("names each refusal of the service, which it does not ask again", async () => {
+  test("the client names each refusal of the service, and does not retry it", async () => {
     const { client } = aClient();
     const { client: stranger } = aClient({ apiKey: "tvs_live_nobody" });
     const idempotencyKey = "one";
@@ -287,18 +287,18 @@ describe("what is not the service", () => {
       "ANSWER_UNEXPECTED",
     ],
   ];
-  test.each(answers)("is told from it: %s", async (_, answer, code) => {
+  test.each(answers)("the client refuses %s as an unexpected answer", async (_, answer, code) => {
     const { client, sent } = aClient({ answer });
     expect(await failure(client.checkEligibility(check))).toMatchObject({ code });
     expect(sent).toHaveLength(1);
   });
 
-  test("is told from it by the number of envelopes in a batch", async () => {
+  test("the client refuses a batch with another number of envelopes", async () => {
     const { client } = aClient({ answer: () => Response.json({ count: 0, results: [] }) });
     expect(await failure(client.checkBatch([check]))).toMatchObject({ code: "ANSWER_UNEXPECTED" });
   });
 
-  test("a page of events has events alone", async () => {
+  test("the client refuses a page of events with something else", async () => {
     const answer = () => Response.json({ data: [null], iterator: null, done: true });
     const { client } = aClient({ answer });
     expect(await failure(client.events())).toMatchObject({ code: "ANSWER_UNEXPECTED" });
@@ -311,13 +311,13 @@ describe("a call", () => {
       signal?.addEventListener("abort", () => reject(signal.reason));
     });
 
-  test("that gets no answer is timed out, and made again", async () => {
+  test("a call without an answer times out, and is made again", async () => {
     const { client, waits } = aClient({ timeoutMs: 1, fetch: (_, { signal }) => never(signal) });
     expect(await failure(client.lookUpByTId(1))).toMatchObject({ code: "TIMED_OUT", attempts: 4 });
     expect(waits).toHaveLength(3);
   });
 
-  test("is ended by its caller, also while it waits, for the caller's own reason", async () => {
+  test("a caller ends its call, also during a wait, with its own reason", async () => {
     const ended = new AbortController();
     const { client } = aClient({ fetch: (_, { signal }) => never(signal) });
     const call = client.lookUpByTId(1, { signal: ended.signal });
@@ -338,6 +338,6 @@ test.each([
   { baseUrl: issuer, apiKey: " key" },
   { baseUrl: issuer, timeoutMs: 0 },
   { baseUrl: issuer, maxRetries: 9 },
-])("a client is not made of what cannot be meant: %o", (options) => {
+])("createClient refuses the options %o", (options) => {
   expect(() => createClient(options)).toThrow(TypeError);
 });

@@ -41,12 +41,12 @@ async function judge(input: string | Uint8Array) {
 
 describe("a genuine envelope", () => {
   for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
-    test(`${name} is one item and ${verdict}, as a file`, async () => {
+    test(`a genuine envelope ${name} is one item and ${verdict}, as a file`, async () => {
       const found = await judge(bytes);
       const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
       expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
     });
-    test(`${name} is never refused, as a text`, async () => {
+    test(`a genuine envelope ${name} is never refused, as a text`, async () => {
       const text = Buffer.from(bytes).toString("utf8");
       const found = [...(await judge(text)), await verifyEnvelope(text, options)];
       expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
@@ -87,7 +87,7 @@ describe("a genuine proof", async () => {
   const reasonOf = async (text: string | Uint8Array) =>
     (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
 
-  test("without its last line end, or in UTF-16, is read", async () => {
+  test("a proof without its last line end, or in UTF-16, is read", async () => {
     expect(await reasonOf(proof.trimEnd())).toBeNull();
     expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
     expect(await reasonOf(utf16(proof, "be"))).toBeNull();
@@ -111,7 +111,7 @@ describe("a genuine proof", async () => {
           .replaceAll("—", "=E2=80=94")
           .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
     ],
-  ])("%s is undecidable", async (_name, change) => {
+  ])("a proof %s is undecidable", async (_name, change) => {
     expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
   });
 });
@@ -131,11 +131,11 @@ describe("the damage of a text", () => {
     ["Its end is missing, or another text follows it.", ` ${json.slice(0, -1)}`],
     ["A line ends inside a text; mail has folded it.", json.replace("exam-", "exam\n-")],
     ["White space or another text stands around the signature.", `Signature: ${signature}`],
-  ])("is named: %s", (damage, text) => {
+  ])("the damage of a text is named: %s", (damage, text) => {
     expect(findDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
   });
 
-  test("is not sought in a whole signature, a short one, or more than a mebibyte", () => {
+  test("no damage is found in a whole signature, a short one, or more than a mebibyte", () => {
     const [head = "", payload = "", tail = ""] = signature.split(".");
     const none = [
       signature,

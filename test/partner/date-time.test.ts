@@ -10,7 +10,7 @@ describe("parseDateTime", () => {
     ["2026-03-01T00:30:00-23:59", "2026-03-02T00:29:00.000Z"],
     ["2024-02-29T23:59:59Z", "2024-02-29T23:59:59.000Z"],
     ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000Z"],
-  ])("reads %s", (text, expected) => expect(parseDateTime(text)).toBe(Date.parse(expected)));
+  ])("parseDateTime reads %s", (text, expected) => expect(parseDateTime(text)).toBe(Date.parse(expected)));
 
   // biome-ignore format: a list reads better in rows
   test.each([
@@ -19,7 +19,7 @@ describe("parseDateTime", () => {
     "2026-03-01T09:30:60Z", "2026-02-29T09:30:00Z", "2026-13-01T09:30:00Z", "2026-00-10T09:30:00Z",
     "2026-03-01T09:30:00+24:00", "2026-03-01T09:30:00+01:60", "1969-12-31T23:59:59Z",
     "2026-03-01T09:30:00+0100", " 2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z\n", "1 March 2026",
-  ])("refuses %p", (text) => expect(parseDateTime(text)).toBeNull());
+  ])("parseDateTime refuses %p", (text) => expect(parseDateTime(text)).toBeNull());
 });
 
 test("formatSeconds writes whole seconds, and nothing for a time out of range", () => {

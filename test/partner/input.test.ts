@@ -11,26 +11,26 @@ function find(input: string | Uint8Array): unknown[] {
 
 describe("readEnvelopes", () => {
   test.each(["", "\n", " \t\r\n", "\uFEFF", "[]", '{"count":0,"results":[]}', "[]\n[]\n"])(
-    "finds nothing in %p",
+    "readEnvelopes finds nothing in %p",
     (text) => {
       expect(find(text)).toEqual([]);
     },
   );
 
-  test("takes an object for an envelope, pretty or not", () => {
+  test("readEnvelopes takes an object for an envelope", () => {
     expect(find('{"a":1}')).toEqual([["-/-", { a: 1 }]]);
     expect(find('{\n  "a": 1\n}\n')).toEqual([["-/-", { a: 1 }]]);
     expect(find('\uFEFF{"a":1}')).toEqual([["-/-", { a: 1 }]]);
   });
 
-  test("takes anything else for a bare signature, and keeps its white space", () => {
+  test("readEnvelopes takes another text for a bare signature, with its white space", () => {
     expect(find("a.b.c")).toEqual([["-/-", "a.b.c"]]);
     expect(find("a.b.c\r\n")).toEqual([["-/-", "a.b.c"]]);
     expect(find(" a.b.c \n")).toEqual([["-/-", " a.b.c "]]);
     expect(find('"a.b.c"')).toEqual([["-/-", "a.b.c"]]);
   });
 
-  test("opens arrays and batches", () => {
+  test("readEnvelopes opens arrays and batches", () => {
     expect(find('[{"a":1},"a.b.c",7]')).toEqual([
       ["-/0", { a: 1 }],
       ["-/1", "a.b.c"],
@@ -45,7 +45,7 @@ describe("readEnvelopes", () => {
     ]);
   });
 
-  test("refuses a batch whose count is wrong, and still judges what is there", () => {
+  test("readEnvelopes refuses a batch with a wrong count, and still reads its envelopes", () => {
     for (const count of ["2", '"1"', "null", "1.5"]) {
       expect(find(`{"count":${count},"results":[{"a":1}]}`)).toEqual([
         ["-/-", "BATCH_COUNT_MISMATCH"],
@@ -56,7 +56,7 @@ describe("readEnvelopes", () => {
     expect(find('{"count":1,"results":{}}')).toEqual([["-/-", "BATCH_MALFORMED"]]);
   });
 
-  test("reads lines of any kind, skips blank ones and numbers the rest", () => {
+  test("readEnvelopes reads lines of any kind with their numbers", () => {
     expect(find('{"a":1}\r\n\n  \na.b.c\n[{"b":2}]\n{"count":1,"results":[3]}')).toEqual([
       ["1/-", { a: 1 }],
       ["4/-", "a.b.c"],
@@ -65,7 +65,7 @@ describe("readEnvelopes", () => {
     ]);
   });
 
-  test("a bad line costs that line only, wherever it stands", () => {
+  test("a bad line costs that line only", () => {
     expect(find('{"a":\n{"b":2}\n')).toEqual([
       ["1/-", "JSON_MALFORMED"],
       ["2/-", { b: 2 }],
@@ -86,7 +86,7 @@ describe("readEnvelopes", () => {
     ]);
   });
 
-  test("a damaged indented document is one refusal, not one for each line", () => {
+  test("a damaged indented document is one refusal", () => {
     expect(find('{\n  "reasons": [\n    "A"\n  ],\n  "profile": {},\n')).toEqual([["-/-", "JSON_MALFORMED"]]);
   });
 

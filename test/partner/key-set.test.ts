@@ -33,7 +33,7 @@ describe("what a key set rests on", () => {
     expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
   });
 
-  test("a key history alone says so, and names its signer and its time", async () => {
+  test("trust in a key history alone names its signer and its time", async () => {
     const alone = await judgeWith({ keyHistory: read("history.jose") });
     expect(alone).toMatchObject({
       valid: true,
@@ -82,7 +82,7 @@ describe("what a key set rests on", () => {
     expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
   });
 
-  test("an anchor lets a JWKS add no key: who hands out a false one cannot put his own into it", async () => {
+  test("with an anchor a JWKS can add no key", async () => {
     const set = JSON.parse(read("jwks.json").toString());
     set.keys.push(keys.stranger.jwk);
     const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
@@ -93,7 +93,7 @@ describe("what a key set rests on", () => {
     expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
   });
 
-  test("an anchor that pins nothing, or is no thumbprint, is the caller's mistake", async () => {
+  test("an anchor without a key history, or that is no thumbprint, throws", async () => {
     const attempts = [
       { jwks: read("jwks.json"), anchor: keys.active.kid },
       { keyHistory: read("history.jose"), anchor: "" },
@@ -110,19 +110,19 @@ describe("what a key set is read from", () => {
   const jwks = JSON.parse(read("jwks.json").toString());
   const [first, ...others] = jwks.keys;
 
-  test("a text, which may begin with a mark, bytes, or for the JWKS a value", async () => {
+  test("a key set is read from a text with a byte order mark, bytes, or a value", async () => {
     const history = read("history.jose").toString();
     const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
     for (const sources of [marked, { jwks }, { keyHistory: history }])
       expect(await judgeWith(sources)).toMatchObject({ valid: true });
   });
 
-  test("keys of other kinds need no ids", async () => {
+  test("keys of other kinds need no key ids", async () => {
     const more = { keys: [...jwks.keys, { kty: "EC" }, { kty: "EC" }] };
     expect(await judgeWith({ jwks: more })).toMatchObject({ valid: true });
   });
 
-  test("what is no key is refused, and so is another exponent than the history's", async () => {
+  test("a key set with something that is no key, or with another exponent than the history's, is refused", async () => {
     const odd = await judgeWith({ jwks: { keys: [7] } });
     expect([odd.reason, keySetDetail(odd)]).toEqual([
       "KEY_SET_KEY_MALFORMED",
@@ -133,7 +133,7 @@ describe("what a key set is read from", () => {
     expect(conflict.reason).toBe("KEY_SET_CONFLICT");
   });
 
-  test("cryptography that fails leaves every envelope undecided", async () => {
+  test("a failure of the cryptography leaves every envelope undecided", async () => {
     const broken = {
       get keys() {
         throw new Error("broken");

@@ -49,7 +49,7 @@ async function judge({ envelope, proof, logKeys, logState }: LogCase) {
 
 describe("an envelope with a proof", () => {
   for (const one of index.cases) {
-    test(`${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
+    test(`the proof ${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
       const { verdict, reason, warnings, log, checks } = await judge(one);
       const { verdict: due, reason: why, warnings: told, log: evidence } = one;
       expect({ verdict, reason, warnings, log }).toEqual({
@@ -116,7 +116,7 @@ test("a file that is no state of a log is refused as a whole", () => {
   }
 });
 
-test("what the log has signed is made again from its leaves and its key", () => {
+test("the log's fixtures are made again from its leaves and its key", () => {
   for (const { file, content } of Object.values(envelopes)) expect(read(file).toString()).toBe(content);
   const { tomorrow, secondLog, other, ...own } = checkpoints;
   const named = { ...own, "log-2": secondLog, "of-another-log": other };

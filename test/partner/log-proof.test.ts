@@ -15,7 +15,7 @@ const hash = encodeBase64(new Uint8Array(32));
 const openedWith = (text: string | Uint8Array) => openLogProof(text, { logKeys, now });
 
 describe("a proof", () => {
-  test("is written as it is read", async () => {
+  test("a log proof is written as it is read", async () => {
     const hashes = path(2, leaves.slice(0, 7));
     expect(formatLogProof({ index: 2, hashes, note })).toBe(proof);
     expect(await openedWith(proof)).toMatchObject({
@@ -28,7 +28,7 @@ describe("a proof", () => {
     expect([1, 2].map(countEntries)).toEqual(["1 entry", "2 entries"]);
   });
 
-  test("may have extra data, and as many hashes as a tree can be high", async () => {
+  test("a log proof may have extra data, and 53 hashes", async () => {
     for (const lines of [
       ["extra AA==", index, ...rest],
       [index, ...Array(53).fill(hash), "", note],
@@ -58,11 +58,11 @@ describe("a proof", () => {
       "The proof has more hashes than any tree is high."],
     [[first, index, "AA==", "", note].join("\n"), "PROOF_MALFORMED",
       "A line of the proof is not a hash in base64."],
-  ])("that is %j is refused as %s", async (text, reason, detail) => {
+  ])("the log proof %j is refused as %s", async (text, reason, detail) => {
     expect(await openedWith(text)).toEqual({ refusal: expect.objectContaining({ reason, detail }) });
   });
 
-  test("is judged by a time and a tolerance that make sense", async () => {
+  test("openLogProof refuses a wrong time or tolerance", async () => {
     const never = openLogProof(proof, { logKeys, now: new Date("never") });
     await expect(never).rejects.toThrow(new TypeError("now is not a valid date"));
     const negative = openLogProof(proof, { logKeys, now, clockToleranceSeconds: -1 });
@@ -70,7 +70,7 @@ describe("a proof", () => {
     expect(await openLogProof(proof, { logKeys })).toMatchObject({ refusal: null } as never);
   });
 
-  test("stays undecided where the cryptography fails", async () => {
+  test("a log proof stays undecided where the cryptography fails", async () => {
     const broken = null as unknown as readonly VerifierKey[];
     expect(await openLogProof(proof, { logKeys: broken, now })).toMatchObject({
       refusal: { reason: "VERIFIER_FAILED" },

@@ -28,11 +28,11 @@ describe("an inclusion proof", () => {
     ["d", d, 3, [c, g, l]],
     ["f", f, 5, [e, j, k]],
     ["j", j, 6, [i, k]],
-  ])("of %s, as RFC 6962 has it, leads to the root", async (_name, leafHash, index, hashes) => {
+  ])("RFC 6962's inclusion proof of %s leads to the root", async (_name, leafHash, index, hashes) => {
     expect(await rootOfInclusion({ leafHash, index, size: 7, hashes })).toEqual(root7);
   });
 
-  test("of no place in the tree, or of another number of hashes, leads nowhere", async () => {
+  test("an inclusion proof with a wrong place or number of hashes has no root", async () => {
     for (const [index, size, hashes] of [
       [7, 7, [b, h, l]],
       [-1, 7, [b, h, l]],
@@ -46,7 +46,7 @@ describe("an inclusion proof", () => {
     expect(await rootOfInclusion({ leafHash: a, index: 0, size: 1, hashes: [] })).toEqual(a);
   });
 
-  test("reaches beyond 2^32 leaves", async () => {
+  test("an inclusion proof may be for more than 2^32 leaves", async () => {
     const size = 2 ** 40;
     const hashes = Array.from({ length: 40 }, (_, level) => leaf(Buffer.from(String(level))));
     const root = hashes.reduce((node, hash) => mth([hash, node]), leaves[0] as Buffer);
@@ -95,6 +95,6 @@ test("some leaves have the root that RFC 6962 gives them", async () => {
   }
 });
 
-test("a part of a hash is not the same", () => {
+test("isSameHash compares whole hashes", () => {
   expect([a, a.subarray(0, 31), b].map((other) => isSameHash(other, a))).toEqual([true, false, false]);
 });

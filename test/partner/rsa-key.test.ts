@@ -22,13 +22,13 @@ function keysOf(name: string): { n: string }[] {
   return JSON.parse(readFileSync(join(folder, "keys", name), "utf8")).keys;
 }
 
-test("ordinary keys do not carry the fingerprint", () => {
+test("ordinary keys do not have the ROCA fingerprint", () => {
   for (const key of keysOf("jwks.json")) expect(hasRocaFingerprint(modulusOf(key))).toBe(false);
   const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   expect(hasRocaFingerprint(modulusOf(publicKey.export({ format: "jwk" })))).toBe(false);
 });
 
-test("a modulus of the broken generator does, and so does a product of two of its primes", () => {
+test("a modulus of the broken generator has the ROCA fingerprint", () => {
   const weak = modulusOf(keysOf("jwks-roca.json").at(-1) ?? {});
   expect(weak.toString(2)).toHaveLength(2048);
   expect(hasRocaFingerprint(weak)).toBe(true);
@@ -43,7 +43,7 @@ describe("a key of a set", () => {
   const modulus = (first: number, bytes: number) =>
     Buffer.concat([Buffer.of(first), Buffer.alloc(bytes - 1, 0xff)]).toString("base64url");
 
-  test("keeps what verifying needs, and is named by its thumbprint", async () => {
+  test("a vetted key has what verifying needs, and is named by its thumbprint", async () => {
     const vetted = vetRsaKey({ ...good, x5t: "x" }) as VettedKey;
     expect(vetted).toEqual({ jwk: { ...good, use: "sig", alg: "RS256" } as never, modulusBytes: 256 });
     expect(await thumbprintOf(vetted.jwk)).toBe(kid);
@@ -68,7 +68,7 @@ describe("a key of a set", () => {
     [{ e: "AQAAAQ" }],
     [{ n: modulus(0x80, 256) }],
     [{ n: modulus(0xff, 1024) }],
-  ])("with %j is taken", (changes) => {
+  ])("a key with %j is accepted", (changes) => {
     expect(vetRsaKey({ ...good, ...changes })).toHaveProperty("modulusBytes");
   });
 
@@ -110,11 +110,11 @@ describe("a key of a set", () => {
       "KEY_SET_ROCA",
       `Key ${kid} was made by a generator known to be broken: it can be factored.`,
     ],
-  ])("with %j is refused as %s", (changes, reason, detail) => {
+  ])("a key with %j is refused as %s", (changes, reason, detail) => {
     expect(vetRsaKey({ ...good, ...changes })).toMatchObject({ reason, detail } as never);
   });
 
-  test("verifies what it signed and nothing else, also after the machine's cryptography has failed once", async () => {
+  test("a key verifies only what it signed, also after the cryptography has failed once", async () => {
     const { jwk } = vetRsaKey(good) as VettedKey;
     const [input, other] = [Uint8Array.of(1, 2), Uint8Array.of(1, 3)];
     const signature = new Uint8Array(sign("sha256", input, keys.active.privateKey));
@@ -125,6 +125,5 @@ describe("a key of a set", () => {
     expect(await Promise.all(verdicts)).toEqual([true, false, true]);
   });
 
-  test("of another kind than RSA says nothing", () =>
-    expect(vetRsaKey({ kty: "EC", crv: "P-256" })).toBeNull());
+  test("a key that is not RSA is ignored", () => expect(vetRsaKey({ kty: "EC", crv: "P-256" })).toBeNull());
 });

@@ -25,7 +25,7 @@ function read(note: string | Uint8Array) {
 }
 
 describe("a signed note", () => {
-  test("that another implementation signed is good under its key", async () => {
+  test("another implementation's signed note verifies", async () => {
     const key = await readVerifierKey(peterKey);
     const { text, signatures } = read(peterNote);
     if (key === null || signatures[0] === undefined) throw new Error("unread");
@@ -37,18 +37,18 @@ describe("a signed note", () => {
     expect(await verifyEd25519(key.publicKey, message, signatures[0].signature.slice(1))).toBe(false);
   });
 
-  test("is written as it was read", () => {
+  test("a signed note is written as it was read", () => {
     const { text, signatures } = read(peterNote);
     expect(formatNote(text, signatures)).toBe(peterNote);
     expect(read(new TextEncoder().encode(peterNote))).toEqual({ text, signatures });
   });
 
-  test("has its signatures after the last empty line", () => {
+  test("a note's signatures follow the last empty line", () => {
     expect(read(`one\n\ntwo\n\n${peterLine}`).text).toBe("one\n\ntwo\n");
     expect(read(`a\n\n${peterLine}`).text).toBe("a\n");
   });
 
-  test("may have lines of unknown keys, up to a limit", () => {
+  test("a note may have up to 64 signatures", () => {
     const other = (index: number) => peterLine.replace("PeterNeumann", `witness.example/${index}`);
     const lines = (count: number) => Array.from({ length: count }, (_, index) => other(index)).join("");
     expect(read(`text\n\n${lines(16)}`).signatures).toHaveLength(16);
@@ -87,13 +87,13 @@ describe("a signed note", () => {
     ["megabytes", "The checkpoint is longer than any log writes.", `${"x".repeat(600_000)}\n\n${peterLine}`],
     ["a line that would fill a state file", "longer than any log",
       `${peterNote}— ${'"'.repeat(500_000)} x08gowAA\n`],
-  ])("with %s is none: %s", (_name, detail, note) => {
+  ])("a note with %s is refused: %s", (_name, detail, note) => {
     const signed = readNote(note);
     expect(signed instanceof Refusal && signed.reason).toBe("PROOF_MALFORMED");
     expect((signed as Refusal).detail).toContain(detail);
   });
 
-  test("with bytes that are not UTF-8 is none, nor is one with a byte order mark", () => {
+  test("a note must be UTF-8, and a byte order mark is part of its text", () => {
     const bad = readNote(Uint8Array.of(0xff, ...new TextEncoder().encode(peterNote)));
     expect(bad).toMatchObject({ detail: "The checkpoint is not valid UTF-8." } as never);
     const marked = read(Uint8Array.of(0xef, 0xbb, 0xbf, ...new TextEncoder().encode(peterNote)));
@@ -101,18 +101,18 @@ describe("a signed note", () => {
   });
 });
 
-test("what is signed with a time says so before the text", () => {
+test("a timestamped signature covers its time", () => {
   expect(new TextDecoder().decode(timestampedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
 });
 
 describe("a verifier key", () => {
-  test("is read and written in one form", async () => {
+  test("a verifier key has one form", async () => {
     const key = await readVerifierKey(peterKey);
     expect(key?.name).toBe("PeterNeumann");
     expect(await formatVerifierKey("PeterNeumann", key?.publicKey ?? new Uint8Array())).toBe(peterKey);
   });
 
-  test("has another id for each type of signature", async () => {
+  test("a verifier key's id depends on the type of signature", async () => {
     const publicKey = new Uint8Array(32);
     expect(await keyIdOf("a.example/log", 1, publicKey)).not.toBe(
       await keyIdOf("a.example/log", 4, publicKey),
@@ -132,11 +132,11 @@ describe("a verifier key", () => {
     ["no name", peterKey.slice("PeterNeumann".length)],
     ["nothing", ""],
     ["a name of a million letters", "a".repeat(1_000_000) + peterKey],
-  ])("with %s is none", async (_name, text) => {
+  ])("a verifier key with %s is refused", async (_name, text) => {
     expect(await readVerifierKey(text)).toBeNull();
   });
 
-  test("under a name that no key can have, of another length or type, is none though its id is right", async () => {
+  test("a verifier key with a wrong name, length or type is refused, although its id is right", async () => {
     const key = new Uint8Array(32);
     for (const name of ["a b", "a\ud83d"])
       expect(await readVerifierKey(await formatVerifierKey(name, key))).toBeNull();
@@ -145,7 +145,7 @@ describe("a verifier key", () => {
     expect(await readVerifierKey(`name+${await keyIdOf("name", 1, key)}+${ofType4}`)).toBeNull();
   });
 
-  test("for another type of signature is none", async () => {
+  test("a verifier key for another type of signature is refused", async () => {
     const publicKey = new Uint8Array(32);
     const id = await keyIdOf("name", 4, publicKey);
     const encoded = Buffer.from([4, ...publicKey]).toString("base64");

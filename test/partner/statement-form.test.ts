@@ -15,7 +15,7 @@ const row = {
 };
 
 describe("a statement's form", () => {
-  test("a statement has every row, and members that nobody signed are kept apart", () => {
+  test("a statement's form has every row, and unknown members are ignored", () => {
     const rows = [
       row,
       {
@@ -40,7 +40,7 @@ describe("a statement's form", () => {
       (one): [object] => [one],
     ),
     [{ eligible: true, status: "EXPIRED" }],
-  ])("has no row with %j", (change) => {
+  ])("a statement's row with %j is refused", (change) => {
     const bad = { ...row, ...change };
     const rows = { reason: "STATEMENT_MALFORMED", detail: "The row in place 2 is malformed." };
     expect(readStatementForm({ signature, rows: [row, bad] })).toMatchObject(rows as never);
@@ -55,11 +55,11 @@ describe("a statement's form", () => {
     [{ signature, row, path: [] }, noRows],
     [signature, "The rows are missing: the signature alone says nothing of anybody."],
     [{ statementId: "x", rows: [] }, "The member signature is missing or not a text."],
-  ])("is not %j: %s", (given, detail) => {
+  ])("the statement %j is refused: %s", (given, detail) => {
     expect(readStatementForm(given)).toMatchObject({ reason: "STATEMENT_MALFORMED", detail } as never);
   });
 
-  test("may have as many rows as the service takes of a list", () => {
+  test("a statement may have 2,000 rows", () => {
     expect(readStatementForm({ signature, rows: Array(2000).fill(row) })).toHaveProperty("rows.length", 2000);
     const more = readStatementForm({ signature, rows: Array(2001).fill(row) });
     expect(more).toMatchObject({ detail: noRows } as never);
@@ -71,7 +71,7 @@ describe("a statement's form", () => {
     [{ signature: envelope }, "IS_AN_ENVELOPE"],
     ["hello {}", "NOT_AN_ENVELOPE"],
     [{ statementId: "x", rows: [], signature: "a.b" }, "JWS_MALFORMED"],
-  ])("is not %j, which is called %s", (given, reason) => {
+  ])("the text %j is no statement but %s", (given, reason) => {
     expect(readStatementForm(given)).toMatchObject({ reason } as never);
   });
 });

@@ -37,16 +37,19 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 describe("the verdict on twenty-one envelopes", () => {
   const all = Object.entries(envelopes);
 
-  test.each(Object.entries(kinds))("with a list %s", async (name, kind) => {
-    const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
-    expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
-    const found = await Promise.all(
-      all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
-    );
-    expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
-  });
+  test.each(Object.entries(kinds))(
+    "the verdicts on all envelopes with a list %s are right",
+    async (name, kind) => {
+      const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
+      expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
+      const found = await Promise.all(
+        all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
+      );
+      expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
+    },
+  );
 
-  test("without a list is what it was, and a line says that none was asked", async () => {
+  test("without a list the verdicts stay, and a line says that no list was asked", async () => {
     expect(all).toHaveLength(21);
     for (const [name, one] of all) {
       const { reason, checks, statusList: found } = await verifyEnvelope(one.input, options);
@@ -62,7 +65,7 @@ describe("the verdict on twenty-one envelopes", () => {
 });
 
 describe("what a list says", () => {
-  test("is told with the place, the day and the word", async () => {
+  test("the verification has the status list's place, day and word", async () => {
     const place = { uri, idx: 3, signedAt: "2026-03-01T11:00:00Z" };
     const good = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack())] });
     expect(good.statusList).toEqual({ ...place, withdrawn: false });
@@ -73,7 +76,7 @@ describe("what a list says", () => {
     expect(bad.checks.at(-1)?.detail).toBe(`It is withdrawn, by the status list of ${place.signedAt}.`);
   });
 
-  test("counts for as long as the caller says, and never beyond its own end", async () => {
+  test("a status list counts for as long as the caller says, and never after its own end", async () => {
     const statusLists = [statusList(pack())];
     expect(await reasonOf(yes, { statusLists, maxListAgeSeconds: 3600 })).toBeNull();
     expect(await reasonOf(yes, { statusLists, maxListAgeSeconds: 3599 })).toBe("STATUS_LIST_STALE");
@@ -81,14 +84,14 @@ describe("what a list says", () => {
     expect(await reasonOf(yes, { statusLists: old, maxListAgeSeconds: 1e9 })).toBe("STATUS_LIST_STALE");
   });
 
-  test("is asked anew when the same keys meet another list", async () => {
+  test("another status list is opened with the same keys", async () => {
     const statusLists = [statusList(pack())];
     expect(await reasonOf(yes, { statusLists })).toBeNull();
     statusLists[0] = statusList(pack(3));
     expect(await reasonOf(yes, { statusLists })).toBe("WITHDRAWN_SINCE");
   });
 
-  test("is asked again after the machine's cryptography has failed", async () => {
+  test("a status list is opened again after the cryptography has failed", async () => {
     for (const step of ["importKey", "verify"] as const) {
       const fresh = await createKeySet({ jwks, issuer });
       const statusLists = [statusList(pack())];
@@ -102,7 +105,7 @@ describe("what a list says", () => {
     }
   });
 
-  test("is opened once for a set of keys, also beside 63 others, and is not kept for ever", async () => {
+  test("a status list is opened once for a key set, and 64 lists are kept at most", async () => {
     const fresh = await createKeySet({ jwks, issuer });
     const open = (texts: readonly string[]) => openStatusLists(texts, fresh);
     const texts = Array.from({ length: 64 }, (_, n) => `no token ${n}`);
@@ -115,7 +118,7 @@ describe("what a list says", () => {
     expect(again).not.toBe(first[0]);
   });
 
-  test("is never taken for an envelope, nor an envelope for it", async () => {
+  test("a status list is no envelope, and an envelope no status list", async () => {
     expect(await reasonOf(statusList(pack()))).toBe("HEADER_TYP");
     const token = String(envelope({ sub: uri }).signature);
     expect(await reasonOf(yes, { statusLists: [token] })).toBe("STATUS_LIST_UNUSABLE");
@@ -145,13 +148,13 @@ describe("what a list says", () => {
       ),
       "The status list is no signed token.",
     ],
-  ])("is unusable in the case of %j", async (change, list, detail) => {
+  ])("a status list is unusable in the case of %j", async (change, list, detail) => {
     const given = { ...options, statusLists: [list] };
     const { reason, checks } = await verifyEnvelope(JSON.stringify(envelope(change)), given);
     expect([reason, checks.at(-1)?.detail]).toEqual(["STATUS_LIST_UNUSABLE", detail]);
   });
 
-  test("may have white space around it, no time to live, and an issuer with slashes at its end", async () => {
+  test("a status list may have outer white space, no ttl, and an issuer with final slashes", async () => {
     for (const list of [
       ` ${statusList(pack())}\n`,
       statusList(pack(), { ttl: undefined }),
@@ -165,7 +168,7 @@ describe("what a list says", () => {
     expect(await reasonOf(input, given)).toBeNull();
   });
 
-  test("counts to the second, and to the last place and character that it may have", async () => {
+  test("the limits of a status list are exact", async () => {
     const signedAt = (iat: number, ...withdrawn: number[]) => [statusList(pack(...withdrawn), { iat })];
     const soon = (by: number) => reasonOf(yes, { statusLists: signedAt(seconds(now) + by) });
     expect([await soon(60), await soon(61)]).toEqual([null, "STATUS_LIST_UNUSABLE"]);
@@ -236,7 +239,7 @@ test("a list that unpacks to a thousand times what it may is refused before it f
 describe("an offline pack", () => {
   const lists = [statusList(pack())];
 
-  test("is read as it is served", () => {
+  test("an offline pack is read as it is served", () => {
     expect(readOfflinePack(offlinePack(keyHistory, lists))).toMatchObject({
       issuer,
       keyHistory,
@@ -256,11 +259,11 @@ describe("an offline pack", () => {
     ["a list that is no text beside one", offlinePack(keyHistory, [...lists, 7 as unknown as string])],
     ["lists that are no texts", offlinePack(keyHistory, lists, { statusLists: [{}] })],
     ["no list of lists", offlinePack(keyHistory, lists, { statusLists: undefined })],
-  ])("is none with %s", (_, text) => {
+  ])("an offline pack with %s is refused", (_, text) => {
     expect(readOfflinePack(text)).toBeNull();
   });
 
-  test("judges alone, by the keys in it, and only by those of an anchor that is pinned", async () => {
+  test("an offline pack verifies with its own keys, under a pinned anchor only", async () => {
     const read = readOfflinePack(offlinePack(keyHistory, lists));
     const { statusLists = [] } = read ?? {};
     const verdict = async (anchor: string) =>

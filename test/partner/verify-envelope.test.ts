@@ -87,7 +87,7 @@ const both = { jwks: "jwks.json", keyHistory: "history.jose" };
 
 describe("verifyEnvelope", () => {
   for (const fixture of cases) {
-    test(`${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
+    test(`the envelope ${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
       const found = await judge(read("inputs", fixture.input), await optionsOf(fixture));
       expect(found.map(({ reason }) => reason)).toEqual(
         fixture.reasons as (keyof typeof refusalReasons | null)[],
@@ -177,7 +177,7 @@ describe("verifyEnvelope", () => {
     expect(refused.warnings).toEqual([]);
   });
 
-  test("what is no envelope is named for what it is, in words of ours", async () => {
+  test("a text that is no envelope is named for what it is", async () => {
     const options = await optionsOf(both);
     const nameOf = async (input: string) => {
       const { verdict, checks } = await verifyEnvelope(input, options);
@@ -197,7 +197,7 @@ describe("verifyEnvelope", () => {
     expect(await nameOf('{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}')).toContain("not signed");
   });
 
-  test("JSON of an attacker cannot pass for a refusal of ours", async () => {
+  test("an attacker's JSON is not taken for a refusal", async () => {
     const header = Buffer.from(JSON.stringify({ alg: "none", ...refuse("KID_UNKNOWN") })).toString(
       "base64url",
     );
@@ -218,7 +218,7 @@ test.each([
   expect((await judged(limit)).reason).toBe(reason as never);
 });
 
-test("what has an unknown key is told apart by whose it says it is", async () => {
+test("an unknown key is reported with the claimed issuer when that is another", async () => {
   const options = await optionsOf(both);
   const toldOf = async (iss: string) => {
     const found = await verifyEnvelope(JSON.stringify(envelope({ iss }, "stranger")), options);
@@ -246,12 +246,12 @@ describe("a status list", () => {
     [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
     [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
     [{}, [3], unnamed],
-  ])("is asked of %j with %j withdrawn", async (change, withdrawn, told) => {
+  ])("the status list is asked about %j with %j withdrawn", async (change, withdrawn, told) => {
     const found = await judged(change, { statusLists: [statusList(pack(...withdrawn))] });
     expect([sentenceOf(found), found.valid]).toEqual([told, !told.startsWith("status:")]);
   });
 
-  test("is judged by the caller's tolerance and age", async () => {
+  test("a status list is judged by the caller's tolerance and age", async () => {
     const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
     const reasonOf = async (given: Partial<VerifyOptions>) => (await judged(place, given)).reason;
     expect(await reasonOf(ahead(60))).toBeNull();
@@ -272,7 +272,7 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-])("where the type is to be %p, %p is judged as %p", (own, typ, reason) => {
+])("where the type must be %p, %p is judged as %p", (own, typ, reason) => {
   const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
   expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
 });
@@ -280,7 +280,7 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
 describe("an injected verifier", () => {
   const text = read("inputs", "valid.json").toString();
 
-  test("decides about the signature, synchronously or not", async () => {
+  test("an injected verifier decides about the signature", async () => {
     const options = await optionsOf(both);
     const asked: string[] = [];
     const verifySignature = (kid: string) => asked.push(kid) > 0;
@@ -291,7 +291,7 @@ describe("an injected verifier", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("that fails leaves the envelope undecided", async () => {
+  test("an injected verifier that fails leaves the envelope undecided", async () => {
     const options = await optionsOf(both);
     const verifySignature = () => {
       throw new Error("no hardware");
@@ -302,7 +302,7 @@ describe("an injected verifier", () => {
     expect(rejected.checks.find(({ ok }) => ok === false)?.name).toBe("signature");
   });
 
-  test("is not asked about a signature of the wrong length", async () => {
+  test("an injected verifier is not asked about a signature of the wrong length", async () => {
     const options = await optionsOf(both);
     const verifySignature = () => true;
     const shortened = read("inputs", "signature-length.json").toString();
@@ -311,7 +311,7 @@ describe("an injected verifier", () => {
 });
 
 describe("the options", () => {
-  test("wrong ones throw, because they say nothing about the envelope", async () => {
+  test("wrong options throw", async () => {
     const options = await optionsOf(both);
     const attempts: [wrong: object, why: string][] = [
       ...["", 7].map((word): [object, string] => [{ issuer: word }, "verifyEnvelope needs the issuer"]),
@@ -334,13 +334,13 @@ describe("the options", () => {
     expect(createKeySet({})).rejects.toBeInstanceOf(TypeError);
   });
 
-  test("the time is the machine's where none is given", async () => {
+  test("the default time is the machine's", async () => {
     const { now: _now, ...options } = await optionsOf(both);
     const text = read("inputs", "valid-retired-key.json").toString();
     expect(await verifyEnvelope(text, options)).toMatchObject({ valid: true });
   });
 
-  test("the tolerance moves with the caller", async () => {
+  test("the caller may set the clock tolerance", async () => {
     const options = { ...(await optionsOf(both)), clockToleranceSeconds: 0 };
     const ahead = await verifyEnvelope(read("inputs", "valid-clock-ahead.json").toString(), options);
     expect(ahead.reason).toBe("ISSUED_IN_FUTURE");

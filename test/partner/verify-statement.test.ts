@@ -66,7 +66,7 @@ function signed(count: number, { claims = {}, header = {}, numbers }: Change = {
 }
 
 describe("a statement over a list", () => {
-  test("verifies, with what it says of the list and of each row", async () => {
+  test("a statement verifies, with its list and each row", async () => {
     const verification = await verifyStatement(shown, options);
     expect(verification).toMatchObject({ valid: true, reason: null, result: null, audience, issuer });
     const { purpose, policyVersion, list, summary, rows } = statement;
@@ -75,7 +75,7 @@ describe("a statement over a list", () => {
   });
 
   test.each([1, 2, 3, 5, 64, 257, 2000])(
-    "of %i rows verifies, and not with any row changed",
+    "a statement of %i rows verifies, and not with any row changed",
     async (count) => {
       const one = signed(count);
       expect(await verifyStatement(JSON.stringify(one), options)).toMatchObject({ valid: true });
@@ -139,7 +139,7 @@ describe("a statement over a list", () => {
     ["an envelope", () => foundEnvelope, "IS_AN_ENVELOPE"],
   ];
 
-  test.each(cases)("with %s is refused", async (_what, change, reason) => {
+  test.each(cases)("a statement with %s is refused", async (_what, change, reason) => {
     const verification = await verifyStatement(JSON.stringify(change(statement)), options);
     expect([verification.valid, verification.reason]).toEqual([false, reason]);
     expect(verification.statement?.rows ?? null).toBeNull();
@@ -168,12 +168,12 @@ describe("a statement over a list", () => {
       { [limit]: "9" },
       "The claim exp or nbf is not a number.",
     ]),
-  ])("with the claims %j says what is wrong", async (claims, told) => {
+  ])("a statement with the claims %j is refused with what is wrong", async (claims, told) => {
     const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
     expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: told });
   });
 
-  test("may have limits, counts of nothing and a list without a reference", async () => {
+  test("a statement may have limits, counts of zero and a list without a reference", async () => {
     const claims = { exp: Date.parse(now) / 1000 + 1, nbf: 1, list: { name: "X" } };
     const one = { ...signed(1, { claims }), list: { name: "X" } };
     expect(await verifyStatement(JSON.stringify(one), options)).toMatchObject({ valid: true });
@@ -184,7 +184,7 @@ describe("a statement over a list", () => {
     expect(await verifyStatement(JSON.stringify(none), options)).toMatchObject({ valid: true });
   });
 
-  test("says what was checked", async () => {
+  test("the verification of a statement says what was checked", async () => {
     const whole = (await verifyStatement(shown, options)).checks.map(({ detail }) => detail);
     expect([whole[0], ...whole.slice(-2)]).toEqual([
       "A well-formed statement, strict JSON, canonical base64url.",
@@ -198,7 +198,7 @@ describe("a statement over a list", () => {
     });
   });
 
-  test("is compared with what was signed before it is handed out", async () => {
+  test("findStatementDifference compares a statement with its signed claims", async () => {
     const payload = JSON.parse(Buffer.from(statement.signature.split(".")[1] ?? "", "base64url").toString());
     const reasonOf = async (given: object, claims: object, kid = statement.signatureKid) =>
       (await findStatementDifference(given as never, { ...payload, ...claims }, kid))?.reason ?? null;
@@ -209,7 +209,7 @@ describe("a statement over a list", () => {
     expect(await reasonOf({ ...statement, issuedAt: 7 }, {})).toBe("OUTER_VERIFIED_AT_DIFFERS");
   });
 
-  test("for another partner says what is signed, without rows", async () => {
+  test("a statement for another partner is refused without its rows", async () => {
     const { valid, statement: told } = await verifyStatement(shown, { ...options, audience: "x" });
     const { purpose, policyVersion, list } = statement;
     expect([valid, told]).toEqual([
@@ -218,7 +218,7 @@ describe("a statement over a list", () => {
     ]);
   });
 
-  test("is never taken for an envelope, in whatever shell", async () => {
+  test("a statement is never taken for an envelope, in any shell", async () => {
     const shells = [
       statement,
       statement.signature,
