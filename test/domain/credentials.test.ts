@@ -74,33 +74,31 @@ function aBook(
 
 const valid = { validFrom: now - 1, validTo: now + 1 };
 
-describe("why nobody calls, as far as it can be said without the database", () => {
-  const configuration = mintApiKey("nobody", options).text;
-  const sandbox = mintApiKey("nobody", { ...options, kind: "test" }).text;
-  const mistyped = configuration.slice(0, -1);
-  const certificate = { fingerprint: "f1", ...valid };
+const configuration = mintApiKey("nobody", options).text;
+const sandbox = mintApiKey("nobody", { ...options, kind: "test" }).text;
+const mistyped = configuration.slice(0, -1);
+const certificate = { fingerprint: "f1", ...valid };
 
-  test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
-    ["nothing", {}, "none"],
-    ["no Bearer", { otherAuthorization: true }, "otherAuthorization"],
-    ["no Bearer, and a certificate", { otherAuthorization: true, certificate }, "otherAuthorization"],
-    ["a mistyped key", { bearer: mistyped }, "mistyped"],
-    ["what is no key at all", { headerKey: "nonsense" }, "mistyped"],
-    ["a sandbox's key", { headerKey: sandbox }, "testKey"],
-    ["a certificate", { certificate }, "unknown"],
-    ["a certificate of a proxy", { forwardedCertificate: certificate }, "unknown"],
-    ["a certificate and a mistyped key", { certificate, bearer: mistyped }, "mistyped"],
-    ["a well-formed key", { bearer: configuration }, "unknown"],
-    ["a well-formed key beside a mistyped one", { bearer: mistyped, headerKey: configuration }, "unknown"],
-    [
-      "a well-formed key without Bearer beside one",
-      { otherAuthorization: true, headerKey: configuration },
-      "unknown",
-    ],
-    ["two keys, the first of which is told", { bearer: sandbox, headerKey: mistyped }, "testKey"],
-  ])("%s", (_name, presented, expected) => {
-    expect(refusalOf({ ...nothing, ...presented }, "live")).toBe(expected);
-  });
+test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
+  ["nothing", {}, "none"],
+  ["no Bearer", { otherAuthorization: true }, "otherAuthorization"],
+  ["no Bearer, and a certificate", { otherAuthorization: true, certificate }, "otherAuthorization"],
+  ["a mistyped key", { bearer: mistyped }, "mistyped"],
+  ["what is no key at all", { headerKey: "nonsense" }, "mistyped"],
+  ["a sandbox's key", { headerKey: sandbox }, "testKey"],
+  ["a certificate", { certificate }, "unknown"],
+  ["a certificate of a proxy", { forwardedCertificate: certificate }, "unknown"],
+  ["a certificate and a mistyped key", { certificate, bearer: mistyped }, "mistyped"],
+  ["a well-formed key", { bearer: configuration }, "unknown"],
+  ["a well-formed key beside a mistyped one", { bearer: mistyped, headerKey: configuration }, "unknown"],
+  [
+    "a well-formed key without Bearer beside one",
+    { otherAuthorization: true, headerKey: configuration },
+    "unknown",
+  ],
+  ["two keys, the first of which is told", { bearer: sandbox, headerKey: mistyped }, "testKey"],
+])("%s", (_name, presented, expected) => {
+  expect(refusalOf({ ...nothing, ...presented }, "live")).toBe(expected);
 });
 
 describe("who calls", () => {
@@ -235,81 +233,77 @@ const vectors = {
   test: "tvs_test_Zz0000000000abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ3xb8Rw",
 };
 
-describe("the form of an API key", () => {
-  test("an API key has a prefix, an id of 12, a secret of 43 and a checksum of 6 characters", () => {
-    for (const kind of ["live", "test"] as const) {
-      const { text, record } = mintApiKey("agency", { ...options, kind });
-      expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
-      expect(text.slice(9, 21)).toBe(record.keyId);
-      expect(text.slice(-6)).toBe(inBase62(crc32(text.slice(0, -6))));
-      expect(apiKeyId(text, kind)).toBe(record.keyId);
-    }
-  });
+test("an API key has a prefix, an id of 12, a secret of 43 and a checksum of 6 characters", () => {
+  for (const kind of ["live", "test"] as const) {
+    const { text, record } = mintApiKey("agency", { ...options, kind });
+    expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
+    expect(text.slice(9, 21)).toBe(record.keyId);
+    expect(text.slice(-6)).toBe(inBase62(crc32(text.slice(0, -6))));
+    expect(apiKeyId(text, kind)).toBe(record.keyId);
+  }
+});
 
-  test("new API keys differ, and use every character of the alphabet", () => {
-    const texts = Array.from({ length: 200 }, () => mintApiKey("agency", options).text);
-    expect(new Set(texts).size).toBe(200);
-    expect(new Set(texts.join("").replaceAll("tvs_live_", "")).size).toBe(62);
-  });
+test("new API keys differ, and use every character of the alphabet", () => {
+  const texts = Array.from({ length: 200 }, () => mintApiKey("agency", options).text);
+  expect(new Set(texts).size).toBe(200);
+  expect(new Set(texts.join("").replaceAll("tvs_live_", "")).size).toBe(62);
+});
 
-  test("the record of an API key has only a keyed hash", () => {
-    const { text, record } = mintApiKey("agency", options);
-    expect(record).toEqual({
-      keyId: text.slice(9, 21),
-      partnerId: "agency",
-      mac: secrets.mac("api-key", text),
-      createdAt: now,
-      expiresAt: null,
-      revokedAt: null,
+test("the record of an API key has only a keyed hash", () => {
+  const { text, record } = mintApiKey("agency", options);
+  expect(record).toEqual({
+    keyId: text.slice(9, 21),
+    partnerId: "agency",
+    mac: secrets.mac("api-key", text),
+    createdAt: now,
+    expiresAt: null,
+    revokedAt: null,
+  });
+});
+
+test.each([
+  ["empty", ""],
+  ["cut short", vectors.live.slice(0, -1)],
+  ["too long", `${vectors.live}W`],
+  ["with a line end", `${vectors.live}\n`],
+
+  ["with a character of another alphabet", vectors.live.replace("C", "С")],
+  ["very long", `tvs_live_${"A".repeat(100_000)}`],
+])("a text that is %s is no API key", (_what, text) => {
+  expect(apiKeyId(text, "live")).toBeNull();
+});
+
+const hourMs = 3_600_000;
+const issuing = { ...options, overlapMs: 24 * hourMs };
+
+test.each([
+  ["sooner than the overlap: it keeps its end", now + hourMs, 24 * hourMs, now + hourMs],
+  ["later than the overlap: the overlap counts", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
+  ["no overlap: it ends now", null, 0, now],
+])("a key that was to end %s", (_what, expiresAt, overlapMs, ends) =>
+  withStores(async ({ partners }) => {
+    const first = { ...mintApiKey("agency", options).record, expiresAt };
+    await partners.add(aPartner("agency"), first);
+    const { previous } = await issueApiKey(partners, "agency", { ...issuing, overlapMs });
+    expect(previous).toEqual({ keyId: first.keyId, expiresAt: ends });
+    expect((await partners.apiKeys()).find((one) => one.keyId === first.keyId)?.expiresAt).toBe(ends);
+  }),
+);
+
+test("a third live key of a partner is refused, and ended keys do not count", () =>
+  withStores(async ({ partners }) => {
+    await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
+    await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));
+    await partners.addKey({ ...anApiKey("other", "Other1000000") }, { shortened: null, maxLive: 2 });
+    await partners.revokeKey("Expired00000", now - 1);
+    expect([...(await loadCredentialBook(partners)).apiKeys.keys()]).toEqual([
+      "Other0000000",
+      "Other1000000",
+    ]);
+    const { previous } = await issueApiKey(partners, "agency", issuing);
+    expect(previous).toBeNull();
+    expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
+      previous: { expiresAt: now + 24 * hourMs },
     });
-  });
-
-  test.each([
-    ["empty", ""],
-    ["cut short", vectors.live.slice(0, -1)],
-    ["too long", `${vectors.live}W`],
-    ["with a line end", `${vectors.live}\n`],
-
-    ["with a character of another alphabet", vectors.live.replace("C", "С")],
-    ["very long", `tvs_live_${"A".repeat(100_000)}`],
-  ])("a text that is %s is no API key", (_what, text) => {
-    expect(apiKeyId(text, "live")).toBeNull();
-  });
-});
-
-describe("keys of one partner, in the store", () => {
-  const hourMs = 3_600_000;
-  const issuing = { ...options, overlapMs: 24 * hourMs };
-
-  test.each([
-    ["sooner than the overlap: it keeps its end", now + hourMs, 24 * hourMs, now + hourMs],
-    ["later than the overlap: the overlap counts", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
-    ["no overlap: it ends now", null, 0, now],
-  ])("a key that was to end %s", (_what, expiresAt, overlapMs, ends) =>
-    withStores(async ({ partners }) => {
-      const first = { ...mintApiKey("agency", options).record, expiresAt };
-      await partners.add(aPartner("agency"), first);
-      const { previous } = await issueApiKey(partners, "agency", { ...issuing, overlapMs });
-      expect(previous).toEqual({ keyId: first.keyId, expiresAt: ends });
-      expect((await partners.apiKeys()).find((one) => one.keyId === first.keyId)?.expiresAt).toBe(ends);
-    }),
-  );
-
-  test("a third live key of a partner is refused, and ended keys do not count", () =>
-    withStores(async ({ partners }) => {
-      await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
-      await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));
-      await partners.addKey({ ...anApiKey("other", "Other1000000") }, { shortened: null, maxLive: 2 });
-      await partners.revokeKey("Expired00000", now - 1);
-      expect([...(await loadCredentialBook(partners)).apiKeys.keys()]).toEqual([
-        "Other0000000",
-        "Other1000000",
-      ]);
-      const { previous } = await issueApiKey(partners, "agency", issuing);
-      expect(previous).toBeNull();
-      expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
-        previous: { expiresAt: now + 24 * hourMs },
-      });
-      expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
-    }));
-});
+    expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
+  }));

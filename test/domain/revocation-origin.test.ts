@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import {
@@ -41,32 +41,30 @@ function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void
   });
 }
 
-describe("a revocation that the operator made by a command", () => {
-  test("an operator can take over an extract's revocation, which the next extract then does not lift", () =>
-    withImports(async (world) => {
-      const theirs = row(1, { license_revoked_on: "2026-01-05", license_revoked_reason: "x" });
-      await world.add(csv([theirs]), { baseline: true });
-      expect(await world.find(regNo)).toMatchObject({ licenseRevokedBy: "extract" });
-      expect((await act(world, "revoke")).events).toEqual([]);
-      const mine = { ...byBoard, licenseRevokedOn: "2026-01-05" };
-      expect(await world.find(regNo)).toMatchObject(mine);
-      expect((await world.add(csv([row(1, empty)]), { allowChange: true })).report.warnings).toEqual(kept());
-      expect(await world.find(regNo)).toMatchObject(mine);
-      expect(await rejection(act(world, "revoke"))).toMatchObject({ code: "REFUSED" });
-    }));
+test("an operator can take over an extract's revocation, which the next extract then does not lift", () =>
+  withImports(async (world) => {
+    const theirs = row(1, { license_revoked_on: "2026-01-05", license_revoked_reason: "x" });
+    await world.add(csv([theirs]), { baseline: true });
+    expect(await world.find(regNo)).toMatchObject({ licenseRevokedBy: "extract" });
+    expect((await act(world, "revoke")).events).toEqual([]);
+    const mine = { ...byBoard, licenseRevokedOn: "2026-01-05" };
+    expect(await world.find(regNo)).toMatchObject(mine);
+    expect((await world.add(csv([row(1, empty)]), { allowChange: true })).report.warnings).toEqual(kept());
+    expect(await world.find(regNo)).toMatchObject(mine);
+    expect(await rejection(act(world, "revoke"))).toMatchObject({ code: "REFUSED" });
+  }));
 
-  test("after a killed import with --lift-revocations, an import without it lifts no revocation", () =>
-    withRevoked(async ({ add, imports, find }) => {
-      const killed = failingAt(imports, 1, new Error("killed"));
-      const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);
-      const lifting = { liftRevocations: true, allowChange: true, maxChunkRows: 5 };
-      expect(await rejection(add(extract, { ...lifting, through: killed }))).toMatchObject({
-        message: "killed",
-      });
-      await add(extract, { allowChange: true, maxChunkRows: 5 });
-      expect(await find(regNo)).toMatchObject(byBoard);
-    }));
-});
+test("after a killed import with --lift-revocations, an import without it lifts no revocation", () =>
+  withRevoked(async ({ add, imports, find }) => {
+    const killed = failingAt(imports, 1, new Error("killed"));
+    const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);
+    const lifting = { liftRevocations: true, allowChange: true, maxChunkRows: 5 };
+    expect(await rejection(add(extract, { ...lifting, through: killed }))).toMatchObject({
+      message: "killed",
+    });
+    await add(extract, { allowChange: true, maxChunkRows: 5 });
+    expect(await find(regNo)).toMatchObject(byBoard);
+  }));
 
 test(
   "the same file again changes nothing, whatever the operator and extracts did before",
@@ -110,36 +108,32 @@ test(
   3_600_000,
 );
 
-describe("the brake", () => {
-  const revoked = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
-  test("the brake counts the lost revocation of a deactivated teacher, and none that is kept", () =>
-    withRevoked(async (world) => {
-      const { add } = world;
-      const others = rows(100, { ...empty, active: "yes" });
-      const with2 = (cells: Cells) => csv(others.map((one, n) => (n === 1 ? { ...one, ...cells } : one)));
-      expect(await add(with2({}))).not.toHaveProperty("stopped");
-      await add(with2({ ...revoked, active: "no" }));
-      const lost = await add(with2({ ...empty, active: "no" }));
-      expect(lost).toMatchObject({ stopped: { losses: [{ kind: "revocations", lost: 1, of: 2 }] } });
-    }));
-});
+const revoked = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
+test("the brake counts the lost revocation of a deactivated teacher, and none that is kept", () =>
+  withRevoked(async (world) => {
+    const { add } = world;
+    const others = rows(100, { ...empty, active: "yes" });
+    const with2 = (cells: Cells) => csv(others.map((one, n) => (n === 1 ? { ...one, ...cells } : one)));
+    expect(await add(with2({}))).not.toHaveProperty("stopped");
+    await add(with2({ ...revoked, active: "no" }));
+    const lost = await add(with2({ ...empty, active: "no" }));
+    expect(lost).toMatchObject({ stopped: { losses: [{ kind: "revocations", lost: 1, of: 2 }] } });
+  }));
 
-describe("a command that the database undoes", () => {
-  const undone: [TeacherAction, TeacherAction | null, string][] = [
-    ["revoke", null, "AFTER UPDATE OF license_revoked_on ON teachers WHEN NEW.license_revoked_on IS NOT NULL BEGIN UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END"],
-    ["reinstate", "revoke", "AFTER UPDATE OF license_revoked_on ON teachers WHEN NEW.license_revoked_on IS NULL BEGIN UPDATE teachers SET license_revoked_on = '2026-01-01' WHERE id = NEW.id; END"],
-    ["deactivate", null, "AFTER UPDATE OF active ON teachers WHEN NEW.active = 0 BEGIN UPDATE teachers SET active = 1 WHERE id = NEW.id; END"],
-    ["reactivate", "deactivate", "AFTER UPDATE OF active ON teachers WHEN NEW.active = 1 BEGIN UPDATE teachers SET active = 0 WHERE id = NEW.id; END"],
-  ]; // biome-ignore format: a trigger in one line
+const undone: [TeacherAction, TeacherAction | null, string][] = [
+  ["revoke", null, "AFTER UPDATE OF license_revoked_on ON teachers WHEN NEW.license_revoked_on IS NOT NULL BEGIN UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END"],
+  ["reinstate", "revoke", "AFTER UPDATE OF license_revoked_on ON teachers WHEN NEW.license_revoked_on IS NULL BEGIN UPDATE teachers SET license_revoked_on = '2026-01-01' WHERE id = NEW.id; END"],
+  ["deactivate", null, "AFTER UPDATE OF active ON teachers WHEN NEW.active = 0 BEGIN UPDATE teachers SET active = 1 WHERE id = NEW.id; END"],
+  ["reactivate", "deactivate", "AFTER UPDATE OF active ON teachers WHEN NEW.active = 1 BEGIN UPDATE teachers SET active = 0 WHERE id = NEW.id; END"],
+]; // biome-ignore format: a trigger in one line
 
-  test.each(undone)("a command to %s fails when a trigger undoes it", async (action, first, trigger) => {
-    await withImports(async (world) => {
-      await world.add(csv([row(1)]), { baseline: true });
-      if (first !== null) await act(world, first);
-      await world.driver.batch([{ sql: `CREATE TRIGGER undo ${trigger}`, args: [] }]);
-      const error = await rejection(act(world, action));
-      expect(error).toMatchObject({ code: "STORE_CORRUPT" });
-      expect((error as Error).message).toContain("does not show it");
-    });
+test.each(undone)("a command to %s fails when a trigger undoes it", async (action, first, trigger) => {
+  await withImports(async (world) => {
+    await world.add(csv([row(1)]), { baseline: true });
+    if (first !== null) await act(world, first);
+    await world.driver.batch([{ sql: `CREATE TRIGGER undo ${trigger}`, args: [] }]);
+    const error = await rejection(act(world, action));
+    expect(error).toMatchObject({ code: "STORE_CORRUPT" });
+    expect((error as Error).message).toContain("does not show it");
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ageOf, describeAge, describeAnswer, lookupAddress } from "../../src/partner/answer-age.ts";
 import type { Claims } from "../../src/partner/claims.ts";
 import type { Verification } from "../../src/partner/verification.ts";
@@ -29,23 +29,21 @@ function verificationAt(time: string, changed: Partial<Verification> = {}): Veri
   } as Verification;
 }
 
-describe("a licence that was valid in the answer", () => {
-  test("a licence has ended when its last day is over in every time zone", () => {
-    expect(ageAt("2026-12-14T11:59:59Z").licenseEndedOn).toBe(null);
-    expect(ageAt("2026-12-14T12:00:00Z").licenseEndedOn).toBe("2026-12-13");
-  });
+test("a licence has ended when its last day is over in every time zone", () => {
+  expect(ageAt("2026-12-14T11:59:59Z").licenseEndedOn).toBe(null);
+  expect(ageAt("2026-12-14T12:00:00Z").licenseEndedOn).toBe("2026-12-13");
+});
 
-  test("no end is reported for a licence that was not valid, or whose end is missing or no date", () => {
-    const later = "2090-01-01T00:00:00Z";
-    for (const license of [
-      { status: "EXPIRED" as const },
-      { status: "REVOKED" as const },
-      { expiryDate: null },
-      { expiryDate: "2026-02-30" },
-      { expiryDate: "soon" },
-    ])
-      expect(ageAt(later, license).licenseEndedOn).toBe(null);
-  });
+test("no end is reported for a licence that was not valid, or whose end is missing or no date", () => {
+  const later = "2090-01-01T00:00:00Z";
+  for (const license of [
+    { status: "EXPIRED" as const },
+    { status: "REVOKED" as const },
+    { expiryDate: null },
+    { expiryDate: "2026-02-30" },
+    { expiryDate: "soon" },
+  ])
+    expect(ageAt(later, license).licenseEndedOn).toBe(null);
 });
 
 test("an answer is old after 30 days, and its age is never negative", () => {
@@ -75,39 +73,35 @@ test("the verdict names its day, and a later end of the licence has its own sent
   expect(describeAnswer({ ...today, result: null })).toBe(null);
 });
 
-describe("the way to today's answer", () => {
-  const at = (changed: Partial<Verification>, ownOrigin?: string) =>
-    lookupAddress(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
-  const of = (tId: number | null, regNo: string | null) => {
-    const { result: signed } = verificationAt(signedAt);
-    return {
-      result: {
-        ...signed,
-        teacher: { name: "N", tId, state: null, category: null },
-        certificate: { status: "VERIFIED", regNo, issueDate: null },
-      } as Verification["result"],
-    };
+const at = (changed: Partial<Verification>, ownOrigin?: string) =>
+  lookupAddress(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
+const of = (tId: number | null, regNo: string | null) => {
+  const { result: signed } = verificationAt(signedAt);
+  return {
+    result: {
+      ...signed,
+      teacher: { name: "N", tId, state: null, category: null },
+      certificate: { status: "VERIFIED", regNo, issueDate: null },
+    } as Verification["result"],
   };
+};
 
-  test("the link to today's answer is the signed issuer's lookup, by https or on the page's own origin", () => {
-    expect(at({ issuer: "https://verify.example.org/tvs/" })).toBe(
-      "https://verify.example.org/tvs/?tId=204417",
-    );
-    expect(at({ issuer: "http://127.0.0.1:8080" })).toBe(null);
-    expect(at({ issuer: "http://127.0.0.1:8080" }, "http://127.0.0.1:8080")).toBe(
-      "http://127.0.0.1:8080/?tId=204417",
-    );
-    for (const issuer of ["javascript:alert(1)", "https://real.example@evil.example", "teachers", null])
-      expect(at({ issuer })).toBe(null);
-    expect(at({ valid: false })).toBe(null);
-  });
+test("the link to today's answer is the signed issuer's lookup, by https or on the page's own origin", () => {
+  expect(at({ issuer: "https://verify.example.org/tvs/" })).toBe(
+    "https://verify.example.org/tvs/?tId=204417",
+  );
+  expect(at({ issuer: "http://127.0.0.1:8080" })).toBe(null);
+  expect(at({ issuer: "http://127.0.0.1:8080" }, "http://127.0.0.1:8080")).toBe(
+    "http://127.0.0.1:8080/?tId=204417",
+  );
+  for (const issuer of ["javascript:alert(1)", "https://real.example@evil.example", "teachers", null])
+    expect(at({ issuer })).toBe(null);
+  expect(at({ valid: false })).toBe(null);
+});
 
-  test("the link to today's answer uses the registration number without a teacher id, and no personal number", () => {
-    expect(at(of(null, "TR/2019/LA/000001"))).toBe(
-      "https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001",
-    );
-    expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
-    expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");
-    expect(at(of(null, null))).toBe("https://verify.example.org/");
-  });
+test("the link to today's answer uses the registration number without a teacher id, and no personal number", () => {
+  expect(at(of(null, "TR/2019/LA/000001"))).toBe("https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001");
+  expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
+  expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");
+  expect(at(of(null, null))).toBe("https://verify.example.org/");
 });

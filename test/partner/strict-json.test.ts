@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { refuse } from "../../src/partner/reasons.ts";
 import {
   isJsonObject,
@@ -57,11 +57,9 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
   ["a string that ends in an escaped quote", '["abc\\"', "JSON_MALFORMED"],
 ];
 
-describe("readStrictJson refuses", () => {
-  for (const [name, text, problem] of refused) {
-    test(`readStrictJson refuses ${name}`, () => expect(readStrictJson(text)).toEqual(refuse(problem)));
-  }
-});
+for (const [name, text, problem] of refused) {
+  test(`readStrictJson refuses ${name}`, () => expect(readStrictJson(text)).toEqual(refuse(problem)));
+}
 
 // biome-ignore format: a table reads better in rows
 const accepted = [
@@ -73,22 +71,20 @@ const accepted = [
   `[${"[],{},".repeat(maxJsonDepth)}0]`, " \t\r\n null \n",
 ];
 
-describe("readStrictJson accepts", () => {
-  for (const text of accepted) {
-    test(`readStrictJson accepts ${text.slice(0, 60)}`, () =>
-      expect(readStrictJson(text)).toEqual(JSON.parse(text)));
-  }
+for (const text of accepted) {
+  test(`readStrictJson accepts ${text.slice(0, 60)}`, () =>
+    expect(readStrictJson(text)).toEqual(JSON.parse(text)));
+}
 
-  test("readStrictJson accepts __proto__ as an ordinary member", () => {
-    const reading = readStrictJson('{"__proto__":{"admin":true}}');
-    const value = reading as object;
-    expect(Object.keys(value)).toEqual(["__proto__"]);
-    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
-  });
+test("readStrictJson accepts __proto__ as an ordinary member", () => {
+  const reading = readStrictJson('{"__proto__":{"admin":true}}');
+  const value = reading as object;
+  expect(Object.keys(value)).toEqual(["__proto__"]);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+});
 
-  test("readStrictJson accepts bytes", () => {
-    expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
-  });
+test("readStrictJson accepts bytes", () => {
+  expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
 });
 
 test.each([

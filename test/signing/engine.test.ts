@@ -29,12 +29,7 @@ const engines: { name: string; isHere: boolean; options: Engine; unreadableKey?:
     isHere: cryptoMbFile !== undefined,
     options: { ...cryptoMb, threads: signerThreads(2).options },
   },
-  {
-    name: "WebCrypto",
-    isHere: true,
-    options: { engine: "webcrypto" },
-    unreadableKey: { name: "DataError" },
-  },
+  { name: "WebCrypto", isHere: true, options: { engine: "webcrypto" }, unreadableKey: { name: "DataError" } },
 ];
 
 async function withSigner(

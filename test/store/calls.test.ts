@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { AnsweredCall } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import type { ReadTeacher } from "../../src/domain/teachers/teachers.ts";
@@ -107,33 +107,31 @@ const cases: Case[] = [
   ],
 ];
 
-describe("decide", () => {
-  test.each(cases)("decide judges a call with %s", (_what, call, now, broken) => {
-    expect(decide(aCall(call), now)).toBe(broken);
-    // Without its precondition, and with nothing else changed, the call is stored.
-    if (broken === null) return;
-    expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
-  });
+test.each(cases)("decide judges a call with %s", (_what, call, now, broken) => {
+  expect(decide(aCall(call), now)).toBe(broken);
+  // Without its precondition, and with nothing else changed, the call is stored.
+  if (broken === null) return;
+  expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
+});
 
-  test("every precondition is broken by a case", () => {
-    const broken = new Set(cases.map(([, , , name]) => name));
-    expect(
-      Object.keys(preconditions).filter((name) => !broken.has(name as keyof typeof preconditions)),
-    ).toEqual([]);
-  });
+test("every precondition is broken by a case", () => {
+  const broken = new Set(cases.map(([, , , name]) => name));
+  expect(
+    Object.keys(preconditions).filter((name) => !broken.has(name as keyof typeof preconditions)),
+  ).toEqual([]);
+});
 
-  test("a stored call charges its windows and takes its key for the calls after it in the group", () => {
-    const now = used(8, 0);
-    expect(decide(aCall(keyed(at)), now)).toBeNull();
-    expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
-    expect(decide(aCall(), now)).toBeNull();
-    expect(decide(aCall(), now)).toBe("minute");
-    expect([...now.used.values()]).toEqual([10, 2]);
-  });
+test("a stored call charges its windows and takes its key for the calls after it in the group", () => {
+  const now = used(8, 0);
+  expect(decide(aCall(keyed(at)), now)).toBeNull();
+  expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
+  expect(decide(aCall(), now)).toBeNull();
+  expect(decide(aCall(), now)).toBe("minute");
+  expect([...now.used.values()]).toEqual([10, 2]);
+});
 
-  test("a refused call charges nothing and leaves its key unused", () => {
-    const now = used(10, 5);
-    expect(decide(aCall(keyed(at)), now)).toBe("minute");
-    expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
-  });
+test("a refused call charges nothing and leaves its key unused", () => {
+  const now = used(10, 5);
+  expect(decide(aCall(keyed(at)), now)).toBe("minute");
+  expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
 });

@@ -225,12 +225,7 @@ describeDrivers("stores", (_kind, opened) => {
     const outbox = createOutbox(driver, createCommits(driver));
     await createPartnerStore(driver).add(aPartner("taken"), anApiKey("taken", "taken-key"));
     const url = "https://hooks.example/";
-    const terms = {
-      partnerId: "taken",
-      url,
-      secret: new Uint8Array([1]),
-      at: 1,
-    };
+    const terms = { partnerId: "taken", url, secret: new Uint8Array([1]), at: 1 };
     await webhooks.set(terms);
     await createTeacherStore(driver).apply([aTeacherWrite("W/2/B/1"), aTeacherWrite("W/2/B/2")]);
     const leaseFrom = (limit: number, token: string, now: number) =>

@@ -96,51 +96,48 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     return stored;
   }
 
-  describe("what the service keeps in memory", () => {
-    const changes: [string, () => Promise<unknown>][] = [
-      ["a setting", () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" })],
-      ["a partner", () => createPartnerStore(driver).update({ partnerId: "agency", perMinute: 4 })],
-      ["a partner who is disabled", () => createPartnerStore(driver).disable("agency", 1)],
-      ["a key that is revoked", () => createPartnerStore(driver).revokeKey("k1", 1)],
-      [
-        "a further key",
-        () => createPartnerStore(driver).addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
-      ],
-      [
-        "a certificate",
-        () =>
-          createPartnerStore(driver).addCertificate({
-            fingerprint: "F",
-            partnerId: "agency",
-            subject: "S",
-            validFrom: 1,
-            validTo: 2,
-            addedAt: 1,
-          }),
-      ],
-      ["a certificate that is removed", () => createPartnerStore(driver).removeCertificate("agency", "F")],
-      [
-        "a rotation",
-        () =>
-          createKeyStore(driver).rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at }),
-      ],
-      [
-        "a compromise",
-        () =>
-          createKeyStore(driver).compromise({ kid: "B", since: at, at, next: aSigningKey("D", "pending") }),
-      ],
-    ];
+  const changes: [string, () => Promise<unknown>][] = [
+    ["a setting", () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" })],
+    ["a partner", () => createPartnerStore(driver).update({ partnerId: "agency", perMinute: 4 })],
+    ["a partner who is disabled", () => createPartnerStore(driver).disable("agency", 1)],
+    ["a key that is revoked", () => createPartnerStore(driver).revokeKey("k1", 1)],
+    [
+      "a further key",
+      () => createPartnerStore(driver).addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
+    ],
+    [
+      "a certificate",
+      () =>
+        createPartnerStore(driver).addCertificate({
+          fingerprint: "F",
+          partnerId: "agency",
+          subject: "S",
+          validFrom: 1,
+          validTo: 2,
+          addedAt: 1,
+        }),
+    ],
+    ["a certificate that is removed", () => createPartnerStore(driver).removeCertificate("agency", "F")],
+    [
+      "a rotation",
+      () =>
+        createKeyStore(driver).rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at }),
+    ],
+    [
+      "a compromise",
+      () => createKeyStore(driver).compromise({ kid: "B", since: at, at, next: aSigningKey("D", "pending") }),
+    ],
+  ];
 
-    // One after the other: a rotation is followed by the compromise of the key that it made active.
-    test(`is moved on by ${changes.map(([what]) => what).join(", ")}`, async () => {
-      for (const [what, change] of changes) {
-        const judgedBy = await revision();
-        expect([what, await isStored({ revision: judgedBy })]).toEqual([what, true]);
-        await change();
-        expect([what, await isStored({ revision: judgedBy })]).toEqual([what, false]);
-        expect([what, await isStored({ revision: await revision() })]).toEqual([what, true]);
-      }
-    });
+  // One after the other: a rotation is followed by the compromise of the key that it made active.
+  test(`is moved on by ${changes.map(([what]) => what).join(", ")}`, async () => {
+    for (const [what, change] of changes) {
+      const judgedBy = await revision();
+      expect([what, await isStored({ revision: judgedBy })]).toEqual([what, true]);
+      await change();
+      expect([what, await isStored({ revision: judgedBy })]).toEqual([what, false]);
+      expect([what, await isStored({ revision: await revision() })]).toEqual([what, true]);
+    }
   });
 
   describe("the record that was read", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 
 /** A fault in one cell: the column, what stands there, and the code. */
@@ -45,57 +45,48 @@ test("a rejected cell is reported by line, column and code, and the other rows a
       expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
   }));
 
-describe("a column that is not known", () => {
-  test("the name of an unknown column is not repeated when it may be personal data", () =>
-    withImports(async ({ add }) => {
-      const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));
-      expect(report.warnings.map((issue) => issue.field)).toEqual(["column 7", "column 8"]);
-    }));
-});
+test("the name of an unknown column is not repeated when it may be personal data", () =>
+  withImports(async ({ add }) => {
+    const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));
+    expect(report.warnings.map((issue) => issue.field)).toEqual(["column 7", "column 8"]);
+  }));
 
-describe("NDJSON", () => {
-  const member = {
-    regNo: "TR/2019/LA/1",
-    name: "Ada Obi",
-    source: "new_system",
-    certificateStatus: "VERIFIED",
-    licenseExpiryDate: "2090-02-28",
-  };
-  const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
-  const ndjson = { name: "extract.ndjson" };
+const member = {
+  regNo: "TR/2019/LA/1",
+  name: "Ada Obi",
+  source: "new_system",
+  certificateStatus: "VERIFIED",
+  licenseExpiryDate: "2090-02-28",
+};
+const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
+const ndjson = { name: "extract.ndjson" };
 
-  test("NDJSON may have numbers for teacher ids, booleans and null", () =>
-    withImports(async ({ add, find }) => {
-      await add(lines({ ...member, tId: 12, active: false, ninVerified: true, state: "Oyo" }), ndjson);
-      expect(await find(member.regNo)).toMatchObject({ tId: 12, active: false, ninVerified: true });
-      await add(lines({ ...member, tId: null }), { ...ndjson, allowChange: true });
-      expect(await find(member.regNo)).toMatchObject({ tId: null, state: "Oyo" });
-    }));
+test("NDJSON may have numbers for teacher ids, booleans and null", () =>
+  withImports(async ({ add, find }) => {
+    await add(lines({ ...member, tId: 12, active: false, ninVerified: true, state: "Oyo" }), ndjson);
+    expect(await find(member.regNo)).toMatchObject({ tId: 12, active: false, ninVerified: true });
+    await add(lines({ ...member, tId: null }), { ...ndjson, allowChange: true });
+    expect(await find(member.regNo)).toMatchObject({ tId: null, state: "Oyo" });
+  }));
 
-  const rejected: [object, Issue][] = [
-    [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
-    [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
-    [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
-    [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
-  ];
+const rejected: [object, Issue][] = [
+  [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
+  [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
+  [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
+  [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
+];
 
-  test("NDJSON rows are rejected by their members' names", () =>
-    withImports(async ({ add }) => {
-      const { report } = await add(
-        lines(...rejected.map(([changes]) => ({ ...member, ...changes }))),
-        ndjson,
-      );
-      expect(report.rejected.map(placeOf)).toEqual(
-        rejected.map(([, issue], n) => ({ line: 1 + n, ...issue })),
-      );
-    }));
+test("NDJSON rows are rejected by their members' names", () =>
+  withImports(async ({ add }) => {
+    const { report } = await add(lines(...rejected.map(([changes]) => ({ ...member, ...changes }))), ndjson);
+    expect(report.rejected.map(placeOf)).toEqual(rejected.map(([, issue], n) => ({ line: 1 + n, ...issue })));
+  }));
 
-  test("an unknown member of NDJSON gets one warning", () =>
-    withImports(async ({ add }) => {
-      const two = lines({ ...member, lga: 1 }, { ...member, regNo: "TR/2019/LA/2", lga: 1 });
-      const { report } = await add(two, { name: "extract.txt" });
-      expect(report.warnings).toEqual([{ line: 1, field: "lga", code: "UNKNOWN_COLUMN" }]);
-    }));
-});
+test("an unknown member of NDJSON gets one warning", () =>
+  withImports(async ({ add }) => {
+    const two = lines({ ...member, lga: 1 }, { ...member, regNo: "TR/2019/LA/2", lga: 1 });
+    const { report } = await add(two, { name: "extract.txt" });
+    expect(report.warnings).toEqual([{ line: 1, field: "lga", code: "UNKNOWN_COLUMN" }]);
+  }));
 
 type Issue = { field: string; code: string };

@@ -1,169 +1,161 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readName } from "../../../src/domain/import/column-names.ts";
 import { columnOfField } from "../../../src/domain/import/fields.ts";
 import { asked, column, suggestionFor, suggestionForTable } from "./suggestions.ts";
 
-describe("a column that says how licences stand", () => {
-  test("a status column is proposed for license_status and asked about, with its words and counts", async () => {
-    const cells = column({
-      Active: 5,
-      "STRUCK OFF": 3,
-      Lapsed: 2,
-      "Never Issued": 1,
-      Suspended: 2,
-      "On hold": 1,
-    });
-    const found = await suggestionForTable(["Licence Standing"], cells);
-    expect(found.mapping.columns["Licence Standing"]).toBe("license_status");
-    expect(found.mapping.values.license_status).toEqual({
-      Active: "VALID",
-      "STRUCK OFF": "REVOKED",
-      Lapsed: "EXPIRED",
-      "Never Issued": "NONE",
-      Suspended: "REVOKED",
-    });
-    const question = asked(found, "license_status");
-    for (const part of ["3 rows say STRUCK OFF", "5 rows say Active", "1 row says On hold"])
-      expect(question).toContain(part);
-    expect(question).toContain("give On hold (1) one of REVOKED, EXPIRED, NONE, VALID");
-    expect(question).toContain("revoked as of the day of the import");
-    expect(found.mapping.open).toEqual(["license_status"]);
+test("a status column is proposed for license_status and asked about, with its words and counts", async () => {
+  const cells = column({
+    Active: 5,
+    "STRUCK OFF": 3,
+    Lapsed: 2,
+    "Never Issued": 1,
+    Suspended: 2,
+    "On hold": 1,
   });
+  const found = await suggestionForTable(["Licence Standing"], cells);
+  expect(found.mapping.columns["Licence Standing"]).toBe("license_status");
+  expect(found.mapping.values.license_status).toEqual({
+    Active: "VALID",
+    "STRUCK OFF": "REVOKED",
+    Lapsed: "EXPIRED",
+    "Never Issued": "NONE",
+    Suspended: "REVOKED",
+  });
+  const question = asked(found, "license_status");
+  for (const part of ["3 rows say STRUCK OFF", "5 rows say Active", "1 row says On hold"])
+    expect(question).toContain(part);
+  expect(question).toContain("give On hold (1) one of REVOKED, EXPIRED, NONE, VALID");
+  expect(question).toContain("revoked as of the day of the import");
+  expect(found.mapping.open).toEqual(["license_status"]);
+});
 
-  test.each(["STRUCK OFF", "Deregistered"])(
-    "a status column is recognised by the word %s alone",
-    async (word) => {
-      const found = await suggestionForTable(["Remarks"], column({ "": 4, [word]: 2 }));
-      expect(found.mapping.columns.Remarks).toBe("license_status");
-      expect(asked(found, "license_status")).toContain(`2 rows say ${word}`);
-      expect(found.mapping.open).toContain("license_status");
-    },
+test.each(["STRUCK OFF", "Deregistered"])(
+  "a status column is recognised by the word %s alone",
+  async (word) => {
+    const found = await suggestionForTable(["Remarks"], column({ "": 4, [word]: 2 }));
+    expect(found.mapping.columns.Remarks).toBe("license_status");
+    expect(asked(found, "license_status")).toContain(`2 rows say ${word}`);
+    expect(found.mapping.open).toContain("license_status");
+  },
+);
+
+test.each(["Licence Status", "Standing"])(
+  "a status column is recognised by the name %s alone",
+  async (name) => {
+    const found = await suggestionForTable([name], column({ G: 3, H: 2 }));
+    expect(JSON.stringify(found.mapping.open)).toMatch(/license_status|Stand|Status/);
+    expect(JSON.stringify(found.questions)).toContain("3 rows say G");
+  },
+);
+
+test("each of two status columns is asked about", async () => {
+  const cells = [
+    ["REVOKED", "Struck off"],
+    ["Valid", "Good"],
+    ["Valid", "Good"],
+  ];
+  const found = await suggestionForTable(["Licence Status", "Standing"], cells);
+  expect(found.mapping.columns["Licence Status"]).toBe("license_status");
+  expect(asked(found, "license_status")).toContain("1 row says REVOKED");
+  expect(asked(found, "Standing")).toContain("1 row says Struck off");
+  expect(found.mapping.open).toEqual(["license_status", "Standing"]);
+});
+
+test("a status column may be beside a date of revocation", async () => {
+  const cells = [
+    ["REVOKED", "2025-01-02"],
+    ["Valid", ""],
+    ["Valid", ""],
+  ];
+  const found = await suggestionForTable(["Status", "Date of revocation"], cells);
+  expect(found.mapping.columns).toMatchObject({
+    Status: "license_status",
+    "Date of revocation": "license_revoked_on",
+  });
+  expect(asked(found, "license_status")).not.toContain("day of the import");
+});
+
+test("a column whose name means a withdrawal is read as yes and no", async () => {
+  const found = await suggestionForTable(["Struck off"], column({ No: 4, Yes: 1 }));
+  expect(found.mapping.values.license_status).toEqual({ No: "", Yes: "REVOKED" });
+  expect(found.mapping.open).toEqual(["license_status"]);
+});
+
+test("license_status with its own words is not asked about", async () => {
+  const found = await suggestionForTable(["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }));
+  expect(found.mapping.columns.license_status).toBe("license_status");
+  expect(found.questions).toEqual([]);
+});
+
+test("a withdrawal among many other texts is asked about", async () => {
+  const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
+  const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
+  expect(found.mapping.ignore).toEqual(["Remarks"]);
+  expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
+});
+
+test("a column that is left out is shown with its three most frequent values", async () => {
+  const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
+  expect(found.columns.at(-1)).toMatchObject({
+    name: "Zone",
+    taken: null,
+    why: "not recognised; values: South (4), East (3), West (2)",
+  });
+});
+
+test.each([
+  ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
+  ["an e-mail address", "ada@example.org"],
+])("a column that is left out shows no value where one is %s", async (_name, personal) => {
+  const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
+  expect(found.columns.at(-1)?.why).toBe("not recognised");
+  expect(JSON.stringify(found)).not.toContain(personal);
+});
+
+test("a column that is left out shows no values if it has many, or dates of birth", async () => {
+  const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
+  expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
+  const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
+  expect(JSON.stringify(births)).not.toContain("1980");
+});
+
+const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
+test.each(personal)("a proposal has no %s, from whichever column", async (text) => {
+  const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
+  const row = header.map(() => text);
+  const found = await suggestionForTable(header, [row, row], { names: [`Ada ${text}`, text] });
+  expect(JSON.stringify(found)).not.toContain(text);
+});
+
+test.each([
+  [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
+  [
+    ["Last_Name", "Middle Name", "FIRST NAME"],
+    { "FIRST NAME": "name.1", "Middle Name": "name.2", Last_Name: "name.3" },
+  ],
+])("a name is joined from the columns %p, given names first", async (parts, columns) => {
+  const header = ["Reg. No.", ...parts, "Source", "Cert. Standing", "Lic. Expires"];
+  const cells = [
+    "TR/2019/LA/000001",
+    ...parts.map((part) => `${part} here`),
+    "legacy",
+    "Verified",
+    "2031-12-31",
+  ];
+  const content = Buffer.from(`${header.join(",")}\n${cells.join(",")}\n`);
+  const found = await suggestionFor({ name: "parts.csv", content });
+  expect(found.mapping.columns).toMatchObject(columns);
+  expect(asked(found, "name")).toContain("in this order");
+  expect(found.rows[0]?.name).toBe(
+    Object.keys(columns)
+      .map((part) => `${part} here`)
+      .join(" "),
   );
-
-  test.each(["Licence Status", "Standing"])(
-    "a status column is recognised by the name %s alone",
-    async (name) => {
-      const found = await suggestionForTable([name], column({ G: 3, H: 2 }));
-      expect(JSON.stringify(found.mapping.open)).toMatch(/license_status|Stand|Status/);
-      expect(JSON.stringify(found.questions)).toContain("3 rows say G");
-    },
-  );
-
-  test("each of two status columns is asked about", async () => {
-    const cells = [
-      ["REVOKED", "Struck off"],
-      ["Valid", "Good"],
-      ["Valid", "Good"],
-    ];
-    const found = await suggestionForTable(["Licence Status", "Standing"], cells);
-    expect(found.mapping.columns["Licence Status"]).toBe("license_status");
-    expect(asked(found, "license_status")).toContain("1 row says REVOKED");
-    expect(asked(found, "Standing")).toContain("1 row says Struck off");
-    expect(found.mapping.open).toEqual(["license_status", "Standing"]);
-  });
-
-  test("a status column may be beside a date of revocation", async () => {
-    const cells = [
-      ["REVOKED", "2025-01-02"],
-      ["Valid", ""],
-      ["Valid", ""],
-    ];
-    const found = await suggestionForTable(["Status", "Date of revocation"], cells);
-    expect(found.mapping.columns).toMatchObject({
-      Status: "license_status",
-      "Date of revocation": "license_revoked_on",
-    });
-    expect(asked(found, "license_status")).not.toContain("day of the import");
-  });
-
-  test("a column whose name means a withdrawal is read as yes and no", async () => {
-    const found = await suggestionForTable(["Struck off"], column({ No: 4, Yes: 1 }));
-    expect(found.mapping.values.license_status).toEqual({ No: "", Yes: "REVOKED" });
-    expect(found.mapping.open).toEqual(["license_status"]);
-  });
-
-  test("license_status with its own words is not asked about", async () => {
-    const found = await suggestionForTable(["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }));
-    expect(found.mapping.columns.license_status).toBe("license_status");
-    expect(found.questions).toEqual([]);
-  });
-
-  test("a withdrawal among many other texts is asked about", async () => {
-    const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
-    const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
-    expect(found.mapping.ignore).toEqual(["Remarks"]);
-    expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
-  });
 });
 
-describe("a column that is left out", () => {
-  test("a column that is left out is shown with its three most frequent values", async () => {
-    const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
-    expect(found.columns.at(-1)).toMatchObject({
-      name: "Zone",
-      taken: null,
-      why: "not recognised; values: South (4), East (3), West (2)",
-    });
-  });
-
-  test.each([
-    ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
-    ["an e-mail address", "ada@example.org"],
-  ])("a column that is left out shows no value where one is %s", async (_name, personal) => {
-    const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
-    expect(found.columns.at(-1)?.why).toBe("not recognised");
-    expect(JSON.stringify(found)).not.toContain(personal);
-  });
-
-  test("a column that is left out shows no values if it has many, or dates of birth", async () => {
-    const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
-    expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
-    const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
-    expect(JSON.stringify(births)).not.toContain("1980");
-  });
-});
-
-describe("what map shows", () => {
-  const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
-  test.each(personal)("a proposal has no %s, from whichever column", async (text) => {
-    const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
-    const row = header.map(() => text);
-    const found = await suggestionForTable(header, [row, row], { names: [`Ada ${text}`, text] });
-    expect(JSON.stringify(found)).not.toContain(text);
-  });
-});
-
-describe("a name in several columns", () => {
-  test.each([
-    [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
-    [
-      ["Last_Name", "Middle Name", "FIRST NAME"],
-      { "FIRST NAME": "name.1", "Middle Name": "name.2", Last_Name: "name.3" },
-    ],
-  ])("a name is joined from the columns %p, given names first", async (parts, columns) => {
-    const header = ["Reg. No.", ...parts, "Source", "Cert. Standing", "Lic. Expires"];
-    const cells = [
-      "TR/2019/LA/000001",
-      ...parts.map((part) => `${part} here`),
-      "legacy",
-      "Verified",
-      "2031-12-31",
-    ];
-    const content = Buffer.from(`${header.join(",")}\n${cells.join(",")}\n`);
-    const found = await suggestionFor({ name: "parts.csv", content });
-    expect(found.mapping.columns).toMatchObject(columns);
-    expect(asked(found, "name")).toContain("in this order");
-    expect(found.rows[0]?.name).toBe(
-      Object.keys(columns)
-        .map((part) => `${part} here`)
-        .join(" "),
-    );
-  });
-
-  test("a surname beside a name is asked about", async () => {
-    const found = await suggestionForTable(["Surname"], [["Okafor"]]);
-    expect(asked(found, "name")).toContain("take them for name.1 and name.2");
-  });
+test("a surname beside a name is asked about", async () => {
+  const found = await suggestionForTable(["Surname"], [["Okafor"]]);
+  expect(asked(found, "name")).toContain("take them for name.1 and name.2");
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { CFB } from "@e965/xlsx";
@@ -37,35 +37,33 @@ async function rowsOf(book: Uint8Array, sheet?: string): Promise<readonly TableR
 const firstRow = async (cells: string, properties = "") =>
   (await rowsOf(bookOf(`<row r="1">${cells}</row>`, {}, properties)))[0]?.cells;
 
-describe("a cell of a workbook", () => {
-  test.each([
-    ["shared text", '<c r="A1" t="s"><v>0</v></c>', ["shared"]],
-    ["text in parts, without its reading", '<c r="A1" t="s"><v>1</v></c>', ["in parts & more"]],
-    ["text of its own", '<c r="A1" t="inlineStr"><is><t>own</t></is></c>', ["own"]],
-    ["a formula's result", '<c r="A1" t="str"><f>A2</f><v>result</v></c>', ["result"]],
-    ["a number", '<c r="A1"><v>20000000001</v></c>', ["20000000001"]],
-    ["a long number in short", '<c r="A1"><v>2.0000000001E10</v></c>', ["20000000001"]],
-    ["a flag", '<c r="A1" t="b"><v>1</v></c><c r="B1" t="b"><v>0</v></c>', ["true", "false"]],
-    ["a number with leading zeros, as it is shown", '<c r="A1" s="4"><v>1234567890</v></c>', ["01234567890"]],
-    ["a day", '<c r="A1" s="1"><v>47483</v></c>', ["2029-12-31"]],
-    ["a day with its hour", '<c r="A1" s="2"><v>47483.75</v></c>', ["2029-12-31"]],
-    ["a number in days, which is none", '<c r="A1" s="3"><v>47483</v></c>', ["47483"]],
-    ["a day before Excel's wrong leap day", '<c r="A1" s="1"><v>59</v></c>', ["1900-02-28"]],
-    [
-      "an address that leaves cells out",
-      '<c r="B1" t="s"><v>0</v></c><c r="D1"><v>4</v></c>',
-      ["", "shared", "", "4"],
-    ],
-    ["no address", '<c t="s"><v>0</v></c><c><v>4</v></c>', ["shared", "4"]],
-  ])("a cell with %s is read", async (_name, cells, expected) => {
-    expect(await firstRow(cells)).toEqual(expected);
-  });
+test.each([
+  ["shared text", '<c r="A1" t="s"><v>0</v></c>', ["shared"]],
+  ["text in parts, without its reading", '<c r="A1" t="s"><v>1</v></c>', ["in parts & more"]],
+  ["text of its own", '<c r="A1" t="inlineStr"><is><t>own</t></is></c>', ["own"]],
+  ["a formula's result", '<c r="A1" t="str"><f>A2</f><v>result</v></c>', ["result"]],
+  ["a number", '<c r="A1"><v>20000000001</v></c>', ["20000000001"]],
+  ["a long number in short", '<c r="A1"><v>2.0000000001E10</v></c>', ["20000000001"]],
+  ["a flag", '<c r="A1" t="b"><v>1</v></c><c r="B1" t="b"><v>0</v></c>', ["true", "false"]],
+  ["a number with leading zeros, as it is shown", '<c r="A1" s="4"><v>1234567890</v></c>', ["01234567890"]],
+  ["a day", '<c r="A1" s="1"><v>47483</v></c>', ["2029-12-31"]],
+  ["a day with its hour", '<c r="A1" s="2"><v>47483.75</v></c>', ["2029-12-31"]],
+  ["a number in days, which is none", '<c r="A1" s="3"><v>47483</v></c>', ["47483"]],
+  ["a day before Excel's wrong leap day", '<c r="A1" s="1"><v>59</v></c>', ["1900-02-28"]],
+  [
+    "an address that leaves cells out",
+    '<c r="B1" t="s"><v>0</v></c><c r="D1"><v>4</v></c>',
+    ["", "shared", "", "4"],
+  ],
+  ["no address", '<c t="s"><v>0</v></c><c><v>4</v></c>', ["shared", "4"]],
+])("a cell with %s is read", async (_name, cells, expected) => {
+  expect(await firstRow(cells)).toEqual(expected);
+});
 
-  test("days count from 1904 where the workbook says so", async () => {
-    expect(await firstRow('<c r="A1" s="1"><v>46021</v></c>', '<workbookPr date1904="1"/>')).toEqual([
-      "2029-12-31",
-    ]);
-  });
+test("days count from 1904 where the workbook says so", async () => {
+  expect(await firstRow('<c r="A1" s="1"><v>46021</v></c>', '<workbookPr date1904="1"/>')).toEqual([
+    "2029-12-31",
+  ]);
 });
 
 test("the first or the named sheet is read, with its own line numbers", async () => {
@@ -87,37 +85,35 @@ test.each([
   expect(row?.flaws).toEqual([[0, flaw]]);
 });
 
-describe("a workbook that means harm", () => {
-  const megabyte = "x".repeat(1024 * 1024);
-  const cell = '<c r="A1"><v>1</v></c>';
-  // biome-ignore format: a table reads better in rows
-  const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
-    ["is an archive of something else", () => zipOf({ "hello.txt": "hello" }), /zip archive and no workbook/],
-    ["is cut short", () => bookOf(`<row>${cell}</row>`).subarray(0, 900), /damaged/],
-    ["unpacks to much from little", () => bookOf(megabyte.repeat(40)), /larger than tvs reads/],
-    ["says that it unpacks to gigabytes",
-      () => zipOf({ "xl/workbook.xml": megabyte }, { "xl/workbook.xml": 1.5 * 1024 ** 3 }),
-      /larger than tvs reads/],
-    ["has a cell beyond all columns", () => bookOf('<row r="1"><c r="XFD1"><v>1</v></c></row>'),
-      /more than 256 columns/],
-    ["has a row number without end", () => bookOf(`<row r="1e308">${cell}</row>`), /damaged/],
-    ["has a row twice", () => bookOf(`<row r="2">${cell}</row><row r="2">${cell}</row>`), /damaged/],
-    ["names a text that is not there", () => bookOf('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'),
-      /damaged/],
-    [
-      "names a workbook that is not there",
-      () =>
-        bookOf(`<row r="1">${cell}</row>`, {
-          "_rels/.rels":
-            '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="xl/none.xml"/></Relationships>',
-        }),
-      /damaged/,
-    ],
-  ];
+const megabyte = "x".repeat(1024 * 1024);
+const cell = '<c r="A1"><v>1</v></c>';
+// biome-ignore format: a table reads better in rows
+const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
+  ["is an archive of something else", () => zipOf({ "hello.txt": "hello" }), /zip archive and no workbook/],
+  ["is cut short", () => bookOf(`<row>${cell}</row>`).subarray(0, 900), /damaged/],
+  ["unpacks to much from little", () => bookOf(megabyte.repeat(40)), /larger than tvs reads/],
+  ["says that it unpacks to gigabytes",
+    () => zipOf({ "xl/workbook.xml": megabyte }, { "xl/workbook.xml": 1.5 * 1024 ** 3 }),
+    /larger than tvs reads/],
+  ["has a cell beyond all columns", () => bookOf('<row r="1"><c r="XFD1"><v>1</v></c></row>'),
+    /more than 256 columns/],
+  ["has a row number without end", () => bookOf(`<row r="1e308">${cell}</row>`), /damaged/],
+  ["has a row twice", () => bookOf(`<row r="2">${cell}</row><row r="2">${cell}</row>`), /damaged/],
+  ["names a text that is not there", () => bookOf('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'),
+    /damaged/],
+  [
+    "names a workbook that is not there",
+    () =>
+      bookOf(`<row r="1">${cell}</row>`, {
+        "_rels/.rels":
+          '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="xl/none.xml"/></Relationships>',
+      }),
+    /damaged/,
+  ],
+];
 
-  test.each(hostile)("a workbook that %s is refused", async (_name, book, says) => {
-    expect(String(await rejection(rowsOf(book())))).toMatch(says);
-  });
+test.each(hostile)("a workbook that %s is refused", async (_name, book, says) => {
+  expect(String(await rejection(rowsOf(book())))).toMatch(says);
 });
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/extracts/${name}`, import.meta.url));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
 import { type Driver, statement, type Transaction } from "../../../src/store/driver/driver.ts";
@@ -59,119 +59,115 @@ async function begun(): Promise<void> {
 const insert = (key: string) => statement("INSERT INTO probe VALUES (?) RETURNING k", [key]);
 const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
-describe("acts in flight", () => {
-  test("writes of one turn of the event loop share one commit", () =>
-    withCommits(async ({ commit, batches, keys }) => {
-      await Promise.all(names(30).map((key) => commit([insert(key)])));
-      expect(batches).toEqual([30]);
-      expect(await keys()).toEqual(names(30));
-    }));
+test("writes of one turn of the event loop share one commit", () =>
+  withCommits(async ({ commit, batches, keys }) => {
+    await Promise.all(names(30).map((key) => commit([insert(key)])));
+    expect(batches).toEqual([30]);
+    expect(await keys()).toEqual(names(30));
+  }));
 
-  test("writes that come during a commit share the next one", () =>
-    withCommits(async ({ commit, batches, gate, keys }) => {
-      gate.close();
-      const first = commit([insert("first")]);
-      await begun();
-      const rest = names(30).map((key) => commit([insert(key)]));
-      gate.open();
-      await Promise.all([first, ...rest]);
-      expect(batches).toEqual([1, 30]);
-      expect(await keys()).toEqual(["first", ...names(30)]);
-    }));
+test("writes that come during a commit share the next one", () =>
+  withCommits(async ({ commit, batches, gate, keys }) => {
+    gate.close();
+    const first = commit([insert("first")]);
+    await begun();
+    const rest = names(30).map((key) => commit([insert(key)]));
+    gate.open();
+    await Promise.all([first, ...rest]);
+    expect(batches).toEqual([1, 30]);
+    expect(await keys()).toEqual(["first", ...names(30)]);
+  }));
 
-  test("writes gather while signatures are made, and are committed after the last signature", () => {
-    const signed = Promise.withResolvers<void>();
-    let isSigned = false;
-    return withCommits(
-      async ({ commit, batches, keys }) => {
-        const acts: Promise<unknown>[] = [];
-        for (const key of names(20)) {
-          acts.push(commit([insert(key)]));
-          await new Promise(setImmediate);
-        }
-        isSigned = true;
-        signed.resolve();
-        await Promise.all(acts);
-        expect(batches.length).toBeLessThan(20);
-        expect(await keys()).toEqual(names(20));
-      },
-      { moreComing: () => (isSigned ? undefined : signed.promise) },
-    );
-  });
-
-  test("a commit does not wait for long for a signature that does not come", () =>
-    withCommits(
-      async ({ commit, batches }) => {
-        await commit([insert("k")]);
-        expect(batches).toEqual([1]);
-      },
-      { moreComing: () => new Promise(() => {}) },
-    ));
-
-  test("other work gets a turn of the event loop between two commits", () =>
-    withCommits(
-      async ({ commit, batches }) => {
-        const seen: number[] = [];
-        const acts = names(3).map((key) => commit([insert(key)]));
-        const look = () => {
-          seen.push(batches.length);
-          if (batches.length < 3) setImmediate(look);
-        };
-        setImmediate(look);
-        await Promise.all(acts);
-        expect(seen).toEqual(expect.arrayContaining([1, 2]));
-      },
-      { maxWeight: 1 },
-    ));
-
-  test("heavy writes share a commit with fewer others, and a write above the limit goes alone", () =>
-    withCommits(
-      async ({ commit, batches }) => {
-        const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
-        await Promise.all([heavy(1, "a"), heavy(6, "b"), heavy(6, "c"), heavy(30, "d"), heavy(1, "e")]);
-        expect(batches).toEqual([13, 30, 1]);
-      },
-      { maxWeight: 10 },
-    ));
+test("writes gather while signatures are made, and are committed after the last signature", () => {
+  const signed = Promise.withResolvers<void>();
+  let isSigned = false;
+  return withCommits(
+    async ({ commit, batches, keys }) => {
+      const acts: Promise<unknown>[] = [];
+      for (const key of names(20)) {
+        acts.push(commit([insert(key)]));
+        await new Promise(setImmediate);
+      }
+      isSigned = true;
+      signed.resolve();
+      await Promise.all(acts);
+      expect(batches.length).toBeLessThan(20);
+      expect(await keys()).toEqual(names(20));
+    },
+    { moreComing: () => (isSigned ? undefined : signed.promise) },
+  );
 });
 
-describe("each act", () => {
-  test("each write gets the rows of its own statements", () =>
-    withCommits(async ({ commit }) => {
-      const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
-      const rows = await Promise.all(acts);
-      expect(rows.map((act) => act.map((one) => one[0]?.k))).toEqual(
-        names(20).map((key, i) => names(i % 3, key)),
-      );
-    }));
+test("a commit does not wait for long for a signature that does not come", () =>
+  withCommits(
+    async ({ commit, batches }) => {
+      await commit([insert("k")]);
+      expect(batches).toEqual([1]);
+    },
+    { moreComing: () => new Promise(() => {}) },
+  ));
 
-  test("a write that violates a constraint fails alone, and its neighbours are stored", () =>
-    withCommits(async ({ commit, batches, keys }) => {
-      const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
-      const outcomes = await Promise.allSettled(acts);
-      expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
-      expect(outcomes[2]).toMatchObject({ reason: { code: "STORE_CONSTRAINT" } });
-      expect(await keys()).toEqual(["a", "b", "c", "e"]);
-      expect(batches).toEqual([6, 1, 2, 2, 1]);
-    }));
-
-  test("a full disk fails each write of the group, and none is tried twice", () =>
-    withStores(async ({ driver }) => {
-      let batches = 0;
-      const failing: Driver = {
-        ...driver,
-        async write() {
-          batches++;
-          throw new TvsError("STORE_FULL", "the disk is full");
-        },
+test("other work gets a turn of the event loop between two commits", () =>
+  withCommits(
+    async ({ commit, batches }) => {
+      const seen: number[] = [];
+      const acts = names(3).map((key) => commit([insert(key)]));
+      const look = () => {
+        seen.push(batches.length);
+        if (batches.length < 3) setImmediate(look);
       };
-      const commit = createCommits(failing);
-      const errors = await Promise.all(names(5).map((key) => rejection(commit([insert(key)]))));
-      expect(errors.map((error) => (error as TvsError).code)).toEqual(new Array(5).fill("STORE_FULL"));
-      expect(batches).toBe(1);
-      expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
-    }));
-});
+      setImmediate(look);
+      await Promise.all(acts);
+      expect(seen).toEqual(expect.arrayContaining([1, 2]));
+    },
+    { maxWeight: 1 },
+  ));
+
+test("heavy writes share a commit with fewer others, and a write above the limit goes alone", () =>
+  withCommits(
+    async ({ commit, batches }) => {
+      const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
+      await Promise.all([heavy(1, "a"), heavy(6, "b"), heavy(6, "c"), heavy(30, "d"), heavy(1, "e")]);
+      expect(batches).toEqual([13, 30, 1]);
+    },
+    { maxWeight: 10 },
+  ));
+
+test("each write gets the rows of its own statements", () =>
+  withCommits(async ({ commit }) => {
+    const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
+    const rows = await Promise.all(acts);
+    expect(rows.map((act) => act.map((one) => one[0]?.k))).toEqual(
+      names(20).map((key, i) => names(i % 3, key)),
+    );
+  }));
+
+test("a write that violates a constraint fails alone, and its neighbours are stored", () =>
+  withCommits(async ({ commit, batches, keys }) => {
+    const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
+    const outcomes = await Promise.allSettled(acts);
+    expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(outcomes[2]).toMatchObject({ reason: { code: "STORE_CONSTRAINT" } });
+    expect(await keys()).toEqual(["a", "b", "c", "e"]);
+    expect(batches).toEqual([6, 1, 2, 2, 1]);
+  }));
+
+test("a full disk fails each write of the group, and none is tried twice", () =>
+  withStores(async ({ driver }) => {
+    let batches = 0;
+    const failing: Driver = {
+      ...driver,
+      async write() {
+        batches++;
+        throw new TvsError("STORE_FULL", "the disk is full");
+      },
+    };
+    const commit = createCommits(failing);
+    const errors = await Promise.all(names(5).map((key) => rejection(commit([insert(key)]))));
+    expect(errors.map((error) => (error as TvsError).code)).toEqual(new Array(5).fill("STORE_FULL"));
+    expect(batches).toBe(1);
+    expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
+  }));
 
 test("writes that waited in vain for another process's lock are refused together", () =>
   withStores(async ({ driver }) => {
@@ -214,35 +210,33 @@ test("each commit is counted with the number of its writes", () => {
   );
 });
 
-describe("a disk that does not keep up", () => {
-  test("a slow disk refuses writes beyond the queue, keeps the others, and takes writes again afterwards", () =>
-    withCommits(
-      async ({ commit, gate, keys }) => {
-        gate.close();
-        const first = commit([insert("first")]);
-        await begun();
-        const waiting = names(5).map((key) => commit([insert(key)]));
-        expect(await rejection(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
-        gate.open();
-        await Promise.all([first, ...waiting]);
-        await commit([insert("afterwards")]);
-        expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);
-      },
-      { maxQueued: 5 },
-    ));
+test("a slow disk refuses writes beyond the queue, keeps the others, and takes writes again afterwards", () =>
+  withCommits(
+    async ({ commit, gate, keys }) => {
+      gate.close();
+      const first = commit([insert("first")]);
+      await begun();
+      const waiting = names(5).map((key) => commit([insert(key)]));
+      expect(await rejection(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
+      gate.open();
+      await Promise.all([first, ...waiting]);
+      await commit([insert("afterwards")]);
+      expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);
+    },
+    { maxQueued: 5 },
+  ));
 
-  test("the queue counts the weight of its writes", () =>
-    withCommits(
-      async ({ commit, gate }) => {
-        gate.close();
-        const first = commit([insert("first")]);
-        await begun();
-        const heavy = commit(names(5).map(insert));
-        const beyond = rejection(commit([insert("beyond")]));
-        expect(await beyond).toMatchObject({ code: "OVERLOADED" });
-        gate.open();
-        await Promise.all([first, heavy]);
-      },
-      { maxQueued: 5 },
-    ));
-});
+test("the queue counts the weight of its writes", () =>
+  withCommits(
+    async ({ commit, gate }) => {
+      gate.close();
+      const first = commit([insert("first")]);
+      await begun();
+      const heavy = commit(names(5).map(insert));
+      const beyond = rejection(commit([insert("beyond")]));
+      expect(await beyond).toMatchObject({ code: "OVERLOADED" });
+      gate.open();
+      await Promise.all([first, heavy]);
+    },
+    { maxQueued: 5 },
+  ));
