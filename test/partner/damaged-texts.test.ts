@@ -1,6 +1,6 @@
 /** What partners really have: files in other encodings, and texts that mail or an editor has changed. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -79,39 +79,37 @@ test.each(["le", "be"] as const)("key set, key history and pack are read in UTF-
   expect(readOfflinePack(`\uFEFF${pack}`)).toEqual(readOfflinePack(pack));
 });
 
-describe("a genuine proof", async () => {
-  const logKeys = (await readLogKeys(vkey(log))) as readonly VerifierKey[];
-  const proof = honestProof("genuine", "before");
-  const reasonOf = async (text: string | Uint8Array) =>
-    (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
+const logKeys = (await readLogKeys(vkey(log))) as readonly VerifierKey[];
+const proof = honestProof("genuine", "before");
+const reasonOf = async (text: string | Uint8Array) =>
+  (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
 
-  test("a proof without its last line end, or in UTF-16, is read", async () => {
-    expect(await reasonOf(proof.trimEnd())).toBeNull();
-    expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
-    expect(await reasonOf(utf16(proof, "be"))).toBeNull();
-    expect(await readLogKeys(utf16(`\uFEFF${vkey(log)}`, "le"))).toEqual(logKeys);
-  });
+test("a proof without its last line end, or in UTF-16, is read", async () => {
+  expect(await reasonOf(proof.trimEnd())).toBeNull();
+  expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
+  expect(await reasonOf(utf16(proof, "be"))).toBeNull();
+  expect(await readLogKeys(utf16(`\uFEFF${vkey(log)}`, "le"))).toEqual(logKeys);
+});
 
-  test.each<[name: string, change: (text: string) => string]>([
-    ["with a mark", (text) => `\uFEFF${text}`],
-    ["with carriage returns", (text) => text.replaceAll("\n", "\r\n")],
-    ["with a surplus line end", (text) => `${text}\n`],
-    ["with a blank line before it", (text) => `\n${text}`],
-    ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
-    ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
-    ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
-    ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
-    [
-      "in quoted-printable",
-      (text) =>
-        text
-          .replaceAll("=", "=3D")
-          .replaceAll("—", "=E2=80=94")
-          .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
-    ],
-  ])("a proof %s is undecidable", async (_name, change) => {
-    expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
-  });
+test.each<[name: string, change: (text: string) => string]>([
+  ["with a mark", (text) => `\uFEFF${text}`],
+  ["with carriage returns", (text) => text.replaceAll("\n", "\r\n")],
+  ["with a surplus line end", (text) => `${text}\n`],
+  ["with a blank line before it", (text) => `\n${text}`],
+  ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
+  ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
+  ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
+  ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
+  [
+    "in quoted-printable",
+    (text) =>
+      text
+        .replaceAll("=", "=3D")
+        .replaceAll("—", "=E2=80=94")
+        .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
+  ],
+])("a proof %s is undecidable", async (_name, change) => {
+  expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
 });
 
 const { signature }: { signature: string } = JSON.parse(json);

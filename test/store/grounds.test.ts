@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
@@ -140,60 +140,55 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     }
   });
 
-  describe("the record that was read", () => {
-    const changes: [string, (read: StoredTeacher) => Promise<unknown>][] = [
-      ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
-      ["the hiding of a teacher", (read) => put(read.regNo, { hidden: true })],
-      [
-        "an import",
-        (read) => {
-          const how = { action: "import", actor: "test", calendar: lagos, at } as const;
-          const write = planWrite(read, { ...read, name: "Other" }, how);
-          return driver.write((tx) => storeWrites(tx, [{ ...write, changed: ["name"] }]));
-        },
-      ],
-      [
-        "the sweep",
-        (read) => {
-          const how = { action: "sweep", actor: "sweep", calendar: lagos, at } as const;
-          return createTeacherStore(driver).apply([planWrite(read, read, how)]);
-        },
-      ],
-    ];
-
-    test.each(changes)(
-      "an answer is refused when %s changed the record that it read",
-      async (what, change) => {
-        const { regNo } = await put(`R/${what.length}/A/1`);
-        const stored = await put(regNo);
-        const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
-        if (found === null) throw new Error("not found");
-        const { id, version } = found;
-        expect(version).toBe(stored.version);
-        expect(await isStored({ read: [{ id, version }] })).toBe(true);
-        await change(stored);
-        expect(await isStored({ read: [{ id, version }] })).toBe(false);
-        expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
+  const ways: [string, (read: StoredTeacher) => Promise<unknown>][] = [
+    ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
+    ["the hiding of a teacher", (read) => put(read.regNo, { hidden: true })],
+    [
+      "an import",
+      (read) => {
+        const how = { action: "import", actor: "test", calendar: lagos, at } as const;
+        const write = planWrite(read, { ...read, name: "Other" }, how);
+        return driver.write((tx) => storeWrites(tx, [{ ...write, changed: ["name"] }]));
       },
-    );
+    ],
+    [
+      "the sweep",
+      (read) => {
+        const how = { action: "sweep", actor: "sweep", calendar: lagos, at } as const;
+        return createTeacherStore(driver).apply([planWrite(read, read, how)]);
+      },
+    ],
+  ];
 
-    test("an answer about nobody is refused after the hidden teacher of that number is shown", async () => {
-      const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
-      const { ninIndex: nin } = await put(regNo, {
-        hidden: true,
-        tId: 990_101,
-        ninIndex: new Uint8Array(16).fill(78),
-      });
-      const nobody: UniqueKey[] = [
-        ...[regNo, other].map((value) => ({ by: "regNo" as const, value })),
-        { by: "tId", value: 990_101 },
-        { by: "nin", value: nin as Uint8Array },
-      ];
-      const readings = [...nobody.filter((key) => key.value !== other).map((key) => [key]), nobody];
-      for (const read of readings) expect(await isStored({ read })).toBe(true);
-      await put(regNo, { hidden: false });
-      for (const read of readings) expect(await isStored({ read })).toBe(false);
+  test.each(ways)("an answer is refused when %s changed the record that it read", async (what, change) => {
+    const { regNo } = await put(`R/${what.length}/A/1`);
+    const stored = await put(regNo);
+    const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
+    if (found === null) throw new Error("not found");
+    const { id, version } = found;
+    expect(version).toBe(stored.version);
+    expect(await isStored({ read: [{ id, version }] })).toBe(true);
+    await change(stored);
+    expect(await isStored({ read: [{ id, version }] })).toBe(false);
+    expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
+  });
+
+  test("an answer about nobody is refused after the hidden teacher of that number is shown", async () => {
+    const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
+    const { ninIndex: nin } = await put(regNo, {
+      hidden: true,
+      tId: 990_101,
+      ninIndex: new Uint8Array(16).fill(78),
     });
+    const nobody: UniqueKey[] = [
+      ...[regNo, other].map((value) => ({ by: "regNo" as const, value })),
+      { by: "tId", value: 990_101 },
+      { by: "nin", value: nin as Uint8Array },
+    ];
+    const readings = [...nobody.filter((key) => key.value !== other).map((key) => [key]), nobody];
+    for (const read of readings) expect(await isStored({ read })).toBe(true);
+    await put(regNo, { hidden: false });
+    for (const read of readings) expect(await isStored({ read })).toBe(false);
   });
 
   test("an idempotency key can be used again after its answer has expired, or when a compromised key signed its answer", async () => {

@@ -5,7 +5,6 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { schemaVersion } from "../../src/store/driver/schema.ts";
 import { lastIdBefore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { createLeaderStore } from "../../src/store/leader.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -102,19 +101,6 @@ describeDrivers("figures", (_kind, database) => {
     expect([second, third].filter((added) => added)).toHaveLength(1);
     const first = (await partners.apiKeys()).find((key) => key.keyId === "first");
     expect(first?.expiresAt).toBe(second ? 500 : 400);
-  });
-
-  test("serviceRunning says whether a service holds the database", async () => {
-    const service = await database.another();
-    expect(await driver.serviceRunning()).toBe(false);
-    await service.lockService();
-    const lease = createLeaderStore(service);
-    await lease.take("one");
-    expect(await driver.serviceRunning()).toBe(true);
-    expect(await service.serviceRunning()).toBe(true);
-    await lease.giveBack("one");
-    await service.close();
-    expect(await driver.serviceRunning()).toBe(false);
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   type Arrival,
   countWord,
@@ -59,60 +59,58 @@ test.each([
   expect(nameLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
-describe("what does not arrive", () => {
-  const all = new Set([...importFields, "profile" as const]);
-  const but = (...names: string[]) => new Set([...all].filter((field) => !names.includes(field)));
-  const arrival = (changes: Partial<Arrival>): Arrival => ({
-    ...{ format: "csv", rows: 10, fields: all, unknown: [] },
-    ...changes,
-  });
-  const last = (fields: ReadonlySet<string> = all, rows = 10) => ({
-    ...{ rows, fields, finishedAt: 1, rejections: null },
-  });
-  const unknown = [
-    { label: "stat", near: "state" as const },
-    { label: "lga", near: null },
-  ];
-  const meant = { kind: "misspelled", column: "stat", meant: "state" } as const;
-  const gone = (name: string) => ({ kind: "column", column: name }) as const;
-  const few = (rows: number, before: number | null) => ({ kind: "rows", rows, before }) as const;
-  const unlicensed = { kind: "license", column: "license_expiry_date" } as const;
-  const written = new Set(exportFields);
+const all = new Set([...importFields, "profile" as const]);
+const but = (...names: string[]) => new Set([...all].filter((field) => !names.includes(field)));
+const arrival = (changes: Partial<Arrival>): Arrival => ({
+  ...{ format: "csv", rows: 10, fields: all, unknown: [] },
+  ...changes,
+});
+const last = (fields: ReadonlySet<string> = all, rows = 10) => ({
+  ...{ rows, fields, finishedAt: 1, rejections: null },
+});
+const unknown = [
+  { label: "stat", near: "state" as const },
+  { label: "lga", near: null },
+];
+const meant = { kind: "misspelled", column: "stat", meant: "state" } as const;
+const gone = (name: string) => ({ kind: "column", column: name }) as const;
+const fewRows = (rows: number, before: number | null) => ({ kind: "rows", rows, before }) as const;
+const noExpiry = { kind: "license", column: "license_expiry_date" } as const;
+const written = new Set(exportFields);
 
-  // biome-ignore format: a table reads better in rows
-  test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>([
-    ["nothing", {}, last(), []],
-    ["a name beside the known one", { unknown }, last(), []],
-    ["a name in the place of the known one", { unknown, fields: but("state") }, last(), [meant]],
-    ["the column hidden", { fields: but("hidden") }, last(), []],
-    ["columns", { fields: but("tId", "profile") }, last(), [gone("t_id"), gone("profile")]],
-    ["members", { fields: but("tId"), format: "ndjson" }, last(), [gone("tId")]],
-    ["what was not there before", { fields: but("state") }, last(but("state")), []],
-    ["what an export does not have", { fields: written }, last(), []],
-    ["what an export does not have, but a profile", { fields: new Set([...written, "profile" as const]) }, last(), []],
-    ["what an export has", { fields: new Set([...written].filter((field) => field !== "state")) }, last(but("nin", "email", "phone", "profile", "licenseStatus")), [gone("state")]],
-    ["as many as in an export", { fields: new Set([...[...written].filter((field) => field !== "state"), "nin" as const]) }, last(but("email", "phone", "profile", "licenseStatus")), [gone("state")]],
-    ["the licences of a first", { fields: but("licenseExpiryDate") }, null, [unlicensed]],
-    ["the licences of a later", { fields: but("licenseExpiryDate") }, last(but("licenseExpiryDate")), []],
-    ["what a file of more than an export has not", { fields: new Set([...written, "nin" as const]) }, last(), ["email", "phone", "license_status", "profile"].map(gone)],
-    ["the licences of a first by another name", { fields: but("licenseExpiryDate"), unknown: [{ label: "expiry", near: "licenseExpiryDate" }] }, null, [{ kind: "misspelled", column: "expiry", meant: "license_expiry_date" }]],
-    ["half of the rows", { rows: 5 }, last(), []],
-    ["more than half of the rows", { rows: 4 }, last(), [few(4, 10)]],
-    ["every row", { rows: 0 }, last(all, 0), [few(0, 0)]],
-    ["every row of a first", { rows: 0 }, null, [few(0, null)]],
-  ])("%s", (_what, changes, before, missing) => {
-    expect(missingFrom(arrival(changes), before)).toEqual(missing);
-  });
+// biome-ignore format: a table reads better in rows
+test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>([
+  ["nothing", {}, last(), []],
+  ["a name beside the known one", { unknown }, last(), []],
+  ["a name in the place of the known one", { unknown, fields: but("state") }, last(), [meant]],
+  ["the column hidden", { fields: but("hidden") }, last(), []],
+  ["columns", { fields: but("tId", "profile") }, last(), [gone("t_id"), gone("profile")]],
+  ["members", { fields: but("tId"), format: "ndjson" }, last(), [gone("tId")]],
+  ["what was not there before", { fields: but("state") }, last(but("state")), []],
+  ["what an export does not have", { fields: written }, last(), []],
+  ["what an export does not have, but a profile", { fields: new Set([...written, "profile" as const]) }, last(), []],
+  ["what an export has", { fields: new Set([...written].filter((field) => field !== "state")) }, last(but("nin", "email", "phone", "profile", "licenseStatus")), [gone("state")]],
+  ["as many as in an export", { fields: new Set([...[...written].filter((field) => field !== "state"), "nin" as const]) }, last(but("email", "phone", "profile", "licenseStatus")), [gone("state")]],
+  ["the licences of a first", { fields: but("licenseExpiryDate") }, null, [noExpiry]],
+  ["the licences of a later", { fields: but("licenseExpiryDate") }, last(but("licenseExpiryDate")), []],
+  ["what a file of more than an export has not", { fields: new Set([...written, "nin" as const]) }, last(), ["email", "phone", "license_status", "profile"].map(gone)],
+  ["the licences of a first by another name", { fields: but("licenseExpiryDate"), unknown: [{ label: "expiry", near: "licenseExpiryDate" }] }, null, [{ kind: "misspelled", column: "expiry", meant: "license_expiry_date" }]],
+  ["half of the rows", { rows: 5 }, last(), []],
+  ["more than half of the rows", { rows: 4 }, last(), [fewRows(4, 10)]],
+  ["every row", { rows: 0 }, last(all, 0), [fewRows(0, 0)]],
+  ["every row of a first", { rows: 0 }, null, [fewRows(0, null)]],
+])("an extract without %s is stopped when something is missing", (_what, changes, before, missing) => {
+  expect(missingFrom(arrival(changes), before)).toEqual(missing);
+});
 
-  test.each<[Missing, string]>([
-    [meant, "the column stat is not known (did you mean state?)"],
-    [gone("state"), "the column state is missing, and the last import had it"],
-    [unlicensed, "the column license_expiry_date is missing, so that nobody would have a licence"],
-    [few(0, 10), "there is no row below the header"],
-    [few(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
-  ])("the missing %j is described in words", (missing, words) => {
-    expect(describeMissing(missing)).toBe(words);
-  });
+test.each<[Missing, string]>([
+  [meant, "the column stat is not known (did you mean state?)"],
+  [gone("state"), "the column state is missing, and the last import had it"],
+  [noExpiry, "the column license_expiry_date is missing, so that nobody would have a licence"],
+  [fewRows(0, 10), "there is no row below the header"],
+  [fewRows(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
+])("the missing %j is described in words", (missing, words) => {
+  expect(describeMissing(missing)).toBe(words);
 });
 
 const numbered = (word: string, count: number) => Array.from({ length: count }, (_, n) => `${word} ${n + 1}`);
@@ -132,7 +130,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   ["of a status may be none", ["Status", false], [""], null],
   ["of license_status itself are all that are not known", ["license_status", true], [...few, "Word 21", "VALID"], `${named([...few, "Word 21"])}, and more`],
   ["of license_status itself are known", ["license_status", true], ["VALID"], null],
-])("%s", (_what, [name, isOwn], cells, words) => {
+])("the words of an unread column %s", (_what, [name, isOwn], cells, words) => {
   const column = unreadColumn(name, name, isOwn);
   for (const cell of cells) countWord(column, cell);
   let message = "";
@@ -189,7 +187,7 @@ test.each<Case>([
   ],
   // It brought nothing, so the next is compared with the one before.
   ["after one without a row", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
-])("%s", (_what, before, next, missing) =>
+])("the brake looks at an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {
     for (const [content, options] of before) await add(content, options);
     const { stopped } = await add(...next);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createReadStream } from "node:fs";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import { readPieces } from "../../../src/domain/import/read.ts";
@@ -202,22 +202,30 @@ test("a file without a JSON object is refused", () =>
     expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
   }));
 
-describe("rows that a missing quote draws into one cell", () => {
-  const header = "reg_no,name,source,certificate_status,license_expiry_date";
-  const line = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
+const quotedHeader = "reg_no,name,source,certificate_status,license_expiry_date";
+const quotedLine = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
 
-  test("rows in one cell after a missing quote are rejected", () =>
-    withImports(async ({ add, count }) => {
-      const text = [header, line(1, '"Ada'), line(2, "Bola"), line(3, 'Chi"'), line(4, "Dayo")].join("\n");
-      const { report, inserted } = await add(text);
-      expect(inserted).toBe(1);
-      expect(report.rejected).toEqual([{ line: 2, field: "name", code: "ROWS_IN_A_CELL" }]);
-      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
-    }));
+test("rows in one cell after a missing quote are rejected", () =>
+  withImports(async ({ add, count }) => {
+    const text = [
+      quotedHeader,
+      quotedLine(1, '"Ada'),
+      quotedLine(2, "Bola"),
+      quotedLine(3, 'Chi"'),
+      quotedLine(4, "Dayo"),
+    ].join("\n");
+    const { report, inserted } = await add(text);
+    expect(inserted).toBe(1);
+    expect(report.rejected).toEqual([{ line: 2, field: "name", code: "ROWS_IN_A_CELL" }]);
+    expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+  }));
 
-  test("a cell with commas and lines of its own is read", () =>
-    withImports(async ({ add }) => {
-      const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
-      expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
-    }));
-});
+test("a cell with commas and lines of its own is read", () =>
+  withImports(async ({ add }) => {
+    const text = [
+      quotedHeader,
+      quotedLine(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'),
+      quotedLine(2, "Bola"),
+    ].join("\n");
+    expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
+  }));

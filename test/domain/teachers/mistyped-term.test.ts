@@ -46,11 +46,6 @@ test.each([
   expect(numbersOf(term)).toEqual([]);
 });
 
-test("a term that is a phone number is only that", () => {
-  expect(numbersOf("0803-123-45-67")).toEqual(["phone"]);
-  expect(numbersOf("0803 123 4567")).toEqual(["phone"]);
-});
-
 test("a person's number is personal in any digits and groups", () => {
   for (const term of ["٩٩٩٠٠٠٠٠٠٠١", "999 000 000 01", "99900000001.", "०८०३१२३४५६७"]) {
     expect(isPersonalTerm(term)).toBe(true);

@@ -89,22 +89,6 @@ function randomNumbers(count: number): string[] {
   });
 }
 
-test.each([
-  ["ada@example.com", "email"],
-  ["LA/2019/PRI/04417", "regNo"],
-  ["LA/2019/PRI", null],
-  ["12345678901", "elevenDigits"],
-  ["08031234567", "elevenDigits"],
-  ["+2348031234567", "phone"],
-  ["234", "tId"],
-  ["204417", "tId"],
-  ["+12", null],
-  ["Ada Obi", null],
-  ["", null],
-])("the search term %p is of the kind %p", (term, kind) => {
-  expect(termKind(term)).toBe(kind as "tId" | null);
-});
-
 test("the kind of a term agrees with its keys", () => {
   const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
   const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
@@ -113,6 +97,7 @@ test("the kind of a term agrees with its keys", () => {
     const kind = termKind(term);
     expect([term, kind === null]).toEqual([term, keys.length === 0]);
     if (kind === "tId" || kind === "regNo") expect(keys.map(({ by }) => by)).toEqual([kind]);
+    if (kind === "email" || kind === "phone") expect(keys.map(({ by }) => by)).toContain(kind);
   }
 });
 

@@ -225,18 +225,3 @@ test("a slow disk refuses writes beyond the queue, keeps the others, and takes w
     },
     { maxQueued: 5 },
   ));
-
-test("the queue counts the weight of its writes", () =>
-  withCommits(
-    async ({ commit, gate }) => {
-      gate.close();
-      const first = commit([insert("first")]);
-      await begun();
-      const heavy = commit(names(5).map(insert));
-      const beyond = rejection(commit([insert("beyond")]));
-      expect(await beyond).toMatchObject({ code: "OVERLOADED" });
-      gate.open();
-      await Promise.all([first, heavy]);
-    },
-    { maxQueued: 5 },
-  ));

@@ -78,12 +78,6 @@ test("the parameters of a failed call are not used again", () =>
     expect(await nameOf(driver, 2)).toBe("Chi");
   }));
 
-test("null is bound as a value, and replaces the value before it", () =>
-  withConnection((connection) => {
-    const one = "SELECT ? AS v";
-    expect([1, null, 2].map((value) => connection.all(one, [value])[0]?.v)).toEqual([1, null, 2]);
-  }));
-
 test("a write with RETURNING is committed and leaves no lock", () =>
   withDriver(async (driver, file) => {
     expect(await add(driver, 1, "Ada")).toEqual([[{ id: 1 }]]);

@@ -13,7 +13,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { makeBackup } from "../../../src/store/driver/backup.ts";
-import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
@@ -163,16 +162,6 @@ test("a restore of a file that differs from the inspected one changes nothing an
     }
     expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
     expect(await settings(target)).toEqual({ name: "old" });
-  }));
-
-test("a restored database appears with the changes that onCopied made, in one file without a log", () =>
-  withBackup(false, async ({ target, options, names }) => {
-    const onCopied = async (driver: Driver) => {
-      await driver.batch([statement("INSERT INTO settings VALUES ('done', 'before')")]);
-    };
-    await restoreBackup({ ...options, onCopied });
-    expect(names()).toEqual(["tvs.db"]);
-    expect(await settings(target)).toEqual({ name: "backup", done: "before" });
   }));
 
 test("a restore lists the keys and credentials that it puts back, and counts what it loses", () =>
