@@ -293,7 +293,7 @@ const specials: [name: string, first: string, last: string, ...publicNeighbours:
 ];
 
 test.each(specials)(
-  "the special addresses %s, from %s to %s, are refused, and their public neighbours accepted",
+  "the guard refuses %s, from %s to %s, and no public neighbour",
   (_name, first, last, ...neighbours) => {
     for (const special of [first, last]) expect(classifyAddress(special).public).toBe(false);
     for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });

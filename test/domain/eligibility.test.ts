@@ -153,7 +153,7 @@ test.each([
   ["2026-03-01", 1, false],
   ["2026-03-01", 0, true],
 ] as const)(
-  "a licence that expires on %s with %d days demanded is eligible: %p",
+  "a licence to %s under %d days is eligible: %p",
   (licenseExpiryDate, minDaysRemaining, eligible) => {
     expect(reasonsFor({ licenseExpiryDate }, withRule({ minDaysRemaining })).length === 0).toBe(eligible);
   },

@@ -98,13 +98,10 @@ test.each([
   [{ perMinute: 0 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
   [{ perMinute: 0, perDay: 0 }, "DAY_QUOTA", "per-day quota exceeded; retry after 43200 s", 43_200],
   [{ perMinute: 0, perDay: 1 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
-])(
-  "a partner with %j is refused with %s, in words and in members",
-  (changes, code, message, retryAfterSeconds) => {
-    const enter = () => entered(aQuota(aClock(start)), partner(changes));
-    expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
-  },
-);
+])("a partner with %j is refused with %s", (changes, code, message, retryAfterSeconds) => {
+  const enter = () => entered(aQuota(aClock(start)), partner(changes));
+  expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
+});
 
 test("the minute is whole again in its first millisecond, not before", () => {
   const clock = aClock("2026-03-01T12:00:59.999Z");

@@ -36,17 +36,14 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 
 const all = Object.entries(envelopes);
 
-test.each(Object.entries(kinds))(
-  "the verdicts on all envelopes with a list %s are right",
-  async (name, kind) => {
-    const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
-    expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
-    const found = await Promise.all(
-      all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
-    );
-    expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
-  },
-);
+test.each(Object.entries(kinds))("the verdicts with a list %s are right", async (name, kind) => {
+  const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
+  expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
+  const found = await Promise.all(
+    all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
+  );
+  expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
+});
 
 test("without a list the verdicts stay, and a line says that no list was asked", async () => {
   expect(all).toHaveLength(21);
@@ -192,7 +189,7 @@ const vectors: [bits: number, size: number, places: number[], values: string, ls
 ];
 
 test.each(vectors)(
-  "the draft's vector of %i bits a place and %i bytes is read",
+  "the draft's vector of %i bits and %i bytes is read",
   async (bits, size, places, values, lst) => {
     const list = await readPlaces({ bits, lst });
     if (list instanceof Refusal) throw new Error(list.detail);

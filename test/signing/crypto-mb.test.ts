@@ -42,17 +42,14 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     );
   });
 
-  test.each([2048, 3072, 4096])(
-    "crypto_mb makes OpenSSL's bytes with keys of %d bits, for one to eight hashes",
-    (bits) => {
-      const pkcs8 = generate(bits);
-      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-      for (const count of [1, 4, 7, lanes]) {
-        const wanted = hashes(count);
-        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-      }
-    },
-  );
+  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's bytes with keys of %d bits", (bits) => {
+    const pkcs8 = generate(bits);
+    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+    for (const count of [1, 4, 7, lanes]) {
+      const wanted = hashes(count);
+      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+    }
+  });
 
   test("crypto_mb takes no key of another size or with another public exponent", () => {
     expect(inLanes(generate(2176))).toBeNull();
@@ -60,7 +57,7 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
   });
 
   test.each(["p", "q", "dp", "dq", "qi"] as const)(
-    "no signature of a key with a fault in %s is given out, and OpenSSL signs instead",
+    "a key with a fault in %s signs by OpenSSL instead",
     (name) => {
       const openssl = inOpenssl(knownKey());
       const key = { loaded: openssl, lanes: inLanes(withFault(knownKey(), name)) };

@@ -99,7 +99,7 @@ test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>
   ["more than half of the rows", { rows: 4 }, last(), [fewRows(4, 10)]],
   ["every row", { rows: 0 }, last(all, 0), [fewRows(0, 0)]],
   ["every row of a first", { rows: 0 }, null, [fewRows(0, null)]],
-])("an extract without %s is stopped when something is missing", (_what, changes, before, missing) => {
+])("the brake misses in an extract without %s what it lacks", (_what, changes, before, missing) => {
   expect(missingFrom(arrival(changes), before)).toEqual(missing);
 });
 

@@ -23,32 +23,29 @@ const cells = [
   "", "a", "b c", "\u00e9", "x,y", 'say "yes"', "two\nlines", "two\r\nlines", '"', ",", '""', " ", "\u{1F600}",
 ];
 
-test.each(["strict", "lenient"] as const)(
-  "the CSV reader finds the written cells and lines in pieces of any size: %s",
-  async (rules) => {
-    const pick = numbers(1);
-    for (let round = 0; round < 200; round++) {
-      const newline = pick(2) === 0 ? "\n" : "\r\n";
-      const quote = (cell: string) =>
-        /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
-      let text = pick(4) === 0 ? "\ufeff" : "";
-      let line = 1;
-      const records = Array.from({ length: 1 + pick(6) }, () => {
-        const record = {
-          line,
-          cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
-        };
-        const written = `${record.cells.map(quote).join(",")}${newline}`;
-        text += written;
-        line += written.split("\n").length - 1;
-        return record;
-      });
-      if (pick(2) === 0) text = text.slice(0, -newline.length);
-      const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
-      expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
-    }
-  },
-);
+test.each(["strict", "lenient"] as const)("CSV is read in pieces of any size: %s", async (rules) => {
+  const pick = numbers(1);
+  for (let round = 0; round < 200; round++) {
+    const newline = pick(2) === 0 ? "\n" : "\r\n";
+    const quote = (cell: string) =>
+      /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
+    let text = pick(4) === 0 ? "\ufeff" : "";
+    let line = 1;
+    const records = Array.from({ length: 1 + pick(6) }, () => {
+      const record = {
+        line,
+        cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
+      };
+      const written = `${record.cells.map(quote).join(",")}${newline}`;
+      text += written;
+      line += written.split("\n").length - 1;
+      return record;
+    });
+    if (pick(2) === 0) text = text.slice(0, -newline.length);
+    const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
+    expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
+  }
+});
 
 test("the CSV reader takes an empty line for a record of one empty cell", async () => {
   expect(await read("\na,b\r\n\r\nc\n")).toEqual([
@@ -68,15 +65,12 @@ const faults: [string, string, Rules, string][] = [
   ["a record without end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
 ];
 
-test.each(faults)(
-  "the CSV reader names the first line of a record with a fault: %s",
-  async (_name, text, rules, message) => {
-    const error = await rejection(read(text, { rules }));
-    expect(error).toBeInstanceOf(UnreadableError);
-    expect(error).toMatchObject({ line: 4 });
-    expect((error as Error).message).toContain(message);
-  },
-);
+test.each(faults)("the first line of a faulty record is named: %s", async (_name, text, rules, message) => {
+  const error = await rejection(read(text, { rules }));
+  expect(error).toBeInstanceOf(UnreadableError);
+  expect(error).toMatchObject({ line: 4 });
+  expect((error as Error).message).toContain(message);
+});
 
 test("the lenient rules read a list as people write it", async () => {
   const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });

@@ -135,18 +135,16 @@ async function refusal(file: string, options = {}): Promise<string> {
 const mixed = (name: string) =>
   csv(["ACTIVE", "ACTIVE", "STRUCK OFF"].map((word, n) => row(n, { [name]: word })));
 
-test.each(["Licence Status", "Remarks"])(
-  "an unread status column %s refuses the file with its words and their counts",
-  (name) =>
-    withImports(async ({ add, count }) => {
-      const error = (await rejection(add(mixed(name)))) as Error;
-      expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
-      expect(error.message).toContain(`the column ${name} looks like the status of a licence`);
-      expect(error.message).toContain("ACTIVE (2 rows), STRUCK OFF (1 row)");
-      expect(error.message).toContain("tvs teachers map FILE");
-      expect(await count("SELECT count(*) FROM teachers")).toBe(0);
-      expect(await count("SELECT count(*) FROM imports")).toBe(0);
-    }),
+test.each(["Licence Status", "Remarks"])("an unread status column %s refuses the file", (name) =>
+  withImports(async ({ add, count }) => {
+    const error = (await rejection(add(mixed(name)))) as Error;
+    expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
+    expect(error.message).toContain(`the column ${name} looks like the status of a licence`);
+    expect(error.message).toContain("ACTIVE (2 rows), STRUCK OFF (1 row)");
+    expect(error.message).toContain("tvs teachers map FILE");
+    expect(await count("SELECT count(*) FROM teachers")).toBe(0);
+    expect(await count("SELECT count(*) FROM imports")).toBe(0);
+  }),
 );
 
 test("an unread status column is refused with every option, but not when a mapping ignores it", () =>

@@ -23,7 +23,7 @@ test("words for an empty cell are proposed as empty, and asked about", async () 
 });
 
 test.each(["Date revoked", "NIN", "Lic. Issued"])(
-  "words for an empty cell are asked about in the column %s",
+  "null words in the column %s are asked about",
   async (name) => {
     const found = await suggestionForTable([name], column({ NULL: 3, "N/A": 1 }));
     const [field] = Object.entries(found.mapping.columns).flatMap(([theirs, ours]) =>

@@ -40,29 +40,27 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-test.each(changes)(
-  "a database file that %s answers nothing more, because its revocations would be lost",
-  (_what, change) =>
-    withTempDir(async (folder) => {
-      const file = `${folder}/tvs.db`;
-      const driver = await openFile({ file });
-      try {
-        await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
-        await driver.copyTo(`${file}.copy`);
-        expect(await driver.query(selectAll)).toEqual([]);
-        copyFileSync(file, `${file}.first`);
-        change(file);
-        const gone = { code: "STORE_UNAVAILABLE" };
-        expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
-        expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
-        expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
-        // Another file under its name does not bring it back.
-        renameSync(`${file}.first`, file);
-        expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
-      } finally {
-        await driver.close();
-      }
-    }),
+test.each(changes)("a database file that %s answers nothing more", (_what, change) =>
+  withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    const driver = await openFile({ file });
+    try {
+      await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
+      await driver.copyTo(`${file}.copy`);
+      expect(await driver.query(selectAll)).toEqual([]);
+      copyFileSync(file, `${file}.first`);
+      change(file);
+      const gone = { code: "STORE_UNAVAILABLE" };
+      expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
+      expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
+      expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
+      // Another file under its name does not bring it back.
+      renameSync(`${file}.first`, file);
+      expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
+    } finally {
+      await driver.close();
+    }
+  }),
 );
 
 test.each(changes)("reads alone notice within a moment that the file %s", (_what, change) =>

@@ -20,7 +20,7 @@ describeDrivers("an insert of many rows", (_kind, database) => {
   };
 
   test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
-    "insertRows stores %d rows with values of every type",
+    "insertRows stores %d rows of every type",
     async (count) => {
       const first = 1000 * (count + 1);
       const rows = Array.from({ length: count }, (_, n) => [
