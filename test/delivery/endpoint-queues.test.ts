@@ -56,7 +56,7 @@ test("endpoints are served in turn, each up to its limit and all together up to 
   expect(names(launchAll(queues))).toBe("c");
 });
 
-test("endpoints that keep failing get one attempt at a time, and together half of the room", () => {
+test("failing endpoints get one attempt at a time, and half of the room in total", () => {
   const queues = createEndpointQueues(limits);
   const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
   queues.update([...failing, endpoint("good")], 1);

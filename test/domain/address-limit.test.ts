@@ -65,7 +65,7 @@ test.each([
   [2, 1],
   [1, 1],
 ])(
-  "of %p lookups a minute %p may name a person by NIN, e-mail or phone, in a budget of their own",
+  "an address with %p lookups a minute has %p personal ones, in a budget of their own",
   (perMinute, personal) => {
     const limit = createAddressLimit(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
@@ -97,7 +97,7 @@ test("each of 49,000 addresses in a minute gets its first lookup, and none gets 
   expect(limit.lookup(["192.0.2.1"]).allowed).toBe(false);
 });
 
-test("when very many addresses call, the count of the oldest address is forgotten", () => {
+test("the count of the oldest address is forgotten when very many addresses call", () => {
   const limit = createAddressLimit(() => 60, aClock(start));
   for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
   expect(refusedOf(limit, 250_000)).toBe(0);

@@ -89,7 +89,7 @@ test("a retry is replayed for 72 hours, and then runs again", () =>
     expect(keepIdempotencyMs).toBe(72 * 3_600_000);
   }));
 
-test("when the first of several duplicates fails, one of the others runs", () =>
+test("one of several duplicates runs when the first fails", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     let attempts = 0;
     const work = async (reservation: Reservation) => {

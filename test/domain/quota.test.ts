@@ -138,7 +138,7 @@ test("the quota's day is the day of UTC", () => {
 
 const spent = partner({ perDay: 1 });
 
-test("when minute and day are spent, the longer wait counts", () => {
+test("the longer wait counts when minute and day are spent", () => {
   const quota = aQuota(aClock(start));
   for (let i = 0; i < 3; i++) work(quota, spent);
   expect(refused(quota, spent)).toMatchObject(untilDayEnd);

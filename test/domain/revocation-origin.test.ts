@@ -54,7 +54,7 @@ test("an operator can take over an extract's revocation, which the next extract 
     expect(await rejection(act(world, "revoke"))).toMatchObject({ code: "REFUSED" });
   }));
 
-test("after a killed import with --lift-revocations, an import without it lifts no revocation", () =>
+test("an import after a killed one with --lift-revocations lifts no revocation", () =>
   withRevoked(async ({ add, imports, find }) => {
     const killed = failingAt(imports, 1, new Error("killed"));
     const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);

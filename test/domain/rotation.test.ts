@@ -65,7 +65,7 @@ test("a rotation ends the old key's time after its last signature", () =>
     expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
   }));
 
-test("of two rotations at the same time one is refused", () =>
+test("one of two rotations at the same time is refused", () =>
   withStores(async (world) => {
     const { keys } = world;
     await fillRing(keys, now);

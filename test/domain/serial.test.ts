@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { actAndRest, createSerial, repeat } from "../../src/domain/serial.ts";
 
-test("acts run one after the other, in the order in which they were asked for", async () => {
+test("serial acts run one after the other, in the order of their calls", async () => {
   const inTurn = createSerial();
   const seen: string[] = [];
   const first = Promise.withResolvers<void>();

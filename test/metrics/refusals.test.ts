@@ -74,7 +74,7 @@ test("a refusal is recent for a quarter of an hour, to the minute", () => {
   expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
 });
 
-test("of very many keys, those of further partners are counted together", async () => {
+test("refusals of further partners are counted together after 10,000 keys", async () => {
   for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
   for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
   expect(refusals.callers()).toHaveLength(10_001);

@@ -79,7 +79,7 @@ test("an anchor and a JWKS must both know the signer", async () => {
   expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("with an anchor a JWKS can add no key", async () => {
+test("a JWKS can add no key to an anchored history", async () => {
   const set = JSON.parse(read("jwks.json").toString());
   set.keys.push(keys.stranger.jwk);
   const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };

@@ -45,7 +45,7 @@ test.each(Object.entries(kinds))("the verdicts with a list %s are right", async 
   expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
 });
 
-test("without a list the verdicts stay, and a line says that no list was asked", async () => {
+test("the verdicts stay without a list, and a line says that no list was asked", async () => {
   expect(all).toHaveLength(21);
   for (const [name, one] of all) {
     const { reason, checks, statusList: found } = await verifyEnvelope(one.input, options);

@@ -134,7 +134,7 @@ test("a valid envelope reports what is signed and every check", async () => {
   );
 });
 
-test("without a good signature of a sound key nothing passes for signed", async () => {
+test("nothing passes for signed without a good signature of a sound key", async () => {
   const unsigned = { verificationId: null, issuer: null, audience: null, verifiedAt: null, result: null };
   for (const name of ["payload-changed.json", "kid-unknown.json", "compromised.json", "alg-none.json"]) {
     const verification = await verifyEnvelope(read("inputs", name).toString(), await optionsOf(both));
@@ -266,7 +266,7 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-])("where the type must be %p, %p is judged as %p", (own, typ, reason) => {
+])("a type that must be %p is %p: %p", (own, typ, reason) => {
   const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
   expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
 });

@@ -104,7 +104,7 @@ describeDrivers("figures", (_kind, database) => {
   });
 });
 
-test("with more than 100,000 teachers the counts by licence are an estimate that adds up", () =>
+test("the counts by licence of more than 100,000 teachers are an estimate that adds up", () =>
   withStores(async ({ driver }) => {
     // Every fourth licence has expired; the others hold.
     const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)

@@ -24,6 +24,19 @@ test("the counts of a first import, a repetition and a change are right", () =>
     expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
   }));
 
+test("an extract of 1,201 rows, more than one check takes, has no duplicates", () =>
+  withImports(async ({ add, count }) => {
+    const many = Array.from({ length: 1201 }, (_, n) =>
+      row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
+    );
+    expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
+    expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
+      unchanged: 1201,
+      events: 0,
+    });
+    expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
+  }));
+
 /** Some rows of the table of events (decision D7.5), all of which `events.test.ts` has. */
 const transitions: [string, Cells, Cells, string[]][] = [
   ["inactive to active with VALID", { active: "no" }, {}, ["license.reinstated"]],
@@ -67,7 +80,7 @@ test("a baseline makes no events, and a later import does not catch up on them",
 
 const owner = { t_id: "7", nin: "99900000001" };
 
-test("of rows with the same identifier the first is taken", () =>
+test("the first of several rows with one identifier is taken", () =>
   withImports(async ({ add, find }) => {
     const sharing = [row(2, { t_id: "7" }), row(3, { nin: owner.nin })];
     const all = csv([row(1, owner), row("1 ", owner), ...sharing, row(4), row(5)]);

@@ -14,7 +14,7 @@ test("zero dates are proposed as empty, and asked about", async () => {
   expect(asked(found, "license_revoked_on")).toContain("00/00/0000 (2)");
 });
 
-test("dates that mean never are asked about in license_revoked_on", async () => {
+test("a date that means never is asked about in license_revoked_on", async () => {
   const found = await suggestionForExtract("never-dates-as-revocations.csv");
   const question = asked(found, "license_revoked_on");
   for (const date of ["1900-01-01", "0001-01-01", "1970-01-01", "1899-12-30"]) {

@@ -24,7 +24,7 @@ test.each(names)("the text %s is not suspect", (name) => {
 test.each([
   "NULL", "null", " null ", "\\N", "(null)", "(NULL)", "<null>", "[NULL]", "N/A", "n/a", "N / A", "n.a.",
   "#N/A", "#NULL!", "nan", "NaN", "NAN", "NA", "None", "NONE", "nil", "undefined", "0", "0.0", "-", "--",
-])("finds a null word in %s", (text) => {
+])("the text %s has a null word", (text) => {
   expect(suspectIn(text)).toBe("NULL_WORD");
 });
 
@@ -32,7 +32,7 @@ test.each([
 test.each([
   "Madeup O&#039;Person", "A &amp; B", "Ad&eacute; P", "x&#xE9;y", "O&#39;Neil", "&nbsp;Ada",
   "L&rsquo;Avenir", "Ren&#233",
-])("finds an HTML entity in %s", (text) => {
+])("the text %s has an HTML entity", (text) => {
   expect(suspectIn(text)).toBe("HTML_ENTITY");
 });
 
@@ -41,23 +41,23 @@ test.each([
   "Adébáyọ", "François", "FRANÇOIS", "ADÉBAYO", "Òlú", "Ọlá", "Ṣadé", "İnci", "Şule", "Ağa", "Haɗejia",
   "ɗan Fodio", "Ƙaura", "Rena’s", "Ada – Obi", "محمد", "ẹ̀kọ́", "Ada \ufffd", "A\u0301da", "Großmann",
   "Nguyễn",
-])("finds mojibake where %s was read as Windows-1252", (name) => {
+])("the name %s is mojibake when it was read as Windows-1252", (name) => {
   expect(suspectIn(misread(name))).toBe("MOJIBAKE");
 });
 
-test("finds mojibake that was made twice, and with the last byte dropped", () => {
+test("mojibake that was made twice, or lost a byte, is found", () => {
   expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
   expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
 });
 
 test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
-  "finds question marks for letters in %s",
+  "the text %s has question marks for letters",
   (text) => {
     expect(suspectIn(text)).toBe("QUESTION_MARK");
   },
 );
 
-test("finds a replacement character", () => {
+test("a replacement character is found", () => {
   expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
 });
 

@@ -59,14 +59,14 @@ async function begun(): Promise<void> {
 const insert = (key: string) => statement("INSERT INTO probe VALUES (?) RETURNING k", [key]);
 const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
-test("writes of one turn of the event loop share one commit", () =>
+test("one commit has all writes of one turn of the event loop", () =>
   withCommits(async ({ commit, batches, keys }) => {
     await Promise.all(names(30).map((key) => commit([insert(key)])));
     expect(batches).toEqual([30]);
     expect(await keys()).toEqual(names(30));
   }));
 
-test("writes that come during a commit share the next one", () =>
+test("the next commit has all writes that came during a commit", () =>
   withCommits(async ({ commit, batches, gate, keys }) => {
     gate.close();
     const first = commit([insert("first")]);
@@ -78,7 +78,7 @@ test("writes that come during a commit share the next one", () =>
     expect(await keys()).toEqual(["first", ...names(30)]);
   }));
 
-test("writes gather while signatures are made, and are committed after the last signature", () => {
+test("a commit waits for the signatures that are being made", () => {
   const signed = Promise.withResolvers<void>();
   let isSigned = false;
   return withCommits(
@@ -169,7 +169,7 @@ test("a full disk fails each write of the group, and none is tried twice", () =>
     expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
   }));
 
-test("writes that waited in vain for another process's lock are refused together", () =>
+test("all writes that waited in vain for another process's lock are refused", () =>
   withStores(async ({ driver }) => {
     const tried: number[] = [];
     const gate = Promise.withResolvers<void>();

@@ -102,7 +102,7 @@ describeDrivers("driver", (kind, opened) => {
     expect(Number(row?.n)).toBe(100);
   });
 
-  test("only one service at a time holds a file, and any number a server", async () => {
+  test("one service at a time holds a file, and any number a server", async () => {
     const first = await opened.another();
     const second = await opened.another();
     expect(await first.lockService()).toBe(kind.kind === "embedded");

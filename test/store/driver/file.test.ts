@@ -63,7 +63,7 @@ test.each(changes)("a database file that %s answers nothing more", (_what, chang
   }),
 );
 
-test.each(changes)("reads alone notice within a moment that the file %s", (_what, change) =>
+test.each(changes)("a query notices within a moment that the file %s", (_what, change) =>
   withFile(async ({ file, driver }) => {
     await driver.copyTo(`${file}.copy`);
     change(file);
@@ -156,7 +156,7 @@ test("a read shows what another process committed before it, and each commit who
     }
   }));
 
-test("while another process writes, reads go on, and commits come after its transaction", () =>
+test("queries go on while another process writes, and commits come after it", () =>
   withFile(async ({ driver, foreign, names }) => {
     foreign.exec("BEGIN IMMEDIATE");
     foreign.exec("INSERT INTO person (name) VALUES ('foreign')");
@@ -167,7 +167,7 @@ test("while another process writes, reads go on, and commits come after its tran
     expect(await names()).toEqual(["foreign", "Ada", "Ada"]);
   }));
 
-test("while another process holds the lock too long, commits that wait together are refused together", () =>
+test("commits that wait together for a lock are refused together", () =>
   withFile(async ({ file, driver, foreign }) => {
     const lockWaitMs = 300;
     const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];

@@ -49,7 +49,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     return { opened, requests };
   }
 
-  test("reads of one turn, and reads that come during a request, share a request", async () => {
+  test("queries of one turn, and queries that come during a request, share a request", async () => {
     const { opened, requests } = await counted();
     proxy.delay(20);
     const first = opened.query("SELECT 0 AS n");
@@ -89,7 +89,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     await writer.close();
   });
 
-  test("reads on a silent link end in time, and work again when the link does", async () => {
+  test("queries on a silent link end in time, and work again when the link does", async () => {
     proxy.silence();
     const asked = [one()];
     await Promise.resolve();
@@ -99,7 +99,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     expect(await one()).toHaveLength(1);
   });
 
-  test("reads work on a restarted server without a failure", async () => {
+  test("queries work on a restarted server without a failure", async () => {
     await one();
     await server.restart();
     expect(await one()).toHaveLength(1);
