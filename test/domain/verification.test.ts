@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
-import { QuotaExceeded } from "../../src/domain/quota.ts";
 import { fixtureKey } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import type { TestStores } from "../harness/store.ts";
@@ -113,31 +112,6 @@ test("a batch costs one call, or one call for each item where that was agreed", 
   await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), {
     partner: { batchCost: "item" },
   });
-});
-
-test("a batch that costs more than the rest of the quota looks nobody up", async () => {
-  let looked = 0;
-  await withVerification(
-    async (world) => {
-      const refusal = await rejection(world.batch(Array.from({ length: 11 }, (_, i) => ask({ tId: i }))));
-      expect(refusal).toBeInstanceOf(QuotaExceeded);
-      expect(refusal).toMatchObject({
-        code: "MINUTE_QUOTA",
-        refusal: { window: "minute", limit: 10, remaining: 9 },
-      });
-      expect(looked).toBe(0);
-    },
-    {
-      partner: { batchCost: "item" },
-      teachers: (real) => ({
-        ...real,
-        findEach(keys) {
-          looked++;
-          return real.findEach(keys);
-        },
-      }),
-    },
-  );
 });
 
 async function nothingStored(world: World): Promise<void> {

@@ -159,7 +159,7 @@ test("a signature that waits alone is made in place, though a helper is idle", a
   expect([made, sizes()]).toEqual([[["alone"]], []]);
 });
 
-test("several are shared with an idle helper, which has two groups at most", async () => {
+test("several signatures are shared with an idle helper, which has two groups at most", async () => {
   const { helper, sizes, sign } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
   const batch = queue.sign("k", range(5).map(String), true);

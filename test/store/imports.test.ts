@@ -4,7 +4,6 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
-import type { StagedRow } from "../../src/domain/import/check.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
@@ -12,14 +11,13 @@ import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { ImportStore } from "../../src/store/imports.ts";
 import { createImportHistory, createImportStore } from "../../src/store/imports.ts";
-import { openStaging } from "../../src/store/staging.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { beginImport, type Cells, commitChunk, csv, row } from "../harness/imports.ts";
 import { rejection } from "../harness/rejection.ts";
-import { aTeacher, aTeacherWrite } from "../harness/samples.ts";
+import { aTeacherWrite } from "../harness/samples.ts";
 
 const blindIndex = createBlindIndex(new Uint8Array(32));
 
@@ -204,31 +202,4 @@ for (const kind of driverKinds) {
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
-}
-
-test("staged rows come out in the order of the file, without rows that change nothing", async () => {
-  const folder = await makeFolder();
-  const staging = await openStaging(folder.path);
-  try {
-    for (let first = 1; first < 60; first += 20) {
-      const rows = Array.from({ length: 20 }, (_, n) => waitingRow(first + n));
-      expect(staging.add(rows).size).toBe(0);
-    }
-    const changing = Array.from({ length: 60 }, (_, n) => n + 1).filter((seq) => seq % 3 !== 0);
-    expect(staging.pending(0, 100).map(({ seq }) => seq)).toEqual(changing);
-    expect(staging.pending(5, 7).map(({ seq }) => seq)).toEqual(changing.slice(4, 11));
-    const expected = waitingRow(7);
-    expect(staging.pending(5, 1)).toEqual([{ seq: 7, line: 8, patch: expected.patch }]);
-  } finally {
-    staging.close();
-    await folder.remove();
-  }
-});
-
-/** Every third row changes nothing. */
-function waitingRow(seq: number): StagedRow {
-  const ninIndex = new Uint8Array(16).fill(seq);
-  const content = aTeacher(`W/1/1/${seq}`, { tId: seq, ninIndex });
-  const patch = { regNo: content.regNo, tId: seq, ninIndex: ninIndex.toHex() };
-  return { seq, line: seq + 1, patch, set: patch, before: null, content, changed: seq % 3 === 0 ? [] : null };
 }

@@ -167,7 +167,7 @@ test("queries go on while another process writes, and commits come after it", ()
     expect(await names()).toEqual(["foreign", "Ada", "Ada"]);
   }));
 
-test("commits that wait together for a lock are refused together", () =>
+test("waiting commits are refused together when a lock is held too long", () =>
   withFile(async ({ file, driver, foreign }) => {
     const lockWaitMs = 300;
     const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];
