@@ -2,26 +2,7 @@ import { expect, test } from "bun:test";
 
 import { actAndRest, createSerial, repeat } from "../../src/domain/serial.ts";
 
-test("serial acts run one after the other, in the order of their calls", async () => {
-  const inTurn = createSerial();
-  const seen: string[] = [];
-  const first = Promise.withResolvers<void>();
-  const slow = inTurn(async () => {
-    seen.push("first begins");
-    await first.promise;
-    seen.push("first ends");
-    return 1;
-  });
-  const quick = inTurn(async () => {
-    seen.push("second");
-    return 2;
-  });
-  first.resolve();
-  expect(await Promise.all([slow, quick])).toEqual([1, 2]);
-  expect(seen).toEqual(["first begins", "first ends", "second"]);
-});
-
-test("an act that fails fails for its own caller only", async () => {
+test("a serial act that fails fails for its own caller only", async () => {
   const inTurn = createSerial();
   const failing = inTurn(() => Promise.reject(new Error("no")));
   const next = inTurn(async () => "next");

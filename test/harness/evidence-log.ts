@@ -7,10 +7,8 @@ import { type Operator, withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
-import { checkpointKeyOf } from "../../src/domain/evidence/log.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import type { Question } from "../../src/domain/verification.ts";
-import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import type { Service } from "../../src/service.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "./samples.ts";
 import { makeRegister } from "./service.ts";
@@ -59,15 +57,5 @@ export async function newestNote(dataDir: string): Promise<string> {
   return withLog(dataDir, async (operator) => {
     const checkpoint = await checkpointOfAll(operator);
     return checkpoint?.note ?? "";
-  });
-}
-
-/** A checkpoint that the log's own key signs, for a tree that never was: what a thief of the key could make. */
-export function forgedNote(dataDir: string, size: number): Promise<string> {
-  return withLog(dataDir, async ({ stores, secrets, clock }) => {
-    const log = (await stores.evidence.logs()).at(-1);
-    if (log === undefined) throw new Error("there is no log");
-    const head = { origin: log.origin, size, root: new Uint8Array(32).fill(7) };
-    return signCheckpoint(head, Math.floor(clock.now() / 1000), checkpointKeyOf(log, secrets));
   });
 }

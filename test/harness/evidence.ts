@@ -1,17 +1,12 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { ensureLog, isBefore } from "../../src/domain/evidence/log.ts";
-import { signRetention } from "../../src/domain/evidence/retention.ts";
+import { isBefore } from "../../src/domain/evidence/log.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { callWrites } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
-import { createLogStore } from "../../src/store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { aClock } from "./clock.ts";
-import { secrets } from "./samples.ts";
 
 /**
  * A call of one of the minute and one of the day, answered with these attestations. It found nobody, and its partner's
@@ -63,35 +58,6 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
     },
   };
   return pinned;
-}
-
-/** Puts all attestations into the log, which is begun where there is none. @returns the checkpoint that covers them */
-export async function putIntoLog(driver: Driver): Promise<PinnedCheckpoint> {
-  const store = createLogStore(driver);
-  const clock = aClock("2026-03-10T12:00:00Z");
-  await ensureLog({ store, secrets, issuer: "https://verify.example", clock });
-  const pinned = aPinnedCheckpoint();
-  await createLogWriter({ store, pinned, secrets, clock }).checkpoint();
-  return pinned;
-}
-
-/**
- * Deletes the oldest attestations that say they were issued before a time, as the store does it: whether they are that old
- * is the domain's to say.
- * @returns how many
- */
-export async function deleteOldest(driver: Driver, beforeMs: number, limit: number): Promise<number> {
-  const store = createLogStore(driver);
-  const issuedBefore = Math.floor(beforeMs / 1000);
-  const ids = (await store.deletable(0, limit)).map(({ id }) => id);
-  const old = await driver.query("SELECT id FROM attestations WHERE issued_at < ?", [issuedBefore]);
-  const isOld = new Set(old.map(({ id }) => id));
-  const position = ids.filter((id) => isOld.has(id)).at(-1);
-  const log = (await store.logs()).at(-1);
-  if (position === undefined || log === undefined) return 0;
-  const is = await signRetention({ position, issuedBefore }, log, secrets);
-  await store.prune(position, { log: log.number, was: await store.retention(), is });
-  return ids.filter((id) => id <= position).length;
 }
 
 /** What a partner has used of a window, put there as it is. */
