@@ -5,21 +5,14 @@ import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 // biome-ignore format: a table reads better in rows
 const rejections: [string, string, string][] = [
   ["reg_no", "TR/2019/LA", "REG_NO_INVALID"],
-  ["reg_no", "#REF!", "SPREADSHEET_DAMAGE"],
-  ["t_id", "12a", "T_ID_INVALID"],
   ["t_id", "1.2E+05", "SPREADSHEET_DAMAGE"],
   ["name", "", "NAME_MISSING"],
   ["name", "Ada \u202eibO", "TEXT_INVALID"],
-  ["name", "A".repeat(201), "TEXT_TOO_LONG"],
   ["name", "ada@example.org", "PERSONAL_DATA"],
-  ["license_revoked_reason", "see file of 08031234567", "PERSONAL_DATA"],
   ["nin", "1234567890A", "NIN_INVALID"],
   ["nin_verified", "maybe", "BOOLEAN_INVALID"],
-  ["active", "2", "BOOLEAN_INVALID"],
   ["source", "old", "SOURCE_INVALID"],
   ["certificate_status", "checked", "CERTIFICATE_STATUS_INVALID"],
-  ["license_issue_date", "31/12/2025", "DATE_INVALID"],
-  ["license_expiry_date", "########", "SPREADSHEET_DAMAGE"],
   ["license_expiry_date", "2019-02-28", "EXPIRY_BEFORE_ISSUE"],
   ["license_revoked_on", "2025-1-1", "DATE_INVALID"],
 ];
@@ -69,7 +62,7 @@ test("NDJSON may have numbers for teacher ids, booleans and null", () =>
     expect(await find(member.regNo)).toMatchObject({ tId: null, state: "Oyo" });
   }));
 
-const rejected: [object, Issue][] = [
+const rejected: [object, { field: string; code: string }][] = [
   [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
   [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
   [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
@@ -88,5 +81,3 @@ test("an unknown member of NDJSON gets one warning", () =>
     const { report } = await add(two, { name: "extract.txt" });
     expect(report.warnings).toEqual([{ line: 1, field: "lga", code: "UNKNOWN_COLUMN" }]);
   }));
-
-type Issue = { field: string; code: string };
