@@ -6,7 +6,7 @@ import { type ApiParts, createPublicLimit } from "./api/public-api.ts";
 import { createStatusDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
-import { createAddressTest, createSourceAddress } from "./http/peer.ts";
+import { createAddressTest } from "./http/peer.ts";
 import { failureHeaders } from "./http/problem.ts";
 import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
@@ -30,7 +30,7 @@ export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
 
 const namesOfPatterns = new Map(routes.map(({ pattern, path }) => [pattern, path]));
 
-/** Gives each call its trace and what handlers answer from, and each answer the headers that all have. */
+/** Gives each call its trace and the parts of the service, and each answer the common headers. */
 function accompany(
   service: Service,
   options: AppOptions,
@@ -39,7 +39,7 @@ function accompany(
   const parts = createParts(service, options);
   const pages = createPages(parts, options, sender);
   return async (c, next) => {
-    // An address without a route has no pattern, and its path may hold anything.
+    // A path without a route may hold anything, a number of a person too.
     const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
     const { issuer } = service.configuration.current().settings;
     c.set("trace", trace);
@@ -52,45 +52,30 @@ function accompany(
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     endTrace(trace, status, service.onCall);
-    // A page that states a failure in its own words has its code from then on.
+    // A page may state a failure in its own words, without the headers of an error.
     if (trace.error !== null && !headers.has("X-Error-Code"))
       for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
         headers.set(name, value);
   };
 }
 
-/**
- * Come by TLS only, for a year (RFC 6797), because some ask once a year, before an examination. Names below this host are
- * not included. Over plain HTTP it must not be said, and a proxy that ends TLS says it itself.
- */
+/** TLS only, for a year (RFC 6797): some partners call once a year. Only over TLS; a proxy that ends TLS adds its own. */
 const strictTransport = "max-age=31536000";
 
 function createParts(service: Service, options: AppOptions): ApiParts {
   const evidence = createEvidenceDocuments(service);
-  const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
   return {
     service,
-    limit: createPublicLimit({
-      clock: service.clock,
-      sourceOf: ({ env, req }) => findSource(env.remoteAddress, req.header("X-Forwarded-For")),
-      perMinute: () => options.publicPerMinute,
-    }),
+    limit: createPublicLimit(service, options),
     evidence,
     statusLists: createStatusDocuments(service, evidence),
     forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),
   };
 }
 
-/** What a site's script may read of a refusal besides its body. */
-const exposeHeaders = [
-  "X-Error-Code",
-  "Link",
-  "Retry-After",
-  "X-Request-Id",
-  "RateLimit",
-  "RateLimit-Policy",
-];
-const exposedHeaders = exposeHeaders.join(", ");
+/** Headers of a refusal that a site's script may read. */
+const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
+const exposeHeaders = exposedHeaders.split(", ");
 const preflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders });
 
 /** Lets any site's script read the answers, refusals too. */

@@ -23,16 +23,16 @@ import { hasDatabase, noRegister } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
-/** The largest database whose pages are all checked without `--full`, because that reads the whole file. */
+/** The largest database whose pages are all checked without `--full`: the check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
-/** The tables that decide whether the service works at all, and that stay small. */
+/** Small tables without which the service does not work. */
 const smallTables = "settings partners api_keys certificates signing_keys quota_windows imports".split(" ");
-/** How far a clock may be behind: clocks are corrected by seconds; more than this is a wrong clock. */
+/** How far a clock may be behind: corrections of a clock are seconds. */
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = {
   readonly checks: readonly Check[];
-  /** As `checkMasterKey` in machine.ts wants it. */
+  /** For `checkMasterKey` in machine.ts. */
   readonly masterKeyCheck: string | null | undefined;
   readonly isMissing: boolean;
   readonly certificates?: number;
@@ -61,7 +61,7 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   }
 }
 
-/** The report on a database that nobody could ask for its master key. */
+/** The report on a database whose master key is not known. */
 function unread(...checks: Check[]): DatabaseReport {
   return { checks, masterKeyCheck: undefined, isMissing: false };
 }
@@ -76,7 +76,7 @@ function checkFile(file: string): Check | null {
   try {
     if (beginsAsDatabase(realpathSync(file))) return null;
   } catch {
-    // One that cannot be read is none either.
+    // A file that cannot be read is no database.
   }
   return fail("database", `${file} is not a database`, "restore a backup");
 }
@@ -124,16 +124,10 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   };
 }
 
-type Found = {
-  readonly stores: Stores;
-  readonly stored: ReadonlyMap<string, string>;
-  readonly keys: readonly SigningKey[];
-  readonly options: Options;
-};
+type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
-/** Judges what the console judges too, and what of it only an operator looks into. */
+/** Makes the checks of the console, and those of the log. */
 async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
-  const ring = keyRing(keys);
   const readings = await takeReadings({
     ...stores,
     imports: createImportHistory(driver),
@@ -144,12 +138,10 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   });
   const credentials = await loadCredentialBook(stores.partners);
   const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
+  const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...judge({ now, readings, keys: ring, credentials, areWebhooksHeld, explainError }),
-    ...(await checkLog(readings.log, stores.evidence, {
-      config,
-      issuer: config.issuer ?? stored.get("issuer"),
-    })),
+    ...judge({ now, readings, keys: keyRing(keys), credentials, areWebhooksHeld, explainError }),
+    ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }
 
@@ -181,8 +173,7 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
   for (const check of full ? ["integrity_check(1)"] : ofSize) {
     const [row] = await driver.query(`PRAGMA ${check}`);
     if (String(Object.values(row ?? {})[0]) === "ok") continue;
-    const advice = "stop the service, keep the files, restore the last good backup";
-    return fail("the database is damaged", advice);
+    return fail("the database is damaged", "stop the service, keep the files, restore the last good backup");
   }
   if (full) return ok("every page and index is sound");
   return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
@@ -196,7 +187,7 @@ function checkClock(times: readonly number[], now: number): Check {
   return fail("clock", found, "set the clock (NTP) before the service signs again");
 }
 
-/** Checks that the native engine loads, which the executable unpacks first. */
+/** Checks that the native engine loads; the executable unpacks it first. */
 export async function checkEngine(): Promise<Check> {
   const { ok, fail } = checkNamed("database-engine");
   try {

@@ -33,29 +33,28 @@ export const doctorCommand = command({
   ...words.doctor,
   args: { full: flag() },
   async run({ args }) {
-    // The service's own settings, where it is installed: they are what is to be judged.
+    // The settings of the installed service, where there is one.
     const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
     requireOwnFolder(config);
     const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
-    const shown = checks.map(({ command, advice, isUrgent: _, ...check }) => ({
-      ...check,
-      advice: adviceText(advice, command),
-    }));
+    const shown = checks.map(({ name, result, found, ...check }) => {
+      return { name, result, found, advice: adviceText(check) };
+    });
     print(args, { ok: healthy, checks: shown }, () => report(shown));
     if (isMissing) note(`tvs: ${noRegister(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });
 
-function adviceText(advice: Check["advice"], command: Check["command"]): string | null {
+function adviceText({ advice, command }: Pick<Check, "advice" | "command">): string | null {
   const words = command && `tvs ${command.map((word) => shellWord(word)).join(" ")}`;
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
-/** The findings as text, the advice below the table: beside it, no terminal is wide enough. */
+/** The findings as text, with the advice below the table: no terminal is wide enough for one more column. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>

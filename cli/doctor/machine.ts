@@ -2,19 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import {
-  accessSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -36,9 +24,7 @@ const minDescriptors = 4096;
 const renewalMs = 30 * dayMs;
 const commandMs = 3_000;
 
-function homeOf(config: Config): string {
-  return dirname(config.masterKeyFile);
-}
+const homeOf = (config: Config) => dirname(config.masterKeyFile);
 
 export function checkRuntime(programVersion: string): Check {
   const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
@@ -50,43 +36,39 @@ export function checkRuntime(programVersion: string): Check {
 
 /** The mode of a path, and whether others may use what has it. */
 function modeOf(path: string) {
-  const mode = statSync(path).mode & 0o777;
+  const mode = fs.statSync(path).mode & 0o777;
   return { text: `mode ${mode.toString(8).padStart(4, "0")}`, isOpen: (mode & 0o077) !== 0 };
 }
 
 export function checkDataDirectory(config: Config): Check {
   const { ok, warn, fail } = checkNamed("data-directory");
   const folder = homeOf(config);
-  if (!existsSync(folder)) {
+  if (!fs.existsSync(folder))
     return warn(`${folder} does not exist yet`, "tvs init creates it; if there should be data, check --data");
-  }
-  if (!statSync(folder).isDirectory()) return fail(`${folder} is not a folder`, "give --data a folder");
+  if (!fs.statSync(folder).isDirectory()) return fail(`${folder} is not a folder`, "give --data a folder");
   const { text, isOpen } = modeOf(folder);
   try {
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    fs.accessSync(folder, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
   } catch {
-    const advice = `run tvs as the folder's owner, or chown the folder to this user`;
+    const advice = "run tvs as the folder's owner, or chown the folder to this user";
     return fail(`${folder} cannot be written by this user (${text})`, advice);
   }
   if (isOpen) return warn(`${folder} is open to other users (${text})`, `chmod 700 ${folder}`);
   return ok(`${folder}, ${text}`);
 }
 
-/**
- * @param stored what the database remembers of its key; null when there is no database, undefined when it
- *   could not be asked
- */
+/** @param stored the check of the database's key; null without a database, undefined when it cannot be read */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
   const { ok, fail } = checkNamed("master-key");
   const { masterKeyFile: file, masterKey } = config;
   const own = "put back the master.key that belongs to this database";
-  if (masterKey === undefined && !existsSync(file)) {
+  if (masterKey === undefined && !fs.existsSync(file)) {
     if (stored === null) return ok("none yet; it is created with the register");
     return fail(`${file} is missing`, `${own}, or set TVS_MASTER_KEY`);
   }
   let check: string;
   try {
-    check = deriveSecrets(masterKey ?? readFileSync(file, "utf8")).check;
+    check = deriveSecrets(masterKey ?? fs.readFileSync(file, "utf8")).check;
   } catch (error) {
     const found = `${masterKeyLocation(config)} cannot be read or is not a master key`;
     return fail(found, (error as Error).message);
@@ -99,15 +81,12 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   return ok(typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
-/**
- * Checks that the database, with its encrypted keys and who asked for whom, can be read by its owner only, its side
- * files and copies too.
- */
+/** Checks that only the owner can read the database, its side files and its copies. */
 export function checkFileModes(config: Config): Check {
   const { ok, warn } = checkNamed("file-modes");
   const folder = homeOf(config);
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok("no files yet");
-  const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
+  if (!fs.existsSync(folder) || !fs.statSync(folder).isDirectory()) return ok("no files yet");
+  const files = fs.readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
   const open = files.map((file) => join(folder, file)).filter((file) => modeOf(file).isOpen);
   const [first = ""] = open;
   if (open.length === 0) return ok(`${files.length} files, open to their owner only`);
@@ -118,8 +97,8 @@ export function checkFileModes(config: Config): Check {
 
 export function checkDisk(config: Config): Check {
   let folder = homeOf(config);
-  while (!existsSync(folder)) folder = dirname(folder);
-  const { bavail, bsize } = statfsSync(folder);
+  while (!fs.existsSync(folder)) folder = dirname(folder);
+  const { bavail, bsize } = fs.statfsSync(folder);
   return judgeDisk(folder, Number(bavail) * Number(bsize));
 }
 
@@ -132,24 +111,22 @@ export function judgeDisk(folder: string, bytes: number): Check {
   return bytes < scarceBytes ? warn(found, "free some space before the next import or backup") : ok(found);
 }
 
-/**
- * Checks the folder where the executable unpacks its database engine, which it cannot run from a `noexec` mount.
- */
+/** Checks the folder where the executable unpacks its database engine: it cannot load it from a `noexec` mount. */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
   const { ok, warn } = checkNamed("temp-directory");
   const folder = environment.BUN_TMPDIR || tmpdir();
   const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
   let probe: string | undefined;
   try {
-    probe = mkdtempSync(join(folder, "tvs-doctor-"));
+    probe = fs.mkdtempSync(join(folder, "tvs-doctor-"));
     const program = join(probe, "probe");
-    writeFileSync(program, "", { mode: 0o700 });
+    fs.writeFileSync(program, "", { mode: 0o700 });
     if (!canRun(program)) return warn(`${folder} does not run programs (noexec)`, advice);
     return checkLeftEngines(folder, uid) ?? ok(folder);
   } catch {
     return warn(`${folder} cannot be written`, advice);
   } finally {
-    if (probe !== undefined) rmSync(probe, { recursive: true, force: true });
+    if (probe !== undefined) fs.rmSync(probe, { recursive: true, force: true });
   }
 }
 
@@ -158,16 +135,15 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
  * belongs to another user, whose file is never loaded, each command unpacks one more under a random name and leaves it.
  */
 function checkLeftEngines(folder: string, uid: number): Check | null {
-  const found = readdirSync(folder).flatMap((name) => {
-    const file = lstatSync(join(folder, name), { throwIfNoEntry: false });
+  const found = fs.readdirSync(folder).flatMap((name) => {
+    const file = fs.lstatSync(join(folder, name), { throwIfNoEntry: false });
     return file === undefined ? [] : [{ name, owner: file.uid, bytes: file.size }];
   });
   const squatted = found.find(({ name, owner }) => name.startsWith(`.bun-${uid}-`) && owner !== uid);
   const left = found.filter(({ name, owner }) => /^\.[0-9a-f]{16}-\d+\.node$/.test(name) && owner === uid);
   if (squatted === undefined && left.length === 0) return null;
   const bytes = left.reduce((sum, one) => sum + one.bytes, 0);
-  const why =
-    squatted === undefined ? "" : `; user ${squatted.owner} owns the name it should have, ${squatted.name}`;
+  const why = squatted ? `; user ${squatted.owner} owns the name it should have, ${squatted.name}` : "";
   const copies = `${left.length} leftover copies of the database engine, ${Math.ceil(bytes / mebibyte)} MiB`;
   const advice =
     "give tvs a temp folder of its own (TMPDIR, or PrivateTmp= in its unit)" +
@@ -183,11 +159,11 @@ export function checkDescriptors(): Check {
   return limit >= minDescriptors ? ok(`${limit} at once`) : warn(`${limit} at once`, advice);
 }
 
-/** Checks that something keeps the clock right: quotas, expiry at midnight and `iat` go by it. */
+/** Checks that a service keeps the clock right: quotas, expiry at midnight and `iat` depend on the clock. */
 export async function checkTimeSync(): Promise<Check> {
   const { ok, warn } = checkNamed("time-sync");
-  if (existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");
-  if (!existsSync("/run/systemd/system"))
+  if (fs.existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");
+  if (!fs.existsSync("/run/systemd/system"))
     return ok("this system does not say whether its clock is synchronised");
   try {
     const args = ["show", "--property=NTPSynchronized", "--value"];
@@ -204,19 +180,19 @@ export function checkTls(tls: ServeConfig["tls"], now: number): Check {
   const { ok, warn, fail } = checkNamed("tls");
   if (tls === undefined) return ok("not used");
   try {
-    const pem = readFileSync(tls.certFile, "utf8");
+    const pem = fs.readFileSync(tls.certFile, "utf8");
     const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
     const chain = blocks.map((block) => new X509Certificate(block));
     const [leaf] = chain;
     if (leaf === undefined)
       return fail(`${tls.certFile} contains no certificate`, "give the server's chain in PEM form");
-    if (!leaf.checkPrivateKey(createPrivateKey(readFileSync(tls.keyFile)))) {
+    if (!leaf.checkPrivateKey(createPrivateKey(fs.readFileSync(tls.keyFile)))) {
       const advice = "give the key that --tls-cert was made for";
       return fail("the private key does not belong to the certificate", advice);
     }
     const end = Math.min(...chain.map((one) => Date.parse(one.validTo)));
     if (end <= now) return fail(`the certificate or its chain expired at ${isoTime(end)}`, "renew it");
-    if ((statSync(tls.keyFile).mode & 0o007) !== 0) {
+    if ((fs.statSync(tls.keyFile).mode & 0o007) !== 0) {
       const found = `${tls.keyFile} is open to every user (${modeOf(tls.keyFile).text})`;
       return warn(found, `chmod 600 ${tls.keyFile}`);
     }

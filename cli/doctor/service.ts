@@ -25,8 +25,10 @@ const inFlight = 64;
 /** Signatures in a second below which a batch of a hundred takes longer than a caller waits. */
 const slowPerSecond = 100;
 
+type Stored = ReadonlyMap<string, string>;
+
 export function checkSettings(
-  stored: ReadonlyMap<string, string>,
+  stored: Stored,
   config: Config,
   kept: Parameters<typeof checkRetention>[2],
 ): Check[] {
@@ -34,7 +36,6 @@ export function checkSettings(
   return [
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
     isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
-    // It deletes evidence, and goes on after the start that asked for it.
     checkRetention(stored, config, kept),
     isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
   ];
@@ -46,8 +47,8 @@ const flaws = {
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
-/** Checks the issuer, which envelopes name for ever: it must be the service's own, and others must reach it. */
-function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check {
+/** Checks that others can reach the issuer, which every envelope names. */
+function checkIssuer(stored: Stored, config: Config): Check {
   const { ok, warn } = checkNamed("issuer");
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
@@ -59,8 +60,8 @@ function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check
   return ok(issuer);
 }
 
-/** Checks that people can see whose service this is, and whom to write to when a record is wrong. */
-function checkSite(stored: ReadonlyMap<string, string>): Check {
+/** Checks that the pages name the registry, and a contact for wrong records. */
+function checkSite(stored: Stored): Check {
   const { ok, warn } = checkNamed("site");
   const { name: registry, contact, reportUrl } = rememberedSite(stored.get("site") ?? "{}");
   const advice = "start tvs serve with --site FILE, which is remembered; tvs help service";
@@ -70,8 +71,7 @@ function checkSite(stored: ReadonlyMap<string, string>): Check {
   return ok(registry);
 }
 
-/** Checks a setting for tests, which is remembered like the others. */
-function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
+function checkPrivateWebhooks(stored: Stored): Check {
   const { ok, warn } = checkNamed("private-webhooks");
   if (stored.get("allow_private_webhooks") !== "on") return ok("webhooks go to public IP addresses only");
   return warn(
@@ -80,7 +80,7 @@ function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
   );
 }
 
-/** Checks which engine `serve` would sign with, and how fast it is, on a key that is thrown away. */
+/** Checks the engine with which `serve` would sign, and its speed, with a key of its own. */
 export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Check> {
   const { fail } = checkNamed("signing");
   let signer: ChosenSigner | undefined;
@@ -92,8 +92,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
     return judgeSigning(signer, await measure(signer, key.kid));
   } catch (error) {
     if (isTvsError(error, "CONFIG_INVALID")) return fail("`tvs serve` would not start", error.message);
-    const advice = "use the tvs executable, or a current Bun or Deno";
-    return fail("this runtime cannot sign with RSA", advice);
+    return fail("this runtime cannot sign with RSA", "use the tvs executable, or a current Bun or Deno");
   } finally {
     await signer?.close();
   }
@@ -125,30 +124,27 @@ async function measure(signer: ChosenSigner, kid: string): Promise<number> {
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-/** Checks that where the service listens and whose headers it trusts fit together. */
+/** Checks that the address of the service and its trusted proxies fit together. */
 export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   const { ok, warn } = checkNamed("proxy");
   const isLocal = isLoopbackHost(host);
   const world = trustedProxies.find(isWorld);
-  if (world !== undefined) {
+  if (world !== undefined)
     return warn(
       `${world} is trusted as a proxy`,
       "anybody could claim any IP address: trust only the proxy (--trusted-proxy 10.0.0.5/32)",
     );
-  }
-  if (!isLocal && trustedProxies.length === 0 && tls === undefined) {
+  if (!isLocal && trustedProxies.length === 0 && tls === undefined)
     return warn(
       `the service listens on ${host} without TLS and without a trusted proxy`,
       "API keys would be sent in clear text: give --tls-port, or put a proxy in front and name it with --trusted-proxy",
     );
-  }
   const foreign = trustedProxies.filter((one) => !isLoopbackHost(one.replace(/\/\d+$/, "")));
-  if (isLocal && foreign.length > 0 && foreign.length === trustedProxies.length) {
+  if (isLocal && foreign.length > 0 && foreign.length === trustedProxies.length)
     return warn(
       `${foreign.join(", ")} is trusted, but only this machine reaches ${host}`,
       "trust 127.0.0.1/32 when the proxy runs here, or listen where the proxy can reach it (--host)",
     );
-  }
   const heard = trustedProxies.length === 0 ? "no proxy is trusted" : `trusted: ${trustedProxies.join(", ")}`;
   return ok(`listens on ${host}, ${heard}`);
 }
@@ -227,9 +223,8 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
   if (lost.length === 0) return ok(`every host name has an IP address (${hosts.length})`);
   const shown = lost.slice(0, namesInOneLine).map((one) => `${hostOf(one)} of ${one.partnerId}`);
   const more = lost.length > namesInOneLine ? ` and ${lost.length - namesInOneLine} more` : "";
-  const advice =
-    lost.length === endpoints.length
-      ? "check this machine's resolver (/etc/resolv.conf) first"
-      : "ask the partner for a URL that works: tvs partners webhook set PARTNER URL";
-  return warn(`no IP address for ${shown.join(", ")}${more}`, advice);
+  const found = `no IP address for ${shown.join(", ")}${more}`;
+  if (lost.length === endpoints.length)
+    return warn(found, "check this machine's resolver (/etc/resolv.conf) first");
+  return warn(found, "ask the partner for a URL that works: tvs partners webhook set PARTNER URL");
 }

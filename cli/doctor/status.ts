@@ -21,6 +21,7 @@ async function readStatus(operator: Operator) {
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, site, timeZone, policy } = settingsInForce;
+  const schemaVersion = await store.schemaVersion();
   return {
     at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
@@ -32,11 +33,7 @@ async function readStatus(operator: Operator) {
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
     log: describeLog(await evidence.figures()),
-    database: {
-      kind: driver.kind,
-      schemaVersion: await store.schemaVersion(),
-      sizeBytes: await store.sizeBytes(),
-    },
+    database: { kind: driver.kind, schemaVersion, sizeBytes: await store.sizeBytes() },
   };
 }
 
@@ -78,17 +75,15 @@ function keyText(key: Status["keys"]["active"], since: string): string | null {
   return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
 }
 
-/** The log's lines: how far it is, and when it was last signed for. */
+/** The log's lines: its size, and its newest checkpoint. */
 function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not begun yet" };
   const { leaves, waiting, checkpoint } = log;
   const age = (time: string) => describeSpan(Date.parse(at) - Date.parse(time));
+  const signed = checkpoint && `${countLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
   return {
     "evidence log": `${countLeaves(leaves)}, ${waiting} waiting`,
-    "newest checkpoint":
-      checkpoint === null
-        ? "none yet"
-        : `${countLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`,
+    "newest checkpoint": signed ?? "none yet",
   };
 }
 

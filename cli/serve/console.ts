@@ -47,25 +47,17 @@ export const consoleCommand = operatorCommand({
 });
 
 /** A port that is open and waits for its console. */
-export type ConsolePort = {
-  readonly port: number;
-  /**
-   * Opens the console and the metrics, and keeps for `tvs console` where they are.
-   * @returns a link that opens the console once
-   */
-  open(service: OpenService, config: Config): Promise<string>;
-  close(): Promise<void>;
-};
+export type ConsolePort = Awaited<ReturnType<typeof takeConsolePort>>;
 
-/** The console's address, of this machine only: an option that could open it to others would one day be set. */
+/** Only this machine reaches the console: an option that could open it to others would one day be set. */
 const host = "127.0.0.1";
 
 /**
- * Takes the console's port before the service is opened: a busy one is told before a register is made.
+ * Opens the console's port before the service: a busy port fails before a register is made.
  * @param port 0 picks a free one
  * @throws TvsError REFUSED
  */
-export async function takeConsolePort(port: number): Promise<ConsolePort> {
+export async function takeConsolePort(port: number) {
   const opening = Promise.withResolvers<App>();
   const listener = await serve(opening.promise, {
     host,
@@ -77,7 +69,11 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
   let file: string | undefined;
   return {
     port: listener.port,
-    async open(service, config) {
+    /**
+     * Opens the console and the metrics, and stores their address for `tvs console`.
+     * @returns a link that opens the console once
+     */
+    async open(service: OpenService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
       file = consoleFile(config);
@@ -85,7 +81,7 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
       opening.resolve(createAdmin(service, { config, history, place }));
       return mintLink(secrets, place, clock.now()).url;
     },
-    async close() {
+    async close(): Promise<void> {
       history?.stop();
       if (file !== undefined) discard(file);
       opening.reject(new Error("the service did not open"));
@@ -94,11 +90,7 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
   };
 }
 
-type Parts = {
-  readonly config: Config;
-  readonly history: History;
-  readonly place: ConsolePlace;
-};
+type Parts = { readonly config: Config; readonly history: History; readonly place: ConsolePlace };
 
 function createAdmin(open: OpenService, { config, history, place }: Parts) {
   const { operator, service, metrics } = open;
@@ -122,22 +114,15 @@ function createAdmin(open: OpenService, { config, history, place }: Parts) {
     }),
     signingEngine: () => open.signer.engine.description,
     isDiskRefusing: open.isDiskRefusing,
-    build: {
-      version,
-      runtime: runtimeName(),
-      environment: operator.keyKind === "live" ? "live" : "sandbox",
-    },
+    build: { version, runtime: runtimeName(), environment: operator.keyKind === "live" ? "live" : "sandbox" },
     commandLine: createCommandLine(dataOptions(config)),
     explainError,
   };
-  return createAdminApp({
-    sources,
-    exposition: createExposition(sources),
-    sessions: createSessions({ secrets, place, clock }),
-  });
+  const sessions = createSessions({ secrets, place, clock });
+  return createAdminApp({ sources, exposition: createExposition(sources), sessions });
 }
 
-/** The options with which a command finds this service's data, in whatever folder it is pasted. */
+/** The options with which a command finds this service's data from any folder. */
 function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (hasUsualDatabase({ dataDir, database, sandbox })) return options;

@@ -1,4 +1,4 @@
-/** What a service does beside its answers: it sends webhooks, and as the leader does what one service does for all. */
+/** Work of a service besides its answers: webhooks, and as the leader the work that one service does for all. */
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
@@ -20,7 +20,7 @@ import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
-/** How often a service looks whether the lease is free, and how often the leader renews it. */
+/** How often a service looks whether the lease is free, and how often the leader renews the lease. */
 const [lookMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
 /** Records deleted in one commit, which keeps the event loop for that long. */
@@ -32,9 +32,11 @@ type LeaderOptions = {
   readonly configuration: Configuration;
   /** A service whose clock is wrong does not lead: by that clock licences would end and evidence be too old to keep. */
   readonly isClockWrong: () => boolean;
-  /** Told when the evidence log cannot be built or signed for. */
+  /** Called when the evidence log cannot be built or signed for. */
   readonly onLogError: (error: unknown) => void;
 };
+
+const noWork = async () => {};
 
 /**
  * Leads while this service has the lease. Over a file, whose lock keeps every other service out, it always leads.
@@ -47,15 +49,15 @@ export function startLeading(operator: Operator, options: LeaderOptions): () => 
   const { elapsed } = timersOf(clock);
   let holder: string | null = null;
   let renewedMs = 0;
-  let stopWork = async () => {};
+  let stopWork = noWork;
 
   async function resign(): Promise<void> {
     const left = holder;
     holder = null;
     await stopWork();
-    stopWork = async () => {};
+    stopWork = noWork;
     // Where the database is away, the lease ends without help.
-    if (left !== null) await lease.giveBack(left).catch(() => {});
+    if (left !== null) await lease.giveBack(left).catch(noWork);
   }
 
   async function look(): Promise<void> {
@@ -74,7 +76,7 @@ export function startLeading(operator: Operator, options: LeaderOptions): () => 
   const stopLooking = repeat(look, {
     everyMs: lookMs,
     clock,
-    onError: onError("the lease cannot be renewed"),
+    onError: logError("the lease cannot be renewed"),
   });
   return async () => {
     await stopLooking();
@@ -84,26 +86,18 @@ export function startLeading(operator: Operator, options: LeaderOptions): () => 
 
 /** @returns ends it all */
 function startWork(operator: Operator, stores: Stores, { configuration, onLogError }: LeaderOptions) {
-  const { clock } = operator;
+  const { clock, secrets, pinned } = operator;
+  const writer = logWriterOf(operator, stores.evidence);
   const stops = [
-    repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: onError("pruning failed"), clock }),
-    startSweeping({ teachers: stores.teachers, configuration, clock, onError: onError("sweep failed") }),
+    repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: logError("pruning failed"), clock }),
+    startSweeping({ ...stores, configuration, clock, onError: logError("sweep failed") }),
     startRetention({
-      settings: stores.settings,
-      secrets: operator.secrets,
-      evidence: stores.evidence,
-      pinned: operator.pinned,
-      clock,
+      ...{ ...stores, secrets, pinned, clock },
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onHeld: logHeld,
-      onError: onError("old attestations could not be deleted"),
+      onError: logError("old attestations could not be deleted"),
     }),
-    startBuilding({
-      writer: logWriterOf(operator, stores.evidence),
-      store: stores.evidence,
-      clock,
-      onError: onLogError,
-    }),
+    startBuilding({ writer, store: stores.evidence, clock, onError: onLogError }),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
@@ -117,31 +111,29 @@ function logHeld(attestation: number): void {
   log.warn(message, { attestation });
 }
 
-function onError(message: string): (error: unknown) => void {
+function logError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
 }
 
-/** Deletes idempotency records, quota windows and events to fetch that are over. */
+/** Deletes idempotency records, quota windows and events to fetch that are too old. */
 async function prune({ idempotencyStore, quotaStore, told }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
   await quotaStore.prune(forgottenWindows(now));
-  // A step at a time, so that no commit of a caller waits behind a long one.
+  // Small steps, so that no commit of a caller waits for a long one.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
   await pruneTold(told, clock);
 }
 
+type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };
+
 /**
- * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
- * theirs, and one whose clock was ahead would send what they are about to.
- * @returns stops it, once
+ * Starts the webhook sender. It uses the clock of the database: a node whose clock is ahead would take over deliveries
+ * that another node still holds.
+ * @returns stops the sender, once
  */
 export function startSending(
   { driver, stores, secrets, keyKind, clock: own }: Operator,
-  {
-    clockAheadMs,
-    configuration,
-    counters,
-  }: { clockAheadMs: () => number; configuration: Configuration; counters: Counters },
+  { clockAheadMs, configuration, counters }: SenderOptions,
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };
   const exchange = createExchange({ clock });
@@ -153,7 +145,7 @@ export function startSending(
     allowPrivate: (url) => mayBePrivate(url, { keyKind, ...configuration.current().settings }),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
-    onError: onError("webhook sender failed"),
+    onError: logError("webhook sender failed"),
   });
   let closing: Promise<void> | undefined;
   return () => {

@@ -43,14 +43,13 @@ import { openAccessLog } from "../../src/store/access-log.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
-import type { TeacherStore } from "../../src/store/teachers.ts";
 import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
 import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading, startSending } from "./housekeeping.ts";
 
-/** The open service: what the HTTP layer calls, and what the console shows besides. */
+/** The open service: the handlers' calls, and the sources of the console. */
 export type OpenService = Awaited<ReturnType<typeof openService>>;
 
 /** How often a running service looks whether a command has changed something; on a server each look is a request. */
@@ -71,9 +70,8 @@ export async function openService(
 ) {
   const counters = createCounters(routes);
   let signer: ChosenSigner | undefined;
-  const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {
-    ...(config.sandbox ? { whenMade } : {}),
+    ...(config.sandbox ? { whenMade: (words: string) => log.info(words, {}) } : {}),
     isService: true,
     onRequest: counters.askedServer,
     actor: serviceActor.actor,
@@ -92,12 +90,8 @@ export async function openService(
     const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
     if (calls !== undefined) stops.push(calls.close);
     const { secrets, clock, driver } = operator;
-    const opened = await openSigner({
-      secrets,
-      engine: config.signingEngine,
-      cryptoMbFile: config.cryptoMbFile,
-      threads: { count: config.signers ?? 0, start: startSigner, clock },
-    });
+    const { signingEngine: engine, cryptoMbFile, signers: count = 0 } = config;
+    const opened = await openSigner({ secrets, engine, cryptoMbFile, threads: { count, start, clock } });
     signer = opened;
     stops.push(opened.close);
     const disk = createEvidenceDisk(driver);
@@ -110,8 +104,12 @@ export async function openService(
     const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
     const service = await createService(operator, { signer: opened, disk, counters, observe, clockWatch });
     const { configuration, isClockWrong } = service;
-    const { onLost } = options;
-    const onLogError = evidenceFailureHandler(onLost);
+    const { onLost = () => {} } = options;
+    // The next turn tries again.
+    const onLogError = (error: unknown) => {
+      log.error("the evidence log has failed", { detail: String(error) });
+      if (isTvsError(error, "LOG_BEHIND")) onLost(error);
+    };
     stops.push(
       keepFresh(service, clockWatch, refreshMs[driver.kind], onLost),
       watchLag(counters),
@@ -123,14 +121,13 @@ export async function openService(
     return {
       operator,
       service,
-      /** What the service counts, for the console and for Prometheus. */
       metrics: { counters, refusals },
       /** By how many milliseconds this machine's clock is ahead of the database's. */
       clockAheadMs,
       signer: opened,
-      /** Whether the disk refuses what answers leave behind. */
+      /** Whether the disk refuses the records of answers. */
       isDiskRefusing: disk.isRefusing,
-      /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
+      /** Stops sending webhooks, when the attempts under way are over; a part of `close` that may begin early. */
       stopSending,
       close: () => stopSending().then(closeParts),
     };
@@ -140,16 +137,8 @@ export async function openService(
   }
 }
 
-const startSigner = (data: OpensslOptions) =>
+const start = (data: OpensslOptions) =>
   new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
-
-/** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
-function evidenceFailureHandler(onLost: OpenOptions["onLost"]): (error: unknown) => void {
-  return (error) => {
-    log.error("the evidence log has failed", { detail: String(error) });
-    if (isTvsError(error, "LOG_BEHIND")) onLost?.(error);
-  };
-}
 
 /**
  * Lets this process serve the database.
@@ -172,10 +161,9 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Ope
   }
 }
 
-/** Tells the commands, and the other nodes, what is agreed on. */
+/** Stores the settings that commands and other nodes must share, in the name of the operator who starts the service. */
 async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
-  // What the service goes by is the word of who started it.
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
   const all = { ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) };
   const told = newSettings(all, remembered);
@@ -183,30 +171,34 @@ async function rememberSettings(operator: Operator, { keepAttestations }: Config
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 
-type ServiceParts = {
-  readonly signer: ChosenSigner;
-  readonly disk: ReturnType<typeof createEvidenceDisk>;
-  readonly counters: Counters;
-  readonly observe: CallObserver;
-  readonly clockWatch: ClockWatch;
-};
+type ServiceParts = Readonly<{
+  signer: ChosenSigner;
+  disk: ReturnType<typeof createEvidenceDisk>;
+  counters: Counters;
+  observe: CallObserver;
+  clockWatch: ClockWatch;
+}>;
 
 async function createService(operator: Operator, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = operator;
-  const { settings, partners, keys, teachers, quotaStore } = stores;
+  const { settings, teachers, quotaStore } = stores;
   const { signer, disk, counters, observe, clockWatch } = parts;
   const configuration = await createConfiguration({
-    settings,
-    partners,
-    keys,
-    secrets,
-    clock,
-    defaults,
-    onKeys: (ring) => signer.load(ring),
+    ...{ ...stores, secrets, clock, defaults },
+    onKeys: signer.load,
   });
   const shared = { configuration, teachers, blindIndex, clock };
   const places = createStatusPlaces(secrets.statusListKey);
-  const sign = () => signer.sign(configuration.current().keys.active.kid, ["probe"]);
+  const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
+  /** What health and readiness ask for. */
+  async function use(): Promise<void> {
+    const { kid } = configuration.current().keys.active;
+    const asked = [disk.probe(), configuration.refresh(), signer.sign(kid, ["probe"])];
+    const [isLoaded] = await Promise.all([teachers.isLoaded(), ...asked]);
+    if (clockWatch.isWrong())
+      throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
+    if (!isLoaded) throw new TvsError("REGISTER_EMPTY", "the register is empty");
+  }
   return {
     configuration,
     verification: createVerification({
@@ -216,29 +208,16 @@ async function createService(operator: Operator, parts: ServiceParts): Promise<S
       idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
       signer: countedSigner(signer, counters),
     }),
-    publicLookup: countedPublicLookup(
-      createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" }),
-      counters,
-    ),
+    publicLookup: countedPublicLookup(lookup, counters),
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
-    self: createSelfService({
-      ...{ webhooks: stores.webhooks, told: stores.told, watches: stores.watches, clock },
-    }),
+    self: createSelfService({ ...stores, clock }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,
     clock,
     isClockWrong: clockWatch.isWrong,
-    probe: createProbe(clock, () =>
-      Promise.all([
-        disk.probe(),
-        configuration.refresh(),
-        sign(),
-        requireClock(clockWatch),
-        requireLoaded(stores.teachers),
-      ]),
-    ),
+    probe: createProbe(clock, use),
     onUnreadableCertificate: noteUnreadableCertificates(settings, clock),
     onCall: observe,
   };
@@ -262,47 +241,34 @@ function logClock({ result, found, advice }: Check): void {
   write(found, advice === null ? {} : { advice });
 }
 
-function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
+function createProbe(clock: Clock, use: () => Promise<void>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
   const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
-  const ask = async () => {
-    await inTime(use(), { ms: probeDeadlineMs, late });
-  };
   return () => {
-    const now = clock.now();
-    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
+    const at = clock.now();
+    if (last === undefined || Math.abs(at - last.at) > probeMs)
+      last = { at, outcome: inTime(use(), { ms: probeDeadlineMs, late }) };
     return last.outcome;
   };
 }
 
-async function requireLoaded(teachers: Pick<TeacherStore, "isLoaded">): Promise<void> {
-  if (!(await teachers.isLoaded())) throw new TvsError("REGISTER_EMPTY", "the register is empty");
-}
-
-async function requireClock({ isWrong }: ClockWatch): Promise<void> {
-  if (isWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
-}
-
-/**
- * Re-reads what commands have changed, and the database's clock, in one request to a server.
- * @returns ends it
- */
+/** Re-reads the configuration, and the database's clock, in one request to a server. @returns ends it */
 function keepFresh(
   { configuration }: Service,
   clockWatch: ClockWatch,
   everyMs: number,
-  onLost: OpenOptions["onLost"],
+  onLost: (error: TvsError) => void,
 ): () => Promise<void> {
   let failure = "";
   async function refresh(): Promise<void> {
     await Promise.all([configuration.refresh(), clockWatch.look()]);
     failure = "";
   }
-  // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+  // The health probe and the calls show a failure too; the next turn tries again.
   function logFailure(error: unknown): void {
     if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
     failure = String(error);
-    if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost?.(error);
+    if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost(error);
   }
   return repeat(refresh, { everyMs, onError: logFailure });
 }

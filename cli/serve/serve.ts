@@ -36,14 +36,14 @@ export const serveCommand = command({
   },
 });
 
-/** What `serve` was told, and what `tvs init` was told for it. */
+/** The options of `serve`, over the settings that `tvs init` stored. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
   const config = serveConfigOf(flags, environment);
   const stored = config.sandbox ? null : await settingsOfRegister(config);
   return stored === null ? config : readServeConfig(flags, environment, stored);
 }
 
-/** The least severe of what is logged. Who tries a sandbox at a terminal is to see where to begin, and no log. */
+/** The lowest level that is logged. A sandbox at a terminal shows where to begin, and only warnings of the log. */
 function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLevel {
   if (TVS_LOG_LEVEL === "debug") return "debug";
   return sandbox && process.stderr.isTTY === true ? "warning" : "info";
@@ -57,41 +57,39 @@ const lossPatienceMs = 10_000;
 /**
  * Runs the service until a signal ends it and all calls that had begun are answered.
  *
- * The port comes first: a busy one is found before anything is made, and a free one that was picked is part
- * of the default issuer. A request that comes before the service is open waits for it.
+ * The port comes first: a busy port fails before anything is made, and the default issuer contains the port. A request
+ * that comes before the service is open waits.
  * @throws TvsError when it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
-  const logLevel = logLevelOf(config, environment);
-  configureLog((line) => process.stderr.write(line), logLevel);
-  // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
+  configureLog((line) => process.stderr.write(line), logLevelOf(config, environment));
+  // Comes first: no signal may find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
-  const { listener, openFor, refuse } = await listenFirst(config);
+  const opening = Promise.withResolvers<App>();
+  const listener = await listenFirst(config, opening.promise);
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   try {
-    consolePort = await takeConsolePort(config);
+    if (config.adminPort !== undefined)
+      consolePort = await (await import("./console.ts")).takeConsolePort(config.adminPort);
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
-    open = await openService(config, {
-      defaultIssuer: isPrivate ? listener.url : null,
-      onLost: lost.resolve,
-    });
-    const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
-    const demo = sandbox?.demo;
+    const defaultIssuer = isPrivate ? listener.url : null;
+    open = await openService(config, { defaultIssuer, onLost: lost.resolve });
     const { operator, service } = open;
+    const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
-    // One that was killed has left it.
+    // A service that was killed has left the file.
     if (consolePort === undefined) discard(consoleFile(config));
-    openFor(createApp(open.service, { ...config, demo, causeEvent }));
+    opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
-    await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
+    await announce(open, listener, { host: config.host, introduction });
     if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
     const signal = await untilTheEnd(stopped, lost.promise);
     if (signal !== null) log.info("draining", { signal });
   } catch (error) {
-    refuse(error);
+    opening.reject(error);
     throw error;
   } finally {
     await Promise.all([listener.close(), consolePort?.close(), open?.stopSending()]);
@@ -100,23 +98,17 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   log.info("stopped", {});
 }
 
-/** Opens the ports, whose requests wait until there is an app. */
-async function listenFirst(config: ServeConfig) {
-  const opening = Promise.withResolvers<App>();
-  const tls = config.tls === undefined ? undefined : readTls(config.tls);
-  const listener = await listen(opening.promise, {
-    host: config.host,
-    port: config.port,
-    ...(tls === undefined ? {} : { tls }),
-    trustedProxies: config.trustedProxies,
+/** Opens the ports, whose requests wait for the app. */
+function listenFirst({ host, port, tls, trustedProxies }: ServeConfig, app: Promise<App>): Promise<Listener> {
+  return listen(app, {
+    ...{ host, port, trustedProxies },
+    ...(tls === undefined ? {} : { tls: readTls(tls) }),
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
-  return { listener, openFor: opening.resolve, refuse: opening.reject };
 }
 
 /**
- * Waits for a signal, or for the loss of the database: a service that can no longer answer must not stay and answer 503
- * for ever, because a supervisor restarts only what has ended.
+ * Waits for a signal, or for the loss of the database: a supervisor restarts only a service that has ended.
  * @returns the signal; null when the database was lost
  */
 async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
@@ -128,32 +120,25 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
   return null;
 }
 
-/**
- * Ends by force a start that hangs when a signal has come: it has answered nothing, and a supervisor would otherwise
- * wait for it. Any other is finished first, which takes moments.
- */
+/** Ends a start that hangs after a signal: it has answered nothing. A start that takes moments is finished first. */
 function giveUpStart(isOpen: () => boolean): void {
-  const timer = setTimeout(() => {
+  const giveUp = () => {
     if (isOpen()) return;
     log.error("stopped before the service was open", {});
     process.exit(exitCodes.refused);
-  }, startPatienceMs);
-  timer.unref();
+  };
+  setTimeout(giveUp, startPatienceMs).unref();
 }
 
-async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort | undefined> {
-  return adminPort === undefined ? undefined : (await import("./console.ts")).takeConsolePort(adminPort);
-}
-
-/** Fills a sandbox before its first answer, so that its demo key works before anybody is told to paste it. */
-async function prepareSandbox({ operator, service }: OpenService, url: string) {
-  const sandbox = await import("../sandbox/sandbox.ts");
-  const prepared = await sandbox.prepareSandbox(operator, url);
+/** Fills a sandbox before its first answer, so that its demo key works when it is printed. */
+async function fillSandbox({ operator, service }: OpenService, url: string) {
+  const { prepareSandbox } = await import("../sandbox/sandbox.ts");
+  const prepared = await prepareSandbox(operator, url);
   await service.configuration.refresh();
   return prepared;
 }
 
-/** Prints where the service listens, and logs what an operator would want to know before the first caller. */
+/** Prints the addresses, and logs the flaws that an operator should know before the first call. */
 async function announce(
   { operator, service }: OpenService,
   listener: Listener,
@@ -166,29 +151,21 @@ async function announce(
     const { result, found, advice } = checkMasterKey(operator.config, null);
     if (result === "fail") log.warn("the master key is not safe where it is", { found, advice });
   }
-  if (!(await operator.stores.teachers.isLoaded())) {
-    log.warn(
-      "the register is empty: lookups and checks are answered with 503 until an extract is applied",
-      {},
-    );
-  }
+  if (!(await operator.stores.teachers.isLoaded()))
+    log.warn("the register is empty: lookups and checks are answered with 503 until an extract is applied");
   process.stdout.write(`${introduction}listening on ${listener.url}\n`);
   if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);
 }
 
-/** Warns of settings that a live service keeps from an earlier start, and should not keep unseen. */
+const noIssuer =
+  "no issuer was ever set: envelopes name this machine's own address; set --issuer before partners call";
+const privateWebhooks =
+  "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false turns this off";
+
+/** Warns of settings that a live service keeps from an earlier start. */
 function warnOfSettings({ issuer, allowPrivateWebhooks }: Settings, issuerTold: boolean): void {
-  if (!issuerTold) {
-    const message =
-      "no issuer was ever set: envelopes name this machine's own address; set --issuer before partners call";
-    log.warn(message, { issuer });
-  }
-  if (allowPrivateWebhooks) {
-    log.warn(
-      "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false turns this off",
-      {},
-    );
-  }
+  if (!issuerTold) log.warn(noIssuer, { issuer });
+  if (allowPrivateWebhooks) log.warn(privateWebhooks);
 }
 
 function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
@@ -196,7 +173,7 @@ function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
   return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
 }
 
-/** Resolves at the first signal to end; a second one, which supervisors send too, changes nothing. */
+/** Resolves at the first signal to end; supervisors send a second one, which changes nothing. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));

@@ -2,38 +2,40 @@
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
+import QuickLRU from "quick-lru";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { check } from "../http/request-body.ts";
-import { type ApiHandler, withinLimit } from "./public-api.ts";
+import { type ApiContext, type ApiHandler, withinLimit } from "./public-api.ts";
 import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** A new one comes every half minute while there are calls. */
+/** The log gets a new checkpoint every half minute while there are calls. */
 const asCheckpoint = "public, max-age=5";
 /** The leaf stays where it is, and the checkpoint in the answer says for which tree it holds. */
 const forEver = "public, max-age=31536000, immutable";
 /** The same two sizes may be asked of a later log's tree; to ask whether the answer is still good costs nothing. */
 const whileConfirmed = "public, no-cache";
 
-const checkpoint: ApiHandler = async (c) =>
-  sendDocument(c, await c.get("parts").evidence.checkpoint(), asCheckpoint);
+const evidenceOf = (c: ApiContext) => c.get("parts").evidence;
 
-const key: ApiHandler = async (c) => sendDocument(c, await c.get("parts").evidence.key(), asKeys);
+const checkpoint: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).checkpoint(), asCheckpoint);
+
+const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), asKeys);
 
 const inclusion: ApiHandler = async (c) => {
   const leafHash = check(leafHashSchema, pathPart(c, "leafHash"), "leafHash");
   const size = c.req.query("size") === undefined ? undefined : treeSize(c, "size");
-  return sendDocument(c, await c.get("parts").evidence.inclusion(leafHash, size), forEver);
+  return sendDocument(c, await evidenceOf(c).inclusion(leafHash, size), forEver);
 };
 
 const consistency: ApiHandler = async (c) => {
   const from = treeSize(c, "from");
   const to = treeSize(c, "to");
   if (from > to) throw new TvsError("REQUEST_INVALID", "from must not be above to");
-  return sendDocument(c, await c.get("parts").evidence.consistency(from, to), whileConfirmed);
+  return sendDocument(c, await evidenceOf(c).consistency(from, to), whileConfirmed);
 };
 
 export const evidenceApi = new Hono<AppEnv>()
@@ -49,19 +51,17 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
   return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
-/** What everybody may read of the evidence log (decision D13.5). What is not there throws TvsError NOT_KNOWN. */
+/** The public documents of the evidence log (decision D13.5). A missing document throws TvsError NOT_KNOWN. */
 export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
 
-/** How long a thread goes by what it has read of the newest checkpoint and of the keys. */
+/** How long the newest checkpoint and the keys are kept, in milliseconds. */
 const recentMs = 1_000;
-/** What a thread keeps of proofs, in characters: of ten million leaves one has some 1,700. */
-const maxKept = 4 * 1024 * 1024;
-/** What keeping one costs besides its text. */
-const costOfOne = 500;
+/** Proofs that are kept, at most twice as many: a proof over ten million leaves has some 1,700 characters. */
+const keptProofs = 1_000;
 
 /**
- * Makes the documents, and keeps them for who asks next: proofs because they never change, the newest checkpoint and
- * the keys for a second. What is not there is looked for each time, because it may be there soon.
+ * Makes the documents. Proofs are kept because they never change, the newest checkpoint and the keys for a second. A
+ * document that is missing is looked for each time, because it may be there soon.
  */
 export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
@@ -72,7 +72,11 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
     const keys = await Promise.all((await evidence.logs()).map(verifierKeyOf).reverse());
     return textDocument(keys.map((line) => `${line}\n`).join(""));
   }, clock);
-  const kept = createKept();
+  const kept = new QuickLRU<string, PublicDocument>({ maxSize: keptProofs });
+  const keep = (name: string, document: PublicDocument) => {
+    kept.set(name, document);
+    return document;
+  };
 
   return {
     async checkpoint(): Promise<PublicDocument> {
@@ -86,7 +90,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const name = `${leafHash} ${size ?? ""}`;
-      return kept.get(name) ?? kept.add(name, await proveInclusion(evidence, leafHash, size));
+      return kept.get(name) ?? keep(name, await proveInclusion(evidence, leafHash, size));
     },
     /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
@@ -96,7 +100,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
       if (known !== undefined) return known;
       const proof = await evidence.consistency(from, to);
       if (proof === null) return notKnown("no checkpoint covers so many leaves");
-      return kept.add(nameIn(proof.log), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
+      return keep(nameIn(proof.log), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
     },
   };
 }
@@ -111,20 +115,14 @@ async function proveInclusion(evidence: EvidenceReader, leafHash: string, size: 
 }
 
 const base64 = (hash: Uint8Array) => hash.toBase64();
-
-function textDocument(text: string): PublicDocument {
-  return publicDocument(text, "text/plain; charset=utf-8");
-}
-
-function jsonDocument(value: object): PublicDocument {
-  return publicDocument(JSON.stringify(value), "application/json");
-}
+const textDocument = (text: string) => publicDocument(text, "text/plain; charset=utf-8");
+const jsonDocument = (value: object) => publicDocument(JSON.stringify(value), "application/json");
 
 export function notKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** Loads when somebody asks, and at most once in {@link recentMs}; a failed load is tried again at the next call. */
+/** Loads on a call, at most once in {@link recentMs}; the call after a failed load loads again. */
 export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {
@@ -137,24 +135,5 @@ export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Pro
       last = begun;
     }
     return last.loaded;
-  };
-}
-
-/** Documents by their names. Beyond {@link maxKept} they are begun anew, as what a thread remembers of addresses is. */
-function createKept() {
-  const kept = new Map<string, PublicDocument>();
-  let characters = 0;
-  return {
-    get: (name: string) => kept.get(name),
-    add(name: string, document: PublicDocument): PublicDocument {
-      const cost = document.body.length + costOfOne;
-      if (characters + cost > maxKept) {
-        kept.clear();
-        characters = 0;
-      }
-      kept.set(name, document);
-      characters += cost;
-      return document;
-    },
   };
 }

@@ -1,14 +1,13 @@
 import { type Context, Hono } from "hono";
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
-import type { Clock } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
-import { rateLimitKeys } from "../http/peer.ts";
+import { createSourceAddress, rateLimitKeys } from "../http/peer.ts";
 import { problemResponse } from "../http/problem.ts";
 import { check } from "../http/request-body.ts";
 import { log } from "../logger.ts";
-import type { Service } from "../service.ts";
+import type { AppOptions, Service } from "../service.ts";
 import type { EvidenceDocuments } from "./evidence-api.ts";
 import {
   compressedDocument,
@@ -20,7 +19,6 @@ import {
 import { searchTermSchema } from "./requests.ts";
 import type { StatusDocuments } from "./status-api.ts";
 
-/** What the API answers from. */
 export type ApiParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
@@ -73,20 +71,12 @@ function tooMany(c: ApiContext, decision: AddressDecision, what: string): Respon
 
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
-/** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
-export function createPublicLimit({
-  clock,
-  sourceOf,
-  perMinute,
-}: {
-  clock: Clock;
-  sourceOf: (caller: Caller) => string;
-  perMinute: () => number;
-}) {
-  const limit = createAddressLimit(perMinute, clock);
-  /** What a caller's address has left, found once for all of a call. */
-  return (caller: Caller) => {
-    const blocks = rateLimitKeys(sourceOf(caller));
+/** The limit that the API and the pages share, for each address of a caller. */
+export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
+  const limit = createAddressLimit(() => publicPerMinute, clock);
+  const findSource = createSourceAddress({ trustedProxies });
+  return ({ env, req }: Caller) => {
+    const blocks = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
       /** Counts any lookup, before its term is read. */
       lookup: () => limit.lookup(blocks),
@@ -96,7 +86,7 @@ export function createPublicLimit({
   };
 }
 
-/** What the health document says, by a probe. */
+/** Probes the service for the health document. */
 function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
   return probe().then(
     () => "ok",
@@ -129,14 +119,12 @@ const partnerTypes = programFile(
 const health: ApiHandler = async (c) => {
   const { service } = c.get("parts");
   const status = await healthOf(service);
-  // The probe has read again what commands have changed.
+  // The probe has refreshed the configuration.
   const { settings, keys } = service.configuration.current();
   c.header("Cache-Control", "no-store");
   if (status !== "ok") c.header("Retry-After", "1");
-  return c.json(
-    { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
-    status === "ok" ? 200 : 503,
-  );
+  const document = { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid };
+  return c.json(document, status === "ok" ? 200 : 503);
 };
 
 const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
@@ -158,7 +146,6 @@ export function openApiPage({ configuration }: Service): PageHandler {
   const kept = keptDocuments(configuration);
   return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
-      // Loaded here, because most services are hardly ever asked for it.
       const { openApiDocument } = await import("./openapi.ts");
       return compressedDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
     });

@@ -1,6 +1,6 @@
 /**
- * The requests of callers: what the routes check. What it means is told in data/openapi.yaml, and a test holds that both
- * ask for the same. Messages say what a member must be and never repeat what it was.
+ * The requests of callers, as the routes check them. data/openapi.yaml describes them, and a test holds that both ask for
+ * the same. Messages say what a member must be and never repeat its value.
  */
 
 import * as v from "valibot";
@@ -12,8 +12,9 @@ import { coded } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 
-/** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
-function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: string) {
+/** An object that is no array: an array is an object too, in JavaScript. */
+function jsonObject<Entries extends v.ObjectEntries>(entries: Entries) {
+  const message = "must be an object";
   return v.pipe(
     v.unknown(),
     v.check((value) => !Array.isArray(value), message),
@@ -21,37 +22,44 @@ function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: 
   );
 }
 
+const wholeNumber = (min: number, max: number, form: string, tooLarge = form) =>
+  v.pipe(v.number(form), v.integer(form), v.minValue(min, form), v.maxValue(max, tooLarge));
+
+const textOf = (max: number) =>
+  v.pipe(v.string("must be text"), v.maxLength(max, `must be text of at most ${max} characters`));
+
+/** A list of 1 to `max` elements. */
+function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
+  const form = coded("BATCH_SIZE", `must have 1 to ${max} elements`);
+  return v.pipe(v.array(item, "must be an array"), v.minLength(1, form), v.maxLength(max, form));
+}
+
 const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "must be 11 digits"));
 
-const regNoText = v.pipe(
-  v.string("must be text"),
-  // Before the number is worked on.
-  v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
-);
-
+/** The length is checked before the number is worked on. */
 export const regNoSchema = v.pipe(
-  regNoText,
+  v.string("must be text"),
+  v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
   v.check((text) => canonicalRegNo(text) !== null, "must have four segments separated by /"),
 );
 
-export const tIdSchema = v.pipe(
-  v.number("must be a whole number"),
-  v.integer("must be a whole number"),
-  v.minValue(0, "must be a whole number"),
-  v.maxValue(maxTId, "must be a whole number below 2^53"),
+export const tIdSchema = wholeNumber(
+  0,
+  maxTId,
+  "must be a whole number",
+  "must be a whole number below 2^53",
 );
 
 const identifierMembers = ["regNo", "tId", "nin"] as const;
-
 const exactlyOne = "must have exactly one of regNo, tId, nin";
 
-/** Which of them an identifier has, whatever they hold; of what is no object another check speaks. */
+/** The identifier's members; null for a value that another check refuses as no object. */
 function membersIn(identifier: unknown): readonly string[] | null {
   if (typeof identifier !== "object" || identifier === null || Array.isArray(identifier)) return null;
   return identifierMembers.filter((name) => Object.hasOwn(identifier, name));
 }
 
-/** A member in another spelling is a slip that is worth a word: `regno`, `reg_no`, `NIN`. */
+/** Names the member that another spelling means: `regno`, `reg_no`, `NIN`. */
 function exactlyOneOf(identifier: unknown): string {
   const fold = (name: string) => name.replace(/[-_]/g, "").toLowerCase();
   const given = new Set(Object.keys(identifier as object).map(fold));
@@ -60,74 +68,36 @@ function exactlyOneOf(identifier: unknown): string {
   return isMissing && meant !== undefined ? `${exactlyOne}; did you mean ${meant}?` : exactlyOne;
 }
 
-/** What names a teacher, with other members beside. */
+/** An identifier of a teacher, with other members. */
 function identifying<Entries extends v.ObjectEntries>(others: Entries) {
+  const members = { regNo: v.optional(regNoSchema), tId: v.optional(tIdSchema), nin: v.optional(ninSchema) };
   return v.pipe(
     v.unknown(),
     v.check(
       (identifier) => (membersIn(identifier)?.length ?? 1) === 1,
       ({ input }) => exactlyOneOf(input),
     ),
-    jsonObject(
-      {
-        regNo: v.optional(regNoSchema),
-        tId: v.optional(tIdSchema),
-        nin: v.optional(ninSchema),
-        ...others,
-      },
-      "must be an object",
-    ),
+    jsonObject({ ...members, ...others }),
   );
 }
 
-const identifierSchema = identifying({});
-
 const purposeSchema = v.picklist(purposes, coded("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`));
 
-const maxContextText = 500;
-const contextText = v.optional(
-  v.pipe(
-    v.string("must be text"),
-    v.maxLength(maxContextText, `must be text of at most ${maxContextText} characters`),
-  ),
-);
+const contextText = v.optional(textOf(500));
+const context = { examBatch: contextText, employerName: contextText, correlationId: contextText };
 
-const requestContextSchema = jsonObject(
-  {
-    examBatch: contextText,
-    employerName: contextText,
-    correlationId: contextText,
-  },
-  "must be an object",
-);
+export const eligibilityCheckSchema = jsonObject({
+  identifier: identifying({}),
+  purpose: purposeSchema,
+  context: v.optional(jsonObject(context)),
+});
 
-export const eligibilityCheckSchema = jsonObject(
-  {
-    identifier: identifierSchema,
-    purpose: purposeSchema,
-    context: v.optional(requestContextSchema),
-  },
-  "must be an object",
-);
-
-const maxBatchItems = 100;
-const batchForm = coded("BATCH_SIZE", `must have 1 to ${maxBatchItems} elements`);
-
-export const batchCheckSchema = jsonObject(
-  {
-    items: v.pipe(
-      v.array(eligibilityCheckSchema, "must be an array"),
-      v.minLength(1, batchForm),
-      v.maxLength(maxBatchItems, batchForm),
-    ),
-  },
-  "must be an object",
-);
+export const batchCheckSchema = jsonObject({ items: listOf(eligibilityCheckSchema, 100) });
 
 const maxLabel = 200;
 const labelForm = `must be 1 to ${maxLabel} printable characters, in one line`;
 
-/** What a list is called is signed and kept, so it must be nobody's number. */
+/** A list's name is signed and kept, so it must not identify a person. */
 const listLabelSchema = v.pipe(
   v.string("must be text"),
   v.minLength(1, labelForm),
@@ -136,35 +106,15 @@ const listLabelSchema = v.pipe(
   v.check((text) => !holdsPersonalData(text), "must not hold a NIN, a phone number or an e-mail address"),
 );
 
-const maxListed = 2_000;
-const listedForm = coded("BATCH_SIZE", `must have 1 to ${maxListed} elements`);
+export const rosterSchema = jsonObject({
+  purpose: purposeSchema,
+  list: jsonObject({ name: listLabelSchema, reference: v.optional(listLabelSchema) }),
+  teachers: listOf(identifying({ name: v.optional(textOf(maxLabel)) }), 2_000),
+});
 
-export const rosterSchema = jsonObject(
-  {
-    purpose: purposeSchema,
-    list: jsonObject({ name: listLabelSchema, reference: v.optional(listLabelSchema) }, "must be an object"),
-    teachers: v.pipe(
-      v.array(
-        identifying({
-          name: v.optional(
-            v.pipe(
-              v.string("must be text"),
-              v.maxLength(maxLabel, `must be text of at most ${maxLabel} characters`),
-            ),
-          ),
-        }),
-        "must be an array",
-      ),
-      v.minLength(1, listedForm),
-      v.maxLength(maxListed, listedForm),
-    ),
-  },
-  "must be an object",
-);
+export const ninLookupSchema = jsonObject({ nin: ninSchema });
 
-export const ninLookupSchema = jsonObject({ nin: ninSchema }, "must be an object");
-
-/** The public lookup's term; what it may mean is decided in domain/teachers/search-term.ts. */
+/** The public lookup's term; domain/teachers/search-term.ts interprets it. */
 export const searchTermSchema = v.pipe(
   v.string("is required"),
   v.regex(/\S/, "is required"),
@@ -174,14 +124,10 @@ export const searchTermSchema = v.pipe(
 export type EligibilityCheck = v.InferOutput<typeof eligibilityCheckSchema>;
 
 const leafHashForm = "must be 64 hexadecimal digits in lower case";
-
 export const leafHashSchema = v.pipe(v.string(leafHashForm), v.regex(/^[0-9a-f]{64}$/, leafHashForm));
 
-const treeSizeForm = "must be a whole number from 1 to 2^53 - 1, without leading zeros";
-
-export const treeSizeSchema = v.pipe(
-  v.number(treeSizeForm),
-  v.integer(treeSizeForm),
-  v.minValue(1, treeSizeForm),
-  v.maxValue(Number.MAX_SAFE_INTEGER, treeSizeForm),
+export const treeSizeSchema = wholeNumber(
+  1,
+  Number.MAX_SAFE_INTEGER,
+  "must be a whole number from 1 to 2^53 - 1, without leading zeros",
 );

@@ -7,26 +7,23 @@ import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-l
 import { type AppEnv, pathPart } from "../http/context.ts";
 import type { Service } from "../service.ts";
 import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.ts";
+import type { ApiContext, ApiHandler } from "./public-api.ts";
 import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
-/** What everybody may read of the status lists. What is not there throws TvsError NOT_KNOWN. */
+/** The public documents of the status lists. A missing document throws TvsError NOT_KNOWN. */
 export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
 
 type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
 
-/** The lists as they are served, and what they were made of. */
+/** The lists, and their documents. */
 type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
+type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/**
- * Makes the documents, and keeps them while what they are made of is the same, at which a thread looks at most once a
- * second: so none is older than a change by more than that.
- */
+/** Makes the documents, and keeps them until their sources change, which it looks for at most once a second. */
 export function createStatusDocuments(sources: Sources, evidence: EvidenceDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };
-  let pack:
-    | { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument }
-    | undefined;
+  let pack: Pack | undefined;
 
   const newest = createRecent(async () => {
     // A list's time would be refused, or count for days too long.
@@ -83,11 +80,22 @@ async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | n
   }
 }
 
-const asStatusList = `public, max-age=${ttlSeconds}`;
+/** Sends one of the documents, which caches may keep as long as a list counts. */
+function sendOne(find: (documents: StatusDocuments, c: ApiContext) => Promise<PublicDocument>): ApiHandler {
+  const cacheControl = `public, max-age=${ttlSeconds}`;
+  return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
+}
 
 export const statusApi = new Hono<AppEnv>()
-  .get("/status", async (c) => sendDocument(c, await c.get("parts").statusLists.aggregation(), asStatusList))
-  .get("/status/:list", async (c) =>
-    sendDocument(c, await c.get("parts").statusLists.list(pathPart(c, "list")), asStatusList),
+  .get(
+    "/status",
+    sendOne((documents) => documents.aggregation()),
   )
-  .get("/offline-pack", async (c) => sendDocument(c, await c.get("parts").statusLists.pack(), asStatusList));
+  .get(
+    "/status/:list",
+    sendOne((documents, c) => documents.list(pathPart(c, "list"))),
+  )
+  .get(
+    "/offline-pack",
+    sendOne((documents) => documents.pack()),
+  );

@@ -20,7 +20,7 @@ export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
 /** What a batch costs: one call, or one call an item. */
 export const batchCosts = ["call", "item"] as const;
-export type BatchCost = (typeof batchCosts)[number];
+type BatchCost = (typeof batchCosts)[number];
 
 /** An onboarded agency. `partnerId` becomes the envelope's `audience`. Times are milliseconds since the epoch. */
 export type Partner = {

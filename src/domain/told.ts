@@ -7,7 +7,7 @@ import { actAndRest } from "./serial.ts";
 
 /** Of which teachers: of all, or only of those whom the partner has verified, or of those whom it watches. */
 export const teacherChoices = ["all", "verified", "watched"] as const;
-export type TeacherChoice = (typeof teacherChoices)[number];
+type TeacherChoice = (typeof teacherChoices)[number];
 
 export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 

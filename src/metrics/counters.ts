@@ -9,7 +9,7 @@ import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { bucketCount, bucketOf } from "./durations.ts";
 
-/** What the charts tell apart: lookups of the public, calls for which partners need a credential, and the rest. */
+/** Lookups of the public, calls for which partners need a credential, and the rest. */
 export type Traffic = "public" | "partner" | "other";
 
 /** A route as the metrics see it; one without traffic of its own is counted as `other`. */
@@ -53,33 +53,25 @@ function histogramOf(name: string, bounds: readonly number[]) {
 
 const newDurations = () => new Float64Array(bucketCount);
 const newRoute = (traffic: Traffic) => ({ traffic, durations: newDurations() });
-type CountedRequests = ReturnType<typeof newRoute>;
 
-/** What happens between two points of the console's charts. */
+/** The counts between two points of the console's charts. */
 export type Interval = ReturnType<typeof newInterval>;
 
-function newInterval() {
-  return {
-    durations: { public: newDurations(), partner: newDurations(), other: newDurations() },
-    refused: 0,
-    failed: 0,
-    signatures: 0,
-    commits: 0,
-    writes: 0,
-    delivered: 0,
-    undelivered: 0,
-    /** The most signatures that were waited for at once. */
-    signingPeak: 0,
-    /** The longest time that the event loop made a timer wait. */
-    lagMs: 0,
-  };
-}
+/** @param signingPeak the most signatures that callers wait for at the same time */
+const newInterval = (signingPeak: number) => ({
+  durations: { public: newDurations(), partner: newDurations(), other: newDurations() },
+  ...{ refused: 0, failed: 0, delivered: 0, undelivered: 0 },
+  ...{ signatures: 0, signingPeak, commits: 0, writes: 0 },
+  /** The longest time that the event loop made a timer wait. */
+  lagMs: 0,
+});
 
 export type Counters = ReturnType<typeof createCounters>;
 
 /** Everything that this process counts. @param table the routes, of which those with traffic are told apart */
 export function createCounters(table: readonly CountedRoute[]) {
-  const routes = new Map<string, CountedRequests>([["other", newRoute("other")]]);
+  const other = newRoute("other");
+  const routes = new Map([["other", other]]);
   for (const { path, traffic } of table) if (traffic !== undefined) routes.set(path, newRoute(traffic));
 
   const requests = counterOf("tvs_http_requests_total");
@@ -91,13 +83,13 @@ export function createCounters(table: readonly CountedRoute[]) {
   const groups = histogramOf("tvs_commit_group_size", groupBounds);
   const kinds = [{ kind: "read" }, { kind: "commit" }];
   const toServer = counterOf("tvs_database_requests_total", kinds);
-  const outcomes = [{ outcome: "delivered" }, { outcome: "failed" }, { outcome: "dead" }];
+  const outcomes = ["delivered", "failed", "dead"].map((outcome) => ({ outcome }));
   const deliveries = counterOf("tvs_webhook_deliveries_total", outcomes);
-  let interval = newInterval();
+  let interval = newInterval(0);
   let underWay = 0;
 
   return {
-    /** What Prometheus is shown of them. */
+    /** The metrics that Prometheus reads. */
     metrics: [requests, durations, answers, signatures, signatureFailures, groups, toServer, deliveries],
     /** The routes that are told apart, each with its traffic and its durations since the start. */
     routes,
@@ -106,14 +98,13 @@ export function createCounters(table: readonly CountedRoute[]) {
       const route = routes.has(pattern) ? pattern : "other";
       requests.inc({ route, method: methods.includes(method) ? method : "other", status });
       durations.observe({ route }, durationMs / 1000);
-      const counted = routes.get(route) as CountedRequests;
+      const counted = routes.get(route) ?? other;
       const bucket = bucketOf(durationMs);
       for (const counts of [counted.durations, interval.durations[counted.traffic]])
         counts[bucket] = (counts[bucket] as number) + 1;
       if (status >= 500) interval.failed++;
       else if (status >= 400) interval.refused++;
     },
-    /** Counts teachers that were answered for. */
     answered(endpoint: string, status: string, teachers = 1): void {
       answers.inc({ endpoint, status }, teachers);
     },
@@ -128,30 +119,26 @@ export function createCounters(table: readonly CountedRoute[]) {
       };
       made.then(countIn(signatures), countIn(signatureFailures));
     },
-    /** How many signatures were asked for and are not made yet. */
     signaturesUnderWay: () => underWay,
-    /** Counts a commit. @param writes that shared it */
+    /** @param writes that shared the commit */
     committed(writes: number): void {
       groups.observe(writes);
       interval.commits++;
       interval.writes += writes;
     },
-    /** Counts a request to the server of the database. */
     askedServer: (kind: "read" | "commit") => toServer.inc({ kind }),
     /** Counts an attempt to deliver a webhook; after one that is `dead` nothing is tried again. */
     attempted(outcome: "delivered" | "failed" | "dead"): void {
       deliveries.inc({ outcome });
-      if (outcome === "delivered") interval.delivered++;
-      else interval.undelivered++;
+      interval[outcome === "delivered" ? "delivered" : "undelivered"]++;
     },
-    /** Counts how long the event loop made a timer wait. */
     lagged(ms: number): void {
       interval.lagMs = Math.max(interval.lagMs, ms);
     },
-    /** What has happened since the last call of this. */
+    /** The counts since the last call. */
     takeInterval(): Interval {
       const taken = interval;
-      interval = { ...newInterval(), signingPeak: underWay };
+      interval = newInterval(underWay);
       return taken;
     },
     /** Requests since the start, and teachers answered for, each number with its labels. */
@@ -176,9 +163,8 @@ export function watchLag({ lagged }: Pick<Counters, "lagged">): () => void {
   return () => clearInterval(timer);
 }
 
-// Ports of the domain that are counted: the composition root wraps the real ones in these.
+// Wrappers that count, around ports of the domain.
 
-/** A signer whose signatures are counted, made and under way. */
 export function countedSigner(signer: Signer, counters: Counters): Signer {
   return {
     sign(kid, inputs, options) {
@@ -189,7 +175,7 @@ export function countedSigner(signer: Signer, counters: Counters): Signer {
   };
 }
 
-/** An evidence log whose answers are counted when they are stored, which is when they may leave. */
+/** Counts answers when they are stored, which is when they may leave. */
 export function countedAttestations(store: AttestationStore, { answered }: Counters): AttestationStore {
   return {
     ...store,
@@ -207,7 +193,6 @@ export function countedAttestations(store: AttestationStore, { answered }: Count
   };
 }
 
-/** A public lookup whose answers are counted. */
 export function countedPublicLookup(lookup: PublicLookup, { answered }: Counters): PublicLookup {
   return async (term) => {
     const answer = await lookup(term);
@@ -216,7 +201,7 @@ export function countedPublicLookup(lookup: PublicLookup, { answered }: Counters
   };
 }
 
-/** An outbox whose attempts are counted, if the lease was still held. */
+/** Counts attempts whose lease was still held. */
 export function countedOutbox(outbox: Outbox, { attempted }: Counters): Outbox {
   return {
     ...outbox,

@@ -11,7 +11,7 @@ import type { History } from "./history.ts";
 import { readMaxFiles, readOpenFiles } from "./process-use.ts";
 import type { Refusals } from "./refusals.ts";
 
-/** What the console and the metrics are made from. */
+/** The sources of the console and of the metrics. */
 export type Sources = {
   readonly counters: Counters;
   readonly refusals: Refusals;
@@ -20,14 +20,10 @@ export type Sources = {
   readonly configuration: Pick<Configuration, "current">;
   readonly clock: Clock;
   readonly startedAt: number;
-  /** What signs just now, in words. */
+  /** The engine that signs, in words. */
   readonly signingEngine: () => string;
-  /** The threads that sign beside the one that answers; `lastDeathAt` is null when none has died. */
-  readonly signers: () => {
-    readonly running: number;
-    readonly deaths: number;
-    readonly lastDeathAt: number | null;
-  };
+  /** The signer threads; `lastDeathAt` is null when none has died. */
+  readonly signers: () => Readonly<{ running: number; deaths: number; lastDeathAt: number | null }>;
   /** By how many milliseconds this machine's clock is ahead of the database's. */
   readonly clockAheadMs: () => number;
   /** Whether the disk refused the evidence of the last answer. */
@@ -43,7 +39,7 @@ export async function look<S extends Sources>({ readings, configuration, clock, 
   return { ...rest, ...read, totals, snapshot: configuration.current(), now: clock.now() };
 }
 
-/** The time over which the longest lag is told: scrapes come every 15 seconds, and one between two is still seen. */
+/** The time over which the longest lag counts: longer than the 15 seconds between two scrapes. */
 const lagWindowMs = 16_000;
 
 const lossLabels = {
@@ -52,7 +48,7 @@ const lossLabels = {
   revocations: "revocation",
 } as const;
 
-/** How a metric is read whose number stands elsewhere. Its type and help are in the manual. */
+/** Readers of the metrics that are no counters, by name. The manual has type and help. */
 const readers: Readonly<Record<string, Reader>> = {
   tvs_signing_queue_length: ({ counters }) => counters.signaturesUnderWay(),
   tvs_webhook_backlog: ({ readings }) =>
@@ -82,7 +78,6 @@ const readers: Readonly<Record<string, Reader>> = {
       value: endsAt / 1000,
       labels: { partner: partnerId, kind },
     })),
-  // How the evidence log does; none of it before the log was begun.
   tvs_log_leaves: ofLog(({ size, waiting }) => byLabel("state", { sequenced: size, waiting })),
   tvs_log_uncovered_seconds: ofLog(({ uncoveredSince }, now) =>
     uncoveredSince === null ? 0 : Math.max(0, now - uncoveredSince) / 1000,
@@ -100,14 +95,11 @@ const readers: Readonly<Record<string, Reader>> = {
     readings?.appliedAt == null ? null : readings.appliedAt / 1000,
   tvs_import_last_rejected_rows: ({ readings }) =>
     readings?.imports.find((one) => one.finishedAt !== null)?.rejected ?? null,
-  tvs_import_lost_ratio: ({ readings }) =>
-    lossKinds.map((kind) => {
-      const { lost, of } = readings?.losses ?? noLosses;
-      return {
-        value: lost[kind] === 0 ? 0 : lost[kind] / Math.max(of[kind], 1),
-        labels: { kind: lossLabels[kind] },
-      };
-    }),
+  tvs_import_lost_ratio({ readings }) {
+    const { lost, of } = readings?.losses ?? noLosses;
+    const ratioOf = (kind: (typeof lossKinds)[number]) => lost[kind] / Math.max(of[kind], 1);
+    return lossKinds.map((kind) => ({ value: ratioOf(kind), labels: { kind: lossLabels[kind] } }));
+  },
   tvs_store_up: ({ hasFailed }) => Number(!hasFailed),
   tvs_disk_refusing: ({ isDiskRefusing }) => Number(isDiskRefusing()),
   tvs_event_loop_lag_seconds: ({ history, now }) =>
@@ -129,9 +121,9 @@ const readers: Readonly<Record<string, Reader>> = {
 
 function ofEndpoints(holds: (one: EndpointReading) => boolean): Reader {
   return ({ readings }) =>
-    (readings?.endpoints ?? []).map((one) => ({
-      ...{ value: Number(holds(one)), labels: { partner: one.partnerId } },
-    }));
+    (readings?.endpoints ?? []).map((one) => {
+      return { value: Number(holds(one)), labels: { partner: one.partnerId } };
+    });
 }
 
 function ofQuotas(figure: "used" | "limit"): Reader {
@@ -141,7 +133,7 @@ function ofQuotas(figure: "used" | "limit"): Reader {
     );
 }
 
-/** A reader that has nothing to tell while the database was not read, or there is no log yet. */
+/** A reader without a value while the database was not read, or there is no log yet. */
 function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Reader {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }
@@ -149,10 +141,10 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
 /** One number under its labels. */
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
-/** Its one number, or all of its samples; null where there is nothing to tell. */
+/** Reads one number, or samples; null where there is no value. */
 type Reader = (look: Look) => number | null | readonly Sample[];
 
-/** A sample for each value of a label, under what other labels they share. */
+/** A sample for each value of a label; `shared` are their other labels. */
 function byLabel(
   label: string,
   values: Readonly<Record<string, number>>,
@@ -179,11 +171,10 @@ export function createExposition(sources: Sources) {
   };
 }
 
-/** A metric for the registry whose values stand elsewhere: the registry asks only this much of a metric. */
+/** A metric with values from elsewhere: the registry asks only this much of a metric. */
 function asMetric(name: string, found: ReturnType<Reader>): Metric {
   const samples = typeof found === "number" ? [{ value: found }] : (found ?? []);
   const values = samples.map(({ value, labels = {} }: Sample) => ({ value, labels }));
   const family = familyOf(name);
-  const metric = { ...family, get: async () => ({ ...family, values }) };
-  return metric as unknown as Metric;
+  return { ...family, get: async () => ({ ...family, values }) } as unknown as Metric;
 }

@@ -1,8 +1,12 @@
 import type { Counters, Interval, Traffic } from "./counters.ts";
 import { bucketCount, percentileMs } from "./durations.ts";
 
-/** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */
-export type Point = ReturnType<typeof pointOf>;
+/** One point of the charts: the time since the point before. Rates are a second, durations milliseconds. */
+export type Point = ReturnType<typeof pointOf> & {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly cpuPercent: number;
+};
 export type History = ReturnType<typeof startHistory>;
 
 export const sampleMs = 2_000;
@@ -17,15 +21,17 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
   const recent: Interval["durations"][] = [];
   let beganAtMs = performance.now();
   let cpu = process.cpuUsage();
-  // What came before the first point has no time.
+  // Counts from before the history belong to no point.
   counters.takeInterval();
 
+  /** Takes a point now; the timer does so every two seconds. */
   function sample(): void {
     const interval = counters.takeInterval();
     const nowMs = performance.now();
     const used = process.cpuUsage(cpu);
     const seconds = Math.max(0.001, (nowMs - beganAtMs) / 1000);
-    points.push(pointOf(interval, { at: clock.now(), seconds, cpuSeconds: (used.user + used.system) / 1e6 }));
+    const cpuPercent = (used.user + used.system) / 1e4 / seconds;
+    points.push({ at: clock.now(), ...pointOf(interval, seconds), cpuPercent });
     recent.push(interval.durations);
     if (points.length > maxPoints) points.shift();
     if (recent.length > percentilePoints) recent.shift();
@@ -45,22 +51,15 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
         for (const [bucket, count] of durations.entries()) sum[bucket] = (sum[bucket] as number) + count;
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
     },
-    /** Takes a point now, besides those of the timer. */
     sample,
     stop: () => clearInterval(timer),
   };
 }
 
-function pointOf(
-  interval: Interval,
-  { at, seconds, cpuSeconds }: { at: number; seconds: number; cpuSeconds: number },
-) {
-  const { durations, signingPeak, lagMs, commits, writes } = interval;
+function pointOf({ durations, commits, writes, ...interval }: Interval, seconds: number) {
   const rate = (count: number) => count / seconds;
   const requestRate = (traffic: Traffic) => rate(durations[traffic].reduce((sum, count) => sum + count, 0));
   return {
-    /** Milliseconds since the epoch. */
-    at,
     publicRate: requestRate("public"),
     partnerRate: requestRate("partner"),
     otherRate: requestRate("other"),
@@ -69,15 +68,14 @@ function pointOf(
     signatureRate: rate(interval.signatures),
     deliveredRate: rate(interval.delivered),
     undeliveredRate: rate(interval.undelivered),
-    cpuPercent: rate(cpuSeconds * 100),
     partnerP50: percentileMs(durations.partner, 0.5),
     partnerP99: percentileMs(durations.partner, 0.99),
     publicP50: percentileMs(durations.public, 0.5),
     publicP99: percentileMs(durations.public, 0.99),
-    signingPeak,
+    signingPeak: interval.signingPeak,
     /** Writes in a commit, on average. */
     groupSize: commits === 0 ? null : writes / commits,
     residentBytes: process.memoryUsage.rss(),
-    lagMs,
+    lagMs: interval.lagMs,
   };
 }

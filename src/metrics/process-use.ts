@@ -6,11 +6,11 @@ import { readdirSync, readFileSync } from "node:fs";
 export const readOpenFiles = () => ifLinux(() => readdirSync("/proc/self/fd").length);
 
 /** How many may be open; null where the operating system does not say. */
-export function readMaxFiles(): number | null {
-  const limits = ifLinux(() => readFileSync("/proc/self/limits", "utf8")) ?? "";
-  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-  return soft === undefined ? null : Number(soft);
-}
+export const readMaxFiles = () =>
+  ifLinux(() => {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return soft === undefined ? null : Number(soft);
+  });
 
 function ifLinux<T>(read: () => T): T | null {
   try {

@@ -9,9 +9,10 @@ const recentMinutes = 15;
 /** Partners with their keys that are told apart. Beyond it the keys of a further partner are counted together. */
 const maxCallers = 10_000;
 
-/** How often a code was answered: since the start, and in each minute of late. */
+/** How often a code was answered: since the start, and in each of the last minutes. */
 type Counts = { total: number; readonly minutes: Map<number, number> };
 type Caller = ReturnType<typeof newCaller>;
+type Answered = Pick<Call, "partnerId" | "keyId" | "status" | "error">;
 
 /** A partner's key; both are null for calls without a valid credential. */
 const newCaller = (partnerId: string | null, keyId: string | null) => ({
@@ -20,10 +21,11 @@ const newCaller = (partnerId: string | null, keyId: string | null) => ({
   lastAt: 0,
 });
 
-/** Counts what partners are refused, for what they did or for having no valid credential. */
+/** Counts the calls that are refused for a fault of the partner, or for want of a valid credential. */
 export function createRefusals(clock: { now(): number }) {
   const callers = new Map<string, Caller>();
   const metric = counterOf("tvs_calls_refused_total");
+  const minuteNow = () => Math.floor(clock.now() / minuteMs);
 
   function callerOf(partnerId: string | null, keyId: string | null): Caller {
     const name = `${partnerId ?? ""} ${keyId ?? ""}`;
@@ -36,14 +38,9 @@ export function createRefusals(clock: { now(): number }) {
   }
 
   return {
-    /** What Prometheus is shown. */
+    /** The counter that Prometheus reads. */
     metric,
-    observe({
-      partnerId,
-      keyId,
-      status,
-      error,
-    }: Pick<Call, "partnerId" | "keyId" | "status" | "error">): void {
+    observe({ partnerId, keyId, status, error }: Answered): void {
       const isRefusal = status >= 400 && status <= 499 && (partnerId !== null || status === 401);
       if (error === null || !isRefusal) return;
       metric.inc({ ...(partnerId !== null && { partner: partnerId }), code: error, status });
@@ -52,17 +49,14 @@ export function createRefusals(clock: { now(): number }) {
       const counts = caller.codes.get(error) ?? { total: 0, minutes: new Map<number, number>() };
       caller.codes.set(error, counts);
       counts.total++;
-      const minute = Math.floor(caller.lastAt / minuteMs);
+      const minute = minuteNow();
       counts.minutes.set(minute, (counts.minutes.get(minute) ?? 0) + 1);
       for (const past of counts.minutes.keys())
         if (past <= minute - recentMinutes) counts.minutes.delete(past);
     },
-    /**
-     * What every caller was refused, by code, the caller who was refused last first: since the start, and in the last
-     * quarter of an hour, to the minute.
-     */
+    /** The refusals of each caller by code, since the start and in the last quarter of an hour; the latest caller first. */
     callers() {
-      const since = Math.floor(clock.now() / minuteMs) - recentMinutes;
+      const since = minuteNow() - recentMinutes;
       const recentOf = ({ minutes }: Counts) =>
         [...minutes].reduce((sum, [minute, count]) => (minute > since ? sum + count : sum), 0);
       return [...callers.values()]

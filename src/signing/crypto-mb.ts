@@ -1,29 +1,13 @@
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { findLibrary, fixedBytes, type Library, openLibrary } from "../foreign.ts";
+import { type Address, findLibrary, fixedBytes, type Library, openLibrary } from "../foreign.ts";
 
-/** How many signatures are made at once. A call costs the same however many of them are wanted. */
+/** How many signatures one call makes. The call costs the same for fewer. */
 export const lanes = 8;
 
-/** A private key by which up to eight hashes are signed at once. */
-export type LaneKey = {
-  /**
-   * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
-   * @returns null when one of the signatures is not what the public key says that it should be. Then none may be seen: a
-   *   fault in the CRT arithmetic gives the key away (Boneh, DeMillo and Lipton, 1997)
-   */
-  sign(hashes: readonly Uint8Array[]): Uint8Array[] | null;
-  /** Overwrites its numbers. */
-  free(): void;
-};
-
-export type CryptoMb = {
-  /**
-   * @param pkcs8 the key, PKCS #8 DER
-   * @returns null for a key that crypto_mb cannot sign with: of another size, exponent or number of primes
-   */
-  loadKey(pkcs8: Uint8Array): LaneKey | null;
-};
+export type CryptoMb = Awaited<ReturnType<typeof openCryptoMb>>;
+/** A private key that signs up to eight hashes in one call. */
+export type LaneKey = ReturnType<typeof createLaneKey>;
 
 /** The path of Intel's crypto_mb where distributions put it. */
 export const findCryptoMb = () => findLibrary("libcrypto_mb.so.11");
@@ -49,33 +33,36 @@ const functions = {
   mbx_rsa_public_mb8: { args: [p, p, p, "i32", p, p], returns: "u32" },
 } as const;
 
-/** EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2): what stands between the padding and the hash. */
+/** EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2): the bytes between the padding and the hash. */
 const digestInfo = Buffer.from("003031300d060960864801650304020105000420", "hex");
 const hashBytes = 32;
-/** The only exponent that it checks with: 65537, the least byte first. */
+/** The only exponent that crypto_mb checks with: 65537, the least byte first. */
 const publicExponent = [1, 0, 1];
 
 /**
  * Opens Intel's crypto_mb in this thread, which signs eight messages at once with AVX-512 IFMA.
  * @throws Error when there is no such library, a function is missing, or the processor cannot
  */
-export async function openCryptoMb(file: string): Promise<CryptoMb> {
+export async function openCryptoMb(file: string) {
   const library = await openLibrary(file, functions);
-  // Asked first of all: what the library computes with would end the process on another processor.
-  if (library.functions.mbx_is_crypto_mb_applicable(0) === 0) {
+  // Comes first: on another processor the other functions would end the process.
+  if (library.functions.mbx_is_crypto_mb_applicable(0) === 0)
     throw new Error("this processor has no AVX-512 IFMA");
-  }
   return {
-    loadKey(pkcs8) {
+    /**
+     * @param pkcs8 the key, PKCS #8 DER
+     * @returns null for a key of another size, exponent or number of primes than crypto_mb can use
+     */
+    loadKey(pkcs8: Uint8Array) {
       const numbers = readNumbers(pkcs8);
       const methods = numbers && methodsFor(library, numbers.n.length * 8);
-      if (numbers !== null && methods === null) overwrite(Object.values(numbers));
+      if (numbers !== null && methods === null) overwrite([numbers.n, ...numbers.crt]);
       return methods && createLaneKey(library, methods, numbers);
     },
   };
 }
 
-/** What the library computes with for keys of a size, and the memory that takes; null for a size that it does not know. */
+/** The library's methods for keys of a size, and the memory that they need; null for a size that it does not know. */
 function methodsFor({ functions: mbx }: Library<typeof functions>, bits: number) {
   const [signing, checking] = [mbx.mbx_RSA_private_crt_Method(bits), mbx.mbx_RSA_pub65537_Method(bits)];
   if (signing === null || checking === null) return null;
@@ -83,8 +70,11 @@ function methodsFor({ functions: mbx }: Library<typeof functions>, bits: number)
   return { bits, signing, checking, scratchBytes };
 }
 
+/** The addresses of p, q, dp, dq and 1/q. */
+type CrtAddresses = [Address, Address, Address, Address, Address];
+
 /**
- * The numbers of an RSA key (RFC 8017, A.1.2), the least byte first.
+ * The numbers of an RSA key (RFC 8017, A.1.2), the least byte first: the modulus, and p, q, dp, dq and 1/q.
  * @returns null for a key with another public exponent, or with primes of other lengths
  */
 function readNumbers(pkcs8: Uint8Array) {
@@ -96,19 +86,12 @@ function readNumbers(pkcs8: Uint8Array) {
   const bytes = n.length;
   const isUsual = e.join() === publicExponent.join() && [p, q].every(({ length }) => length * 2 === bytes);
   if (!isUsual) return null;
-  const turned = (number: Uint8Array, length = bytes / 2) => {
+  const turned = (number: Uint8Array, length: number) => {
     const fixed = fixedBytes(length);
     for (const [at, byte] of number.entries()) fixed[number.length - 1 - at] = byte;
     return fixed;
   };
-  return {
-    n: turned(n, bytes),
-    p: turned(p),
-    q: turned(q),
-    dp: turned(dp),
-    dq: turned(dq),
-    qInv: turned(qInv),
-  };
+  return { n: turned(n, bytes), crt: [p, q, dp, dq, qInv].map((number) => turned(number, bytes / 2)) };
 }
 
 /** The contents of DER values that follow one another (X.690, 8.1), without the zero before a positive number. */
@@ -132,7 +115,7 @@ function createLaneKey(
   { functions: mbx, addressOf, numberOf }: Library<typeof functions>,
   { bits, signing, checking, scratchBytes }: NonNullable<ReturnType<typeof methodsFor>>,
   numbers: NonNullable<ReturnType<typeof readNumbers>>,
-): LaneKey {
+) {
   const bytes = numbers.n.length;
   const messages = paddedMessages(bytes);
   const [signatures, recovered] = [fixedBytes(lanes * bytes), fixedBytes(lanes * bytes)];
@@ -141,40 +124,36 @@ function createLaneKey(
   const eight = (part: Uint8Array, step = 0) =>
     BigUint64Array.from({ length: lanes }, (_, lane) => numberOf(part) + BigInt(lane * step));
   const [from, to, back] = [eight(messages, bytes), eight(signatures, bytes), eight(recovered, bytes)];
-  const of = {
-    p: eight(numbers.p),
-    q: eight(numbers.q),
-    dp: eight(numbers.dp),
-    dq: eight(numbers.dq),
-    qInv: eight(numbers.qInv),
-    n: eight(numbers.n),
-  };
+  const modulus = eight(numbers.n);
+  const crt = numbers.crt.map((number) => eight(number));
 
   /** Whether each lane's signature was made, and gives its message back under the public key. */
   function compute(): boolean {
     const [start, end, memory] = [addressOf(from), addressOf(to), addressOf(scratch)];
-    const primes = [addressOf(of.p), addressOf(of.q)] as const;
-    const exponents = [addressOf(of.dp), addressOf(of.dq), addressOf(of.qInv)] as const;
+    const parts = crt.map((number) => addressOf(number)) as CrtAddresses;
     return (
-      mbx.mbx_rsa_private_crt_mb8(start, end, ...primes, ...exponents, bits, signing, memory) === 0 &&
-      mbx.mbx_rsa_public_mb8(end, addressOf(back), addressOf(of.n), bits, checking, memory) === 0 &&
+      mbx.mbx_rsa_private_crt_mb8(start, end, ...parts, bits, signing, memory) === 0 &&
+      mbx.mbx_rsa_public_mb8(end, addressOf(back), addressOf(modulus), bits, checking, memory) === 0 &&
       Buffer.compare(messages, recovered) === 0
     );
   }
 
   return {
-    sign(hashes) {
-      // What is left of earlier hashes in further lanes is signed again, and not looked at.
+    /**
+     * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
+     * @returns null when the public key does not confirm each signature. Then none may be seen: a fault in the CRT
+     *   arithmetic gives the key away (Boneh, DeMillo and Lipton, 1997)
+     */
+    sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
+      // Further lanes sign an earlier hash again, and nobody looks at the result.
       for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashBytes);
       const isRight = compute();
       const made = hashes.map((_, lane) => signatures.slice(lane * bytes, (lane + 1) * bytes));
       overwrite([signatures, recovered, scratch]);
       return isRight ? made : null;
     },
-    free() {
-      // Held until here, all of them: the pointers to them keep nothing alive.
-      overwrite([...Object.values(numbers), scratch]);
-    },
+    /** Overwrites the numbers, which are held until here: the pointers to them keep nothing alive. */
+    free: () => overwrite([numbers.n, ...numbers.crt, scratch]),
   };
 }
 

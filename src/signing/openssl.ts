@@ -1,27 +1,19 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../domain/errors.ts";
+import { findLibrary, fixedBytes, openLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
 import { type CryptoMb, type LaneKey, lanes, openCryptoMb } from "./crypto-mb.ts";
-import { type HashEngine, keyNotLoaded } from "./engine.ts";
-import { knownHash, knownKey, proveSigning } from "./known-answer.ts";
-import { findLibcrypto, type Libcrypto, type LoadedKey, openLibcrypto } from "./libcrypto.ts";
+import { type HashEngine, keyNotLoaded, knownHash, knownKey, proveSigning } from "./engine.ts";
 import { groupFrom } from "./queue.ts";
 
 export type OpensslOptions = {
   /** Path of libcrypto; without it, where distributions put it. */
   readonly library?: string | undefined;
-  /** Without it, crypto_mb is not used. */
-  readonly cryptoMb?: CryptoMbOptions | undefined;
+  /** Without it, crypto_mb is not used. If it is insisted on, it need not be faster, and it is an error where it fails. */
+  readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 
-type CryptoMbOptions = {
-  /** Path of crypto_mb; undefined where there is none. */
-  readonly file?: string | undefined;
-  /** Whether it is an error when it cannot be used; else it also has to be faster. */
-  readonly isInsisted: boolean;
-};
-
-/** A key in this thread's OpenSSL, and in its crypto_mb where that takes it. */
+/** A key in this thread's OpenSSL, and in its crypto_mb where crypto_mb can use the key. */
 type OpensslKey = { readonly loaded: LoadedKey; lanes: LaneKey | null };
 
 /** The part of the time of eight signatures by OpenSSL that crypto_mb may take at most; it takes some half of it. */
@@ -32,12 +24,10 @@ const groupPart = 0.8;
  * @throws Error with the reason when OpenSSL, or a crypto_mb that is insisted on, cannot be used here
  */
 export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> {
-  const library = options.library ?? findLibcrypto();
+  const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
-  const signatureMs = await withKnownKey(libcrypto, null, ({ loaded }) =>
-    proveSigning("OpenSSL", () => loaded.sign(knownHash)),
-  );
+  const signatureMs = await prove(libcrypto, null);
   const cryptoMb = await chooseCryptoMb(options.cryptoMb, libcrypto, signatureMs);
   const keys = new Map<string, OpensslKey>();
   return {
@@ -58,10 +48,8 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
     sign(kid, messages) {
       const key = keys.get(kid);
       if (key === undefined) throw keyNotLoaded();
-      return signAll(
-        key,
-        messages.map(({ hash }) => hash),
-      );
+      const hashes = messages.map(({ hash }) => hash);
+      return signAll(key, hashes);
     },
   };
 }
@@ -82,7 +70,7 @@ function free({ loaded, lanes }: OpensslKey): void {
   loaded.free();
 }
 
-/** @returns null when crypto_mb does not take the key, or signs with it otherwise than OpenSSL */
+/** @returns null when crypto_mb cannot use the key, or makes another signature than OpenSSL */
 function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): LaneKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
   const [made] = lanes?.sign([knownHash]) ?? [];
@@ -94,7 +82,7 @@ function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): Lane
 }
 
 /**
- * Signs as a group what is enough for one. What crypto_mb has made wrongly nobody sees, and it makes no more.
+ * Signs in a group where there are enough hashes. A wrong signature of crypto_mb is never given out, and ends its use.
  * @throws TvsError SIGNER_UNAVAILABLE
  */
 export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Array[] {
@@ -112,16 +100,17 @@ export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Ar
   });
 }
 
-/** @throws Error when it is insisted on, and cannot be used */
+/** @throws Error when crypto_mb is insisted on, and cannot be used */
 async function chooseCryptoMb(
-  { file, isInsisted }: CryptoMbOptions = { isInsisted: false },
+  wanted: OpensslOptions["cryptoMb"],
   libcrypto: Libcrypto,
   signatureMs: number,
 ): Promise<CryptoMb | null> {
+  const { file, isInsisted = false } = wanted ?? {};
   try {
     if (file === undefined) throw new Error("there is no libcrypto_mb.so.11 on this machine");
     const cryptoMb = await openCryptoMb(file);
-    const groupMs = await withKnownKey(libcrypto, cryptoMb, (key) => proveLanes(key.lanes));
+    const groupMs = await prove(libcrypto, cryptoMb);
     if (!isInsisted && groupMs > groupPart * lanes * signatureMs) throw new Error("it is hardly faster here");
     return cryptoMb;
   } catch (error) {
@@ -131,26 +120,100 @@ async function chooseCryptoMb(
   }
 }
 
-/** Makes the known signature in each lane once, with others around it. @returns the milliseconds of a group */
-function proveLanes(key: LaneKey | null): Promise<number> {
+/**
+ * Proves OpenSSL, or crypto_mb: the known signature in each lane once, with others around it.
+ * @returns how long a signature of OpenSSL, or a group of crypto_mb, takes, in milliseconds
+ */
+async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null): Promise<number> {
+  const key = loadKey(knownKey(), libcrypto, cryptoMb);
   let lane = 0;
-  return proveSigning("crypto_mb", () => {
+  const signInNextLane = () => {
     const hashes = Array.from({ length: lanes }, () => new Uint8Array(knownHash.length));
     const index = lane++ % lanes;
     hashes[index]?.set(knownHash);
-    return key?.sign(hashes)?.[index] ?? null;
-  });
-}
-
-async function withKnownKey<T>(
-  libcrypto: Libcrypto,
-  cryptoMb: CryptoMb | null,
-  act: (key: OpensslKey) => Promise<T>,
-): Promise<T> {
-  const key = loadKey(knownKey(), libcrypto, cryptoMb);
+    return key.lanes?.sign(hashes)?.[index] ?? null;
+  };
   try {
-    return await act(key);
+    if (cryptoMb !== null) return await proveSigning("crypto_mb", signInNextLane);
+    return await proveSigning("OpenSSL", () => key.loaded.sign(knownHash));
   } finally {
     free(key);
   }
+}
+
+type Libcrypto = Awaited<ReturnType<typeof openLibcrypto>>;
+/** A private key inside OpenSSL. */
+export type LoadedKey = NonNullable<ReturnType<Libcrypto["loadKey"]>>;
+
+const pkcs1Padding = 1;
+const digestBytes = 32;
+/** A signature of the longest key that OpenSSL takes. */
+const outputBytes = 16_384 / 8;
+
+/** The path of the machine's OpenSSL 3 where distributions put it. */
+export const findLibcrypto = () => findLibrary("libcrypto.so.3");
+
+const functions = {
+  OpenSSL_version_num: { args: [], returns: "u32" },
+  d2i_AutoPrivateKey: { args: ["pointer", "pointer", "i64"], returns: "pointer" },
+  EVP_PKEY_free: { args: ["pointer"], returns: "void" },
+  EVP_PKEY_CTX_new: { args: ["pointer", "pointer"], returns: "pointer" },
+  EVP_PKEY_CTX_free: { args: ["pointer"], returns: "void" },
+  EVP_PKEY_sign_init: { args: ["pointer"], returns: "i32" },
+  EVP_PKEY_CTX_set_rsa_padding: { args: ["pointer", "i32"], returns: "i32" },
+  EVP_PKEY_CTX_set_signature_md: { args: ["pointer", "pointer"], returns: "i32" },
+  EVP_PKEY_sign: { args: ["pointer", "pointer", "pointer", "pointer", "usize"], returns: "i32" },
+  EVP_sha256: { args: [], returns: "pointer" },
+} as const;
+
+/**
+ * Opens OpenSSL in this thread.
+ * @throws Error when there is no such library, a function is missing, or it is not version 3
+ */
+export async function openLibcrypto(file: string) {
+  const { functions: openssl, addressOf, numberOf } = await openLibrary(file, functions);
+  const version = openssl.OpenSSL_version_num() >>> 0;
+  if (version >>> 28 !== 3) throw new Error("libcrypto is not version 3");
+  const sha256 = openssl.EVP_sha256();
+  const [digest, output] = [fixedBytes(digestBytes), fixedBytes(outputBytes)];
+  const length = new BigUint64Array(new ArrayBuffer(BigUint64Array.BYTES_PER_ELEMENT));
+  const [from, to, toLength] = [addressOf(digest), addressOf(output), addressOf(length)];
+
+  return {
+    /** Such as `3.0.13`. */
+    version: `${version >>> 28}.${(version >>> 20) & 0xff}.${(version >>> 4) & 0xffff}`,
+    /**
+     * Loads a key with one context for all its signatures: making a context costs more than the hash. A fault in the CRT
+     * arithmetic would give the key away; OpenSSL checks each result with the public exponent and computes it again
+     * the slow way when it is wrong (crypto/rsa/rsa_ossl.c, rsa_ossl_mod_exp: "Don't leak miscalculated CRT output").
+     * @returns null when the bytes are no PKCS #8 RSA key
+     */
+    loadKey(pkcs8: Uint8Array) {
+      const start = new BigUint64Array([numberOf(pkcs8)]);
+      const key = openssl.d2i_AutoPrivateKey(null, addressOf(start), pkcs8.length);
+      const context = key && openssl.EVP_PKEY_CTX_new(key, null);
+      /** Gives the key back to OpenSSL, which overwrites its numbers (RSA_free(3): "erased before freeing"). */
+      const free = () => {
+        openssl.EVP_PKEY_CTX_free(context);
+        openssl.EVP_PKEY_free(key);
+      };
+      const isReady =
+        context !== null &&
+        openssl.EVP_PKEY_sign_init(context) === 1 &&
+        openssl.EVP_PKEY_CTX_set_rsa_padding(context, pkcs1Padding) === 1 &&
+        openssl.EVP_PKEY_CTX_set_signature_md(context, sha256) === 1;
+      if (!isReady) {
+        free();
+        return null;
+      }
+      /** Signs a SHA-256 hash (RSASSA-PKCS1-v1_5, RFC 8017, 8.2). @returns null when OpenSSL refuses */
+      function sign(hash: Uint8Array): Uint8Array | null {
+        digest.set(hash);
+        length[0] = BigInt(output.length);
+        const isDone = openssl.EVP_PKEY_sign(context, to, toLength, from, digest.length) === 1;
+        return isDone ? output.slice(0, Number(length[0])) : null;
+      }
+      return { sign, free };
+    },
+  };
 }

@@ -6,8 +6,8 @@ import type { Message } from "./engine.ts";
 type Call = {
   readonly kid: string;
   readonly inputs: readonly string[];
-  /** It is a batch: single checks go before it. */
-  readonly bulk: boolean;
+  /** Whether the call is a batch. Single checks go first. */
+  readonly kind: "single" | "bulk";
   readonly signatures: string[];
   readonly settled: PromiseWithResolvers<string[]>;
   /** Inputs whose signatures are begun or made, from the first. */
@@ -25,16 +25,13 @@ const bulkEvery = 4;
 /** The calls whose signatures are not all made: single checks and batches, each in the order of asking. */
 function createCalls() {
   const open = new Set<Call>();
-  const waiting: { single: Call[]; bulk: Call[] } = { single: [], bulk: [] };
+  const waiting: Record<Call["kind"], Call[]> = { single: [], bulk: [] };
   const left = { single: 0, bulk: 0 };
   let [untaken, taken] = [0, 0];
 
-  const sortOf = ({ bulk }: Call) => (bulk ? "bulk" : "single");
-
   function next(): Call | undefined {
-    const isBulksTurn = taken % bulkEvery === bulkEvery - 1;
-    const [first, second] = isBulksTurn ? [waiting.bulk, waiting.single] : [waiting.single, waiting.bulk];
-    return first[0] ?? second[0];
+    const [single, bulk] = [waiting.single[0], waiting.bulk[0]];
+    return taken % bulkEvery === bulkEvery - 1 ? (bulk ?? single) : (single ?? bulk);
   }
 
   return {
@@ -42,13 +39,13 @@ function createCalls() {
     untaken: () => untaken,
     /** Signatures of single checks, or of batches, that are not made. */
     left,
-    add(asked: Pick<Call, "kid" | "inputs" | "bulk">): Promise<string[]> {
+    add(asked: Pick<Call, "kid" | "inputs" | "kind">): Promise<string[]> {
       const { length } = asked.inputs;
       const settled = Promise.withResolvers<string[]>();
       const call = { ...asked, signatures: new Array(length), settled, taken: 0, left: length };
       open.add(call);
-      waiting[sortOf(call)].push(call);
-      left[sortOf(call)] += length;
+      waiting[call.kind].push(call);
+      left[call.kind] += length;
       untaken += length;
       return settled.promise;
     },
@@ -60,7 +57,7 @@ function createCalls() {
         jobs.push({ call, index: call.taken++ });
         untaken--;
         taken++;
-        if (call.taken === call.inputs.length) waiting[sortOf(call)].shift();
+        if (call.taken === call.inputs.length) waiting[call.kind].shift();
       }
       return { kid, jobs };
     },
@@ -68,31 +65,30 @@ function createCalls() {
       for (const [at, { call, index }] of jobs.entries()) {
         if (!open.has(call)) continue;
         call.signatures[index] = Buffer.from(signatures[at] as Uint8Array).toString("base64url");
-        left[sortOf(call)]--;
+        left[call.kind]--;
         if (--call.left > 0) continue;
         open.delete(call);
         call.settled.resolve(call.signatures);
       }
     },
-    /** Calls fail as a whole: what of them waits is forgotten. */
+    /** Fails whole calls, with the signatures that wait. */
     fail(calls: Iterable<Call>, error: unknown): void {
       for (const call of calls) {
         if (!open.delete(call)) continue;
-        const sort = sortOf(call);
         untaken -= call.inputs.length - call.taken;
-        left[sort] -= call.left;
-        waiting[sort] = waiting[sort].filter((one) => one !== call);
+        left[call.kind] -= call.left;
+        waiting[call.kind] = waiting[call.kind].filter((one) => one !== call);
         call.settled.reject(error);
       }
     },
-    open: (): Iterable<Call> => [...open],
+    open: (): readonly Call[] => [...open],
   };
 }
 
-/** Signatures of one group, and how long each of them took. */
+/** Signatures of one group, and the milliseconds that each of them took. */
 export type Made = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
 
-/** Signs beside the thread of the queue. */
+/** Signs outside the thread of the queue. */
 export type Helper = {
   /** How many groups it holds at most: 0 while it cannot sign. */
   slots(): number;
@@ -108,7 +104,7 @@ export type QueueOptions = {
   readonly groupSize: number;
   /** How many signatures, or groups, are made at the same time. */
   readonly parallel: number;
-  /** How long one signature takes, in milliseconds, as far as is known at the start. */
+  /** How long one signature takes at the start, in milliseconds. */
   readonly signatureMs: number;
 };
 
@@ -138,13 +134,16 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     calls.settle(group, signatures);
   }
 
-  function signHere(group: Group, sign: NonNullable<typeof inPlace>): void {
+  /** Signs in place; where only helpers sign, the calls fail with the error of the helper. */
+  function signHere(group: Group, helperError?: unknown): void {
     const startedAt = performance.now();
     try {
-      const signatures = sign(group.kid, messagesOf(group));
+      if (inPlace === null) throw helperError;
+      const signatures = inPlace(group.kid, messagesOf(group));
       settle(group, { signatures, signatureMs: (performance.now() - startedAt) / signatures.length });
     } catch (error) {
-      calls.fail(callsOf(group), error);
+      const failed = group.jobs.map(({ call }) => call);
+      calls.fail(failed, error);
     }
   }
 
@@ -153,8 +152,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     try {
       settle(group, await hand.helper.sign(group.kid, messagesOf(group)));
     } catch (error) {
-      if (inPlace === null) calls.fail(callsOf(group), error);
-      else signHere(group, inPlace);
+      signHere(group, error);
     }
     hand.underWay--;
     handOut(true);
@@ -162,7 +160,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
 
   /**
    * Hands what waits to helpers, those with the least to do first.
-   * @param toIdle whether an idle helper gets whatever waits; else, as a helper that is busy, what is more than a group
+   * @param toIdle whether an idle helper gets whatever waits, where a busy helper gets only what is more than a group
    */
   function handOut(toIdle: boolean): void {
     while (calls.untaken() > 0) {
@@ -180,7 +178,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     const isAlone = calls.left.single + calls.left.bulk === 1;
     if (inPlace === null || !isAlone) handOut(true);
     if (inPlace === null || calls.untaken() === 0) return;
-    signHere(takeGroup(), inPlace);
+    signHere(takeGroup());
     wake();
   }
 
@@ -202,7 +200,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
       const before = calls.left.single + (bulk ? calls.left.bulk : 0);
       if ((before * averageMs) / parallel > waitAtMostMs)
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
-      const signatures = calls.add({ kid, inputs, bulk });
+      const signatures = calls.add({ kid, inputs, kind: bulk ? "bulk" : "single" });
       handOut(false);
       // The turn comes when all calls of this turn of the event loop have asked.
       wake();
@@ -210,14 +208,12 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     },
     /** @returns resolves when all calls that are open now are settled; undefined when there are none */
     whenSettled(): Promise<unknown> | undefined {
-      const open = Array.from(calls.open(), ({ settled }) => settled.promise);
+      const open = calls.open().map(({ settled }) => settled.promise);
       return open.length === 0 ? undefined : Promise.allSettled(open);
     },
     close: () => calls.fail(calls.open(), new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped")),
   };
 }
-
-const callsOf = ({ jobs }: Group) => jobs.map(({ call }) => call);
 
 function messagesOf({ jobs }: Group): Message[] {
   return jobs.map(({ call, index }) => {

@@ -7,11 +7,10 @@ import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
-import { type Engine, type HashEngine, keyNotLoaded } from "./engine.ts";
+import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
 import { openOpenssl } from "./openssl.ts";
 import { createQueue, type Helper } from "./queue.ts";
 import { startThreads, type ThreadOptions } from "./threads.ts";
-import { openWebCrypto } from "./webcrypto.ts";
 
 export type SignerOptions = {
   readonly secrets: Secrets;
@@ -21,14 +20,14 @@ export type SignerOptions = {
   readonly cryptoMbFile?: string | undefined;
   /** Path of OpenSSL's library; without it, where distributions put it. */
   readonly library?: string | undefined;
-  /** Threads that sign beside the one that calls; WebCrypto has the runtime's own instead. */
+  /** Further threads that sign; WebCrypto uses the runtime's own instead. */
   readonly threads?: Pick<ThreadOptions, "count" | "start" | "clock">;
 };
 
 /** The signer of a service. */
 export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
 
-/** How much slower OpenSSL may measure before WebCrypto is taken: the measurement is a short one. */
+/** How much slower OpenSSL may measure before WebCrypto is chosen: the measurement is a short one. */
 const tolerance = 1.1;
 /** Signatures that WebCrypto is given at a time, for each core: the runtime makes them in the order of asking. */
 const perCore = 4;
@@ -39,24 +38,21 @@ const perCore = 4;
  */
 export async function openSigner(options: SignerOptions) {
   const { secrets, library, cryptoMbFile: file = findCryptoMb() } = options;
-  const { engine, hashEngine, reason } = await openEngine(options, file);
+  const { engine, inPlace, reason } = await openEngine(options, file);
   /** The keys of the last ring, by which further calls are signed. */
   let keys: readonly SigningKey[] = [];
   const kids = () => new Set(keys.map(({ kid }) => kid));
   const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
+  const copiesOfKeys = () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const);
   const threads =
-    hashEngine === null || options.threads === undefined
+    inPlace === null || options.threads === undefined
       ? null
-      : startThreads({
-          ...options.threads,
-          data: { library, cryptoMb },
-          keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)]),
-        });
+      : startThreads({ ...options.threads, data: { library, cryptoMb }, keys: copiesOfKeys });
   const queue = createQueue({
     ...engine,
-    helpers: hashEngine === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
-    inPlace: hashEngine?.sign ?? null,
-    parallel: hashEngine === null ? availableParallelism() : 1 + (options.threads?.count ?? 0),
+    helpers: inPlace === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
+    inPlace,
+    parallel: inPlace === null ? availableParallelism() : 1 + (options.threads?.count ?? 0),
   });
 
   async function load({ active, pending }: KeyRing): Promise<void> {
@@ -75,7 +71,6 @@ export async function openSigner(options: SignerOptions) {
   /** Rings are loaded one after the other, so that the last one that was asked for stays. */
   const inTurn = createSerial();
   return {
-    /** What signs. */
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
     reason,
@@ -98,7 +93,7 @@ export async function openSigner(options: SignerOptions) {
     /** @returns resolves when all calls that are open now are signed; undefined when there are none */
     whenSettled: queue.whenSettled,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
-    /** Refuses what waits, and forgets the keys. */
+    /** Refuses the calls that wait, and forgets the keys. */
     async close(): Promise<void> {
       queue.close();
       await threads?.close();
@@ -130,20 +125,17 @@ function runtimeHelpers(engine: Engine): Helper[] {
   return new Array(cores * perCore).fill(helper);
 }
 
-/** `hashEngine` is the engine where it signs in the thread that calls, and null for WebCrypto. */
-type Choice = {
-  readonly engine: Engine;
-  readonly hashEngine: HashEngine | null;
-  readonly reason: string | null;
-};
+/** The engine; `inPlace` signs in the thread that calls, and is null for WebCrypto. */
+type Choice = { engine: Engine; inPlace: HashEngine["sign"] | null; reason: string | null };
+
+const withOpenssl = (engine: HashEngine): Choice => ({ engine, inPlace: engine.sign, reason: null });
 
 async function openEngine({ engine, library }: SignerOptions, file: string | undefined): Promise<Choice> {
-  if (engine === "webcrypto") return { engine: await openWebCrypto(), hashEngine: null, reason: null };
-  const isInsisted = engine !== "auto";
-  const cryptoMb = engine === "openssl" ? undefined : { file, isInsisted };
+  if (engine === "webcrypto") return { engine: await openWebCrypto(), inPlace: null, reason: null };
+  const cryptoMb = engine === "openssl" ? undefined : { file, isInsisted: engine === "crypto_mb" };
   const openssl = await openOpenssl({ library, cryptoMb }).catch(messageOf);
-  if (!isInsisted) return choose(openssl);
-  if (typeof openssl === "object") return { engine: openssl, hashEngine: openssl, reason: null };
+  if (engine === "auto") return choose(openssl);
+  if (typeof openssl === "object") return withOpenssl(openssl);
   const install =
     engine === "crypto_mb" ? "Intel's libcrypto_mb.so.11 (package libcrypto-mb11)" : "OpenSSL 3";
   throw new TvsError(
@@ -155,16 +147,16 @@ async function openEngine({ engine, library }: SignerOptions, file: string | und
 /** @param openssl OpenSSL, or why it cannot be used */
 async function choose(openssl: HashEngine | string): Promise<Choice> {
   const webCrypto = await openWebCrypto().catch(messageOf);
-  if (typeof openssl === "object") {
-    if (typeof webCrypto === "string" || openssl.signatureMs <= webCrypto.signatureMs * tolerance) {
-      log.info("signing with OpenSSL", { detail: openssl.description });
-      return { engine: openssl, hashEngine: openssl, reason: null };
-    }
+  const isFaster = (one: HashEngine) =>
+    typeof webCrypto === "string" || one.signatureMs <= webCrypto.signatureMs * tolerance;
+  if (typeof openssl === "object" && isFaster(openssl)) {
+    log.info("signing with OpenSSL", { detail: openssl.description });
+    return withOpenssl(openssl);
   }
   if (typeof webCrypto === "string") throw new Error(webCrypto);
   const reason = typeof openssl === "string" ? openssl : "OpenSSL is slower here";
   log.warn("signing with WebCrypto instead of OpenSSL", { detail: reason });
-  return { engine: webCrypto, hashEngine: null, reason };
+  return { engine: webCrypto, inPlace: null, reason };
 }
 
 function messageOf(error: unknown): string {

@@ -8,7 +8,7 @@ import type { Helper, Made } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 
-/** What a thread hears. It answers each group, in order, with a {@link Reply}. */
+/** What a thread is sent. It answers each group, in order, with a {@link Reply}. */
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: ReadonlySet<string> }
@@ -34,31 +34,30 @@ const restartMs = 1_000;
 const hashBytes = 32;
 
 /** Starts signer threads, and another one for each that dies. The queue makes what a dead one had in hand. */
-export function startThreads({ count, start, data, clock, keys }: ThreadOptions) {
+export function startThreads(options: ThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
   let isClosed = false;
 
   function onDeath(detail: string, restart: () => void): void {
     if (isClosed) return;
     died.deaths++;
-    died.lastDeathAt = clock.now();
+    died.lastDeathAt = options.clock.now();
     log.error("a signer thread died; other threads make its signatures", { detail });
     setTimeout(() => isClosed || restart(), restartMs).unref();
   }
 
-  const threads = Array.from({ length: count }, () =>
-    createThread({ start: () => start(data), keys, onDeath }),
-  );
+  const threads = Array.from({ length: options.count }, () => createThread(options, onDeath));
+  const ready = () => threads.filter(({ isReady }) => isReady());
   return {
     helpers: threads satisfies readonly Helper[],
     /** @param copy makes a copy of the key, which is moved to a thread */
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
-      for (const thread of threads) if (thread.isReady()) thread.load([kid, copy()]);
+      for (const thread of ready()) thread.load([kid, copy()]);
     },
     keep(kids: ReadonlySet<string>): void {
-      for (const thread of threads) if (thread.isReady()) thread.keep(kids);
+      for (const thread of ready()) thread.keep(kids);
     },
-    figures: () => ({ running: threads.filter(({ isReady }) => isReady()).length, ...died }),
+    figures: () => ({ running: ready().length, ...died }),
     async close(): Promise<void> {
       isClosed = true;
       await Promise.all(threads.map(({ end }) => end()));
@@ -66,19 +65,16 @@ export function startThreads({ count, start, data, clock, keys }: ThreadOptions)
   };
 }
 
-type OneThread = {
-  start(): Worker;
-  keys(): readonly Key[];
-  onDeath(detail: string, restart: () => void): void;
-};
-
-function createThread({ start, keys, onDeath }: OneThread) {
+function createThread(
+  { start, data, keys }: ThreadOptions,
+  onDeath: (detail: string, restart: () => void) => void,
+) {
   let worker = run();
   let isReady = false;
-  let inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
+  const inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
 
   function run(): Worker {
-    const started = start();
+    const started = start(data);
     let detail = "the thread ended";
     started.on("message", hear);
     started.on("error", (error) => {
@@ -86,12 +82,10 @@ function createThread({ start, keys, onDeath }: OneThread) {
     });
     started.on("exit", () => {
       isReady = false;
-      const lost = inHand;
-      inHand = [];
       onDeath(detail, () => {
         worker = run();
       });
-      for (const { reject } of lost) reject(new Error(detail));
+      for (const { reject } of inHand.splice(0)) reject(new Error(detail));
     });
     return started;
   }
@@ -136,11 +130,8 @@ export async function runSigner(data: OpensslOptions): Promise<void> {
 
   function sign(kid: string, hashes: Uint8Array): Reply {
     const startedAt = performance.now();
-    const made = engine.sign(
-      kid,
-      partsOf(hashes, hashBytes).map((hash) => ({ hash })),
-    );
-    return { signatures: joined(made), ms: performance.now() - startedAt };
+    const messages = partsOf(hashes, hashBytes).map((hash) => ({ hash }));
+    return { signatures: joined(engine.sign(kid, messages)), ms: performance.now() - startedAt };
   }
 
   port.on("message", (order: Order) => {
@@ -156,6 +147,7 @@ function partsOf(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
 
+/** @param parts all of the same length */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const size = parts[0]?.length ?? 0;
   const bytes = new Uint8Array(parts.length * size);

@@ -1,12 +1,4 @@
-import type {
-  Delivery,
-  DeliveryAttempt,
-  DeliveryFilter,
-  DeliveryState,
-  HeldBy,
-  PartnerBacklog,
-  RetryOutcome,
-} from "../domain/deliveries.ts";
+import type * as domain from "../domain/deliveries.ts";
 import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
@@ -70,6 +62,7 @@ const backlog = `WITH waiting AS (
     LEFT JOIN webhook_endpoints AS endpoint USING (partner_id)
   WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
 
+type RetryBy = { readonly partnerId: string; readonly revision: number };
 type DeadFilter = { partnerId?: string | null | undefined; since?: number | undefined };
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
@@ -92,7 +85,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   }
 
   return {
-    async deliveries(filter: DeliveryFilter) {
+    async deliveries(filter: domain.DeliveryFilter) {
       const { sql, args } = pageOf(filter);
       return (await driver.query(`WITH page AS MATERIALIZED (${sql}) ${details}`, args)).map(delivery);
     },
@@ -100,22 +93,20 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       const page = "WITH page AS (SELECT id FROM deliveries WHERE delivery_id = ?)";
       const [row] = await driver.query(`${page} ${details}`, [deliveryId]);
       if (row === undefined) return null;
-      const attempts = await driver.query(
-        "SELECT * FROM delivery_attempts WHERE delivery = ? ORDER BY number",
-        [integer(row, "id")],
-      );
+      const sql = "SELECT * FROM delivery_attempts WHERE delivery = ? ORDER BY number";
+      const attempts = await driver.query(sql, [integer(row, "id")]);
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     /**
      * Makes a pending or dead delivery due now, with its whole schedule before it.
-     * @param by the partner whose it must be, who may have one sent again that was acknowledged; left out by an operator
+     * @param by the partner that owns the delivery; a partner may also repeat an acknowledged one. Left out by an operator
      * @throws Superseded, having changed nothing, when the partner's revision is not the newest
      */
-    retry(deliveryId: string, now: number, by?: { readonly partnerId: string; readonly revision: number }) {
+    retry(deliveryId: string, now: number, by?: RetryBy) {
       return driver.write(async (tx) => {
         if (by !== undefined) await requireRevision(tx, by.revision);
         const [[row] = []] = await tx.batch([statement(lookBeforeRetry, [deliveryId])]);
-        const outcome = retryOutcome(row, { now, by });
+        const outcome = retryOutcome(row, now, by);
         // One that is due already with its whole schedule stays so: a loop of them would fill `changes`.
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.batch([
@@ -138,9 +129,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
       for (;;) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
-        const waiting = page.filter(
-          (row) => integer(row, "due_at") > now || integer(row, "is_under_way") === 1,
-        );
+        const waiting = page.filter((row) => integer(row, "due_at") > now || flag(row, "is_under_way"));
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
         const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, bumpRevision]);
         total += rows.length;
@@ -160,35 +149,26 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
  * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
  * serves only a query that says so, and is named, because the planner would rather read millions in order.
  */
-function pageOf({ state, partnerId, since, before, limit }: DeliveryFilter): Statement {
-  const indexes: Partial<Record<DeliveryState, string>> = {
-    pending: "deliveries_pending",
-    dead: "deliveries_dead",
-  };
-  const index = state === undefined ? undefined : indexes[state];
+function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): Statement {
+  const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
   const bind = (value: string | number) => `?${args.push(value)}`;
   const conditions = [
     ...(state === undefined ? [] : [`state = '${state}'`]),
     ...(partnerId === undefined ? [] : [`partner_id = ${bind(partnerId)}`]),
     ...(before === undefined ? [] : [`id < ${bind(before)}`]),
-    ...(since === undefined
-      ? []
-      : [`created_at >= ${bind(since)}`, `id > ${idsFrom(bind(since - disorderMs))}`]),
   ];
+  if (since !== undefined) {
+    const earliest = lastIdBefore(bind(since - disorderMs), ["deliveries", "created_at"]);
+    conditions.push(`created_at >= ${bind(since)}`, `id > ${earliest}`);
+  }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  const from = index === undefined ? "deliveries" : `deliveries INDEXED BY ${index}`;
-  const sql = `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`;
-  return { sql, args };
+  const from = hasIndex ? `deliveries INDEXED BY deliveries_${state}` : "deliveries";
+  return { sql: `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`, args };
 }
 
-const idsFrom = (time: string) => lastIdBefore(time, ["deliveries", "created_at"]);
-
 /** What a retry does. Only a partner has a delivery sent again that was acknowledged. */
-function retryOutcome(
-  row: Row | undefined,
-  { now, by }: { now: number; by: { readonly partnerId: string } | undefined },
-): RetryOutcome {
+function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined): domain.RetryOutcome {
   if (row === undefined || (by !== undefined && by.partnerId !== text(row, "partner_id"))) return "not known";
   const state = text(row, "state");
   if (state === "delivered" && (by === undefined || !flag(row, "has_endpoint"))) return "delivered";
@@ -203,8 +183,8 @@ function isDue(row: Row, now: number): boolean {
   return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
 }
 
-function delivery(row: Row): Delivery {
-  const state = text(row, "state") as DeliveryState;
+function delivery(row: Row): domain.Delivery {
+  const state = text(row, "state") as domain.DeliveryState;
   const dueAt = integer(row, "due_at");
   const createdAt = integer(row, "created_at");
   return {
@@ -218,14 +198,14 @@ function delivery(row: Row): Delivery {
     createdAt,
     dueAt: state === "pending" ? (dueAt === 0 ? createdAt : dueAt) : null,
     leased: row.lease !== null,
-    heldBy: textOrNull(row, "held_by") as HeldBy | null,
+    heldBy: textOrNull(row, "held_by") as domain.HeldBy | null,
     finishedAt: integerOrNull(row, "finished_at"),
     lastStatus: integerOrNull(row, "last_status"),
     lastError: textOrNull(row, "last_error"),
   };
 }
 
-function attempt(row: Row): DeliveryAttempt {
+function attempt(row: Row): domain.DeliveryAttempt {
   return {
     number: integer(row, "number"),
     at: integer(row, "at"),
@@ -235,7 +215,7 @@ function attempt(row: Row): DeliveryAttempt {
   };
 }
 
-function partnerBacklog(row: Row, now: number): PartnerBacklog {
+function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
   const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];
   const due = since.filter((time) => time !== null && time <= now) as number[];
   return {
@@ -243,6 +223,6 @@ function partnerBacklog(row: Row, now: number): PartnerBacklog {
     pending: integer(row, "pending"),
     dead: integer(row, "dead"),
     oldestDueAt: due.length === 0 ? null : Math.min(...due),
-    heldBy: textOrNull(row, "held_by") as HeldBy | null,
+    heldBy: textOrNull(row, "held_by") as domain.HeldBy | null,
   };
 }

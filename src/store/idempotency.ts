@@ -10,10 +10,8 @@ const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, h
   VALUES (?, ?, ?, ?, ?, ?)`;
 
 /** Keeps an answer, in the place of one that counts as absent; `kid` is the key that signed it. */
-export function keepStatement(
-  { id, fingerprint, createdAt, headers, body }: IdempotencyRecord,
-  kid: string,
-): Statement {
+export function keepStatement(record: IdempotencyRecord, kid: string): Statement {
+  const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }
 
@@ -22,9 +20,8 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(driver: Driver) {
   return {
     async find(id: Uint8Array): Promise<IdempotencyRecord | null> {
-      const [row] = await driver.query(`SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromised}`, [
-        id,
-      ]);
+      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromised}`;
+      const [row] = await driver.query(sql, [id]);
       if (row === undefined) return null;
       return {
         id,

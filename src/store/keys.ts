@@ -50,6 +50,7 @@ export function createKeyStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
+  const activated = (kid: string, at: number) => [statement(promote, [at, kid]), ofKey(kid, "activated")];
 
   /** @param changeOf the statements of the change; null if the ring is not as the caller saw it. @returns false then */
   function change(changeOf: (ring: Ring) => readonly Statement[] | null): Promise<boolean> {
@@ -73,9 +74,8 @@ export function createKeyStore(driver: Driver, acting = service) {
 
   return {
     async list() {
-      return (await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`)).map(
-        signingKey,
-      );
+      const rows = await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`);
+      return rows.map(signingKey);
     },
     /** Fills an empty ring; does nothing to one that has keys. @returns whether it was empty */
     // Two first commands at once: the first one's keys serve both.
@@ -92,8 +92,7 @@ export function createKeyStore(driver: Driver, acting = service) {
           ? [
               statement(retireActive, [at, active]),
               ofKey(active, "retired"),
-              statement(promote, [at, pending]),
-              ofKey(pending, "activated"),
+              ...activated(pending, at),
               ...inserted(next),
             ]
           : null,
@@ -108,19 +107,15 @@ export function createKeyStore(driver: Driver, acting = service) {
     /** Flags a key. With `next`, its place in the ring is filled in the same act. */
     compromise: ({ kid, since, at, next }: Compromise) =>
       requireChange(({ active, pending }) => {
+        const detail = `since ${isoTime(since)}`;
         const compromised = [
           statement(flag, [at, since, since, kid]),
-          recorded({ action: "compromised", kind: "key", id: kid, detail: `since ${isoTime(since)}` }),
+          recorded({ action: "compromised", kind: "key", id: kid, detail }),
         ];
         if (next === null) return compromised;
         if (kid === pending) return [...compromised, ...inserted(next)];
         if (kid !== active || pending === null) return null;
-        return [
-          ...compromised,
-          statement(promote, [at, pending]),
-          ofKey(pending, "activated"),
-          ...inserted(next),
-        ];
+        return [...compromised, ...activated(pending, at), ...inserted(next)];
       }),
   };
 }

@@ -9,7 +9,7 @@ import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
 import { bumpRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
@@ -96,9 +96,7 @@ export function createOutbox(driver: Driver, commit: Commit) {
     /** Gives leases back, due now, without an attempt. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
-      await commit(
-        leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
-      );
+      await commit(leased.flatMap(({ id, lease }) => [statement(release, [now, id, lease]), bumpRevision]));
     },
     /** Ends all leases, for the one service over a file as it starts: nobody else can hold one. */
     async releaseAll(now: number) {
@@ -140,8 +138,10 @@ function endpointStatement({ delivery: one, url, finishedAt, status, error, isGo
   if (error === null) return { sql: endpointSucceeded, args: [one.partnerId, url] };
   const lastError = status === null ? error : `${error} ${status}`;
   const failingLongerThan = finishedAt - endpointFailureLimitMs;
-  const args = [finishedAt, lastError, isGone, failingLongerThan, one.partnerId, url];
-  return { sql: endpointFailed, args };
+  return {
+    sql: endpointFailed,
+    args: [finishedAt, lastError, isGone, failingLongerThan, one.partnerId, url],
+  };
 }
 
 function openEndpoint(row: Row): OpenEndpoint {

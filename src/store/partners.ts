@@ -1,25 +1,9 @@
 import { service } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import type {
-  ApiKey,
-  BatchCost,
-  ClientCertificate,
-  KeyEnd,
-  Partner,
-  PartnerChange,
-  Scope,
-} from "../domain/partners.ts";
-import type { TeacherChoice } from "../domain/told.ts";
-import type { EventType, Purpose } from "../partner/contract.ts";
+import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
-import {
-  type Driver,
-  type Row,
-  type Statement,
-  statement,
-  type Transaction,
-  type Value,
-} from "./driver/driver.ts";
+import type { Transaction, Value } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
 
 /** What is agreed with a partner, in the order of {@link valuesOf}. */
@@ -84,11 +68,8 @@ export function createPartnerStore(driver: Driver, acting = service) {
     add(record: Partner, key: ApiKey) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
-      return insert(
-        driver,
-        [{ sql: insertPartner, args }, keyStatement(key), ofPartner(record.partnerId, "added", key.keyId)],
-        taken,
-      );
+      const added = ofPartner(record.partnerId, "added", key.keyId);
+      return insert(driver, [statement(insertPartner, args), keyStatement(key), added], taken);
     },
     /**
      * Changes the named members and no others, so that two operators do not undo each other.
@@ -96,10 +77,7 @@ export function createPartnerStore(driver: Driver, acting = service) {
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => partnerChange(before, terms, recorded)),
-    /**
-     * Disables since a time, or enables with null; one that is disabled already keeps its time.
-     * @throws TvsError NOT_KNOWN
-     */
+    /** Disables since a time, which then stays, or enables with null. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)
@@ -150,11 +128,8 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         VALUES (?, ?, ?, ?, ?, ?)`;
       const args = [one.fingerprint, one.partnerId, one.subject, one.validFrom, one.validTo, one.addedAt];
       const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
-      return insert(
-        driver,
-        [{ sql, args }, added],
-        "this certificate already belongs to a partner; remove it there first",
-      );
+      const taken = "this certificate already belongs to a partner; remove it there first";
+      return insert(driver, [{ sql, args }, added], taken);
     },
     removeCertificate(partnerId: string, fingerprint: string) {
       const args = [partnerId, fingerprint];
@@ -215,11 +190,10 @@ function valuesOf({ told = {}, ...change }: PartnerChange): Value[] {
   ];
 }
 
-/** The terms that were changed, in one line. */
+/** The changed terms, in one line. */
 function termsText({ told, ...change }: PartnerChange): string {
-  return Object.entries({ ...change, ...told })
-    .map(([name, value]) => `${name} ${value}`)
-    .join("; ");
+  const named = Object.entries({ ...change, ...told });
+  return named.map(([name, value]) => `${name} ${value}`).join("; ");
 }
 
 function keyStatement(key: ApiKey): Statement {
@@ -231,16 +205,16 @@ function partner(row: Row): Partner {
   return {
     partnerId: text(row, "partner_id"),
     name: text(row, "name"),
-    scopes: JSON.parse(text(row, "scopes")) as Scope[],
-    purposes: JSON.parse(text(row, "purposes")) as Purpose[],
+    scopes: JSON.parse(text(row, "scopes")) as Partner["scopes"],
+    purposes: JSON.parse(text(row, "purposes")) as Partner["purposes"],
     perMinute: integer(row, "per_minute"),
     perDay: integer(row, "per_day"),
-    batchCost: text(row, "batch_cost") as BatchCost,
+    batchCost: text(row, "batch_cost") as Partner["batchCost"],
     watchLimit: integer(row, "watch_limit"),
     told: {
-      events: JSON.parse(text(row, "told_events")) as EventType[],
-      teachers: text(row, "told_teachers") as TeacherChoice,
-    },
+      events: JSON.parse(text(row, "told_events")),
+      teachers: text(row, "told_teachers"),
+    } as Partner["told"],
     createdAt: integer(row, "created_at"),
     disabledAt: integerOrNull(row, "disabled_at"),
   };

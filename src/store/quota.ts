@@ -29,10 +29,9 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
     /**
-     * Charges the minute of a call that leaves nothing else behind: it was refused or replayed.
-     * @param revision of the snapshot that the call was judged by
-     * @returns what the windows have used by then; null, having charged nothing, when the minute has no room or what the
-     *   call was judged by has changed
+     * Charges the minute of a call that was refused or replayed.
+     * @param revision of the call's snapshot
+     * @returns the use of the windows; null, having charged nothing, when the minute has no room or the revision is old
      */
     chargeMinute: (charge: QuotaCharge, revision: number) =>
       commit.inGroup(callWrites, {
@@ -47,6 +46,4 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
   };
 }
 
-function timesOf({ minute, day }: WindowStarts): number[] {
-  return [minute, day];
-}
+const timesOf = ({ minute, day }: WindowStarts) => [minute, day];

@@ -10,6 +10,7 @@ import { integer, text } from "./driver/rows.ts";
 export const masterKeyCheckName = "master_key_check";
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const insertFirst = "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT value FROM json_each(?))";
 /** Moves with every change of settings, partners, credentials and signing keys. */
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
@@ -21,17 +22,11 @@ const ownNotes = [issuerToldName, retentionTagSetting, unreadableCertificateName
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
-/**
- * What is remembered by name, and the number that tells a running service to read again.
- * @param acting in whose name it is changed
- */
+/** Settings by name, and their revision. @param acting in whose name they are changed */
 export function createSettingsStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
-    recorded({
-      ...{ action: "set", kind: "setting", id: name },
-      detail: shown.includes(name) ? value : null,
-    });
+    recorded({ action: "set", kind: "setting", id: name, detail: shown.includes(name) ? value : null });
 
   return {
     async read() {
@@ -51,18 +46,13 @@ export function createSettingsStore(driver: Driver, acting = service) {
         );
       });
     },
-    /** Writes a value that nobody has written yet. @returns the one that stands, which may be another's */
+    /** Writes a value, if the setting has none. @returns the stored value, which may be another process's */
     async writeFirst(name: string, value: string) {
-      const [, rows] = await driver.batch([
-        {
-          sql: "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
-          args: [name, value],
-        },
-        { sql: "SELECT value FROM settings WHERE name = ?", args: [name] },
-      ]);
-      return rows?.[0] === undefined ? value : text(rows[0], "value");
+      const select = statement("SELECT value FROM settings WHERE name = ?", [name]);
+      const [, [row] = []] = await driver.batch([statement(insertFirst, [name, value]), select]);
+      return row === undefined ? value : text(row, "value");
     },
-    /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
+    /** Moves with every change that a service keeps in memory; later reads see the change. */
     async revision() {
       const [row] = await driver.query(selectRevision);
       return row === undefined ? 0 : integer(row, "value");
@@ -71,8 +61,7 @@ export function createSettingsStore(driver: Driver, acting = service) {
 }
 
 /**
- * Lets a caller's change through only while all that the caller was authenticated by is still so, its credential and its
- * terms among it (decision D4.8).
+ * Requires that the configuration has not changed since the caller was authenticated (decision D4.8).
  * @param revision of the snapshot that the caller was authenticated by
  * @throws Superseded
  */

@@ -40,15 +40,8 @@ export function createWebhookStore(driver: Driver, acting = service) {
     return row === undefined ? null : webhookEndpoint(row);
   }
 
-  /**
-   * Changes an endpoint that is there.
-   * @param changeOf the statements of the change; none where it is so already
-   * @returns the endpoint afterwards; null where there is none
-   */
-  function change(
-    partnerId: string,
-    changeOf: (before: WebhookEndpoint) => readonly Statement[],
-  ): Promise<WebhookEndpoint | null> {
+  /** Changes an endpoint by the statements of `changeOf`. @returns the changed endpoint; null where there is none */
+  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly Statement[]) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
       if (before === null) return null;
@@ -68,16 +61,12 @@ export function createWebhookStore(driver: Driver, acting = service) {
     set({ partnerId, url, told = {}, secret, at }: EndpointTerms) {
       return driver.write(async (tx) => {
         const before = await readEndpoint(tx, partnerId);
+        // Only the origin is recorded: the rest of the address may hold a secret.
+        const setRecord = ofEndpoint(partnerId, "set", URL.parse(url)?.origin);
         const isSo = before !== null && before.url === url && isUntroubled(before);
         const partner = await readPartner(tx, partnerId);
         await tx.batch([
-          // Of the address only where it leads: the rest may hold what opens it.
-          ...(isSo
-            ? []
-            : [
-                statement(set, [partnerId, url, secret, at]),
-                ofEndpoint(partnerId, "set", URL.parse(url)?.origin),
-              ]),
+          ...(isSo ? [] : [statement(set, [partnerId, url, secret, at]), setRecord]),
           ...partnerChange(partner, { told }, recorded),
         ]);
         const made = await readEndpoint(tx, partnerId);
@@ -93,10 +82,8 @@ export function createWebhookStore(driver: Driver, acting = service) {
       return driver.write(async (tx) => {
         const before = await readEndpoint(tx, partnerId);
         if (before === null || !areEqual(before.secret, replaced)) return null;
-        await tx.batch([
-          statement(rotate, [previousUntil, secret, partnerId]),
-          ofEndpoint(partnerId, "secret rotated"),
-        ]);
+        const rotated = ofEndpoint(partnerId, "secret rotated");
+        await tx.batch([statement(rotate, [previousUntil, secret, partnerId]), rotated]);
         return readEndpoint(tx, partnerId);
       });
     },

@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash } from "node:crypto";
 import { type CryptoMb, lanes } from "../../src/signing/crypto-mb.ts";
-import { knownHash, knownKey, knownSignature } from "../../src/signing/known-answer.ts";
-import { findLibcrypto, type LoadedKey, openLibcrypto } from "../../src/signing/libcrypto.ts";
-import { signAll } from "../../src/signing/openssl.ts";
+import { knownHash, knownKey, knownSignature } from "../../src/signing/engine.ts";
+import { findLibcrypto, type LoadedKey, openLibcrypto, signAll } from "../../src/signing/openssl.ts";
 import { cryptoMb } from "./machine.ts";
 
 const libcrypto = cryptoMb === null ? null : await openLibcrypto(findLibcrypto() ?? "");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
-import { findLibcrypto } from "../../src/signing/libcrypto.ts";
+import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, fixtureKey, signOne, verifies } from "../harness/keys.ts";

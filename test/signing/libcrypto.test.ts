@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { knownHash, knownKey, knownSignature } from "../../src/signing/known-answer.ts";
-import { findLibcrypto, type LoadedKey, openLibcrypto } from "../../src/signing/libcrypto.ts";
+import { knownHash, knownKey, knownSignature } from "../../src/signing/engine.ts";
+import { findLibcrypto, type LoadedKey, openLibcrypto } from "../../src/signing/openssl.ts";
 
 const file = findLibcrypto();
 

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SigningEngine } from "../../src/config.ts";
 import { configureLog } from "../../src/logger.ts";
-import { findLibcrypto } from "../../src/signing/libcrypto.ts";
+import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { aRing, signOne, verifies } from "../harness/keys.ts";

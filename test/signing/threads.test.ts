@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { configureLog } from "../../src/logger.ts";
-import { findLibcrypto } from "../../src/signing/libcrypto.ts";
+import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { openSigner } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, verifies } from "../harness/keys.ts";

@@ -4,14 +4,13 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
-import { openNative } from "./connection.ts";
+import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { codeOf, discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
-import { lockFile } from "./lock.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
-/** What a backup holds, as far as an operator wants to know it before relying on it. */
+/** The content of a backup, as far as an operator wants to know it before relying on it. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
@@ -50,16 +49,14 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
 
 /** Whether a file begins as a database does, a whole backup for example. Links count for none. */
 export function beginsAsDatabase(file: string): boolean {
-  const header = new Uint8Array(magic.length);
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  readHeader(file, file, header);
-  return new TextDecoder().decode(header) === magic;
+  return readHeader(file, file).isDatabase;
 }
 
 /**
  * Looks into a backup without changing it or its folder: the file is opened as immutable, so that SQLite
  * makes no side files, takes no lock and replays no journal.
- * @param name how messages call the file
+ * @param name the file's name in messages
  * @throws TvsError INPUT_UNREADABLE when it cannot be read, STORE_CORRUPT when it is no backup of this
  *   program or is damaged, DATABASE_TOO_NEW when a newer program made it
  */
@@ -67,17 +64,13 @@ export async function inspectBackup(file: string, name = file) {
   const bytes = checkHeader(file, name);
   return withImmutable(file, async (all) => {
     try {
-      // First of all, because a check of the pages evaluates what the schema says.
+      // Comes first, because a check of the pages evaluates expressions of the schema.
       const schema = await schemaOf(all);
-      checkIntegrity(all);
-      return {
-        bytes,
-        sha256: await digestOf(file),
-        schema,
-        ...contentOf(all),
-        /** Its evidence log; null where that was never begun. */
-        log: logOf(all),
-      };
+      const [row] = all("PRAGMA integrity_check(1)");
+      if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages are inconsistent");
+      const sha256 = await digestOf(file);
+      /** `log` is its evidence log; null where that was never begun. */
+      return { bytes, sha256, schema, ...contentOf(all), log: logOf(all) };
     } catch (error) {
       const { code, message, detail = "" } = storeError(error);
       if (code === "DATABASE_TOO_NEW") throw error;
@@ -94,12 +87,12 @@ function damage(message: string): string {
   return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
 }
 
-/** Reads rows of one database; a statement without parameters, as often as it likes. */
+/** Reads the rows of one statement without parameters. */
 export type ReadAll = (sql: string) => Row[];
 
-/** Runs `act` over a file that nobody changes meanwhile. */
+/** Runs `act` over a file that no process changes. */
 export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | Promise<T>): Promise<T> {
-  // The path as an address: percent-encoded, so that a `?` or `#` in a name is not taken for options.
+  // The path as an address: percent-encoded, so that a `?` or `#` in a name begins no options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
     return await act((sql) => db.prepare(sql).all([]) as Row[]);
@@ -111,29 +104,26 @@ export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | 
 /**
  * A backup is one whole file. One that is marked for write-ahead logging was copied from a running
  * database by hand, and may lack the newest commits without anything else showing it.
+ * @returns the size of the file, in bytes
  */
 function checkHeader(file: string, name: string): number {
-  const header = new Uint8Array(headerBytes);
-  const size = readHeader(file, name, header);
-  if (new TextDecoder().decode(header.subarray(0, magic.length)) !== magic) {
-    throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
-  }
-  if (header[18] !== 1) {
-    const message =
-      `${name} was copied from a database file by hand and may lack its newest commits; ` +
-      "make a backup of it with tvs backup --database file:PATH, and use that";
-    throw new TvsError("STORE_CORRUPT", message);
-  }
-  return size;
+  const { size, isDatabase, isWhole } = readHeader(file, name);
+  if (!isDatabase) throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
+  if (isWhole) return size;
+  const message =
+    `${name} was copied from a database file by hand and may lack its newest commits; ` +
+    "make a backup of it with tvs backup --database file:PATH, and use that";
+  throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** @returns the size of the file, in bytes */
-function readHeader(file: string, name: string, header: Uint8Array): number {
+function readHeader(file: string, name: string) {
+  const header = new Uint8Array(headerBytes);
   let descriptor: number | undefined;
   try {
     descriptor = openSync(file, "r");
     readSync(descriptor, header);
-    return fstatSync(descriptor).size;
+    const isDatabase = new TextDecoder().decode(header.subarray(0, magic.length)) === magic;
+    return { size: fstatSync(descriptor).size, isDatabase, isWhole: header[18] === 1 };
   } catch (cause) {
     throw new TvsError("INPUT_UNREADABLE", `${name} cannot be read`, { cause });
   } finally {
@@ -148,28 +138,19 @@ async function schemaOf(all: ReadAll): Promise<number> {
   return found.version;
 }
 
-function checkIntegrity(all: ReadAll): void {
-  const [row] = all("PRAGMA integrity_check(1)");
-  if (row?.integrity_check !== "ok")
-    throw new TvsError("STORE_CORRUPT", "the pages of the database are inconsistent");
-}
-
 function contentOf(all: ReadAll) {
-  const settings = new Map(
-    all("SELECT name, value FROM settings").map((row) => [text(row, "name"), text(row, "value")]),
-  );
+  const rows = all("SELECT name, value FROM settings");
+  const settings = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
-  const [newest] = all("SELECT max(issued_at) AS at FROM attestations");
-  const seconds = newest === undefined ? null : integerOrNull(newest, "at");
+  const counts = Object.fromEntries(countedTables.map((table) => [table, count(table)]));
+  const [newest = { at: null }] = all("SELECT max(issued_at) * 1000 AS at FROM attestations");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
-    /** Which master key it was made with (Secrets.check); null in a database that was never used. */
+    /** The master key that it was made with (Secrets.check); null in a database that was never used. */
     masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
-    counts: Object.fromEntries(countedTables.map((table) => [table, count(table)])) as Readonly<
-      Record<(typeof countedTables)[number], number>
-    >,
+    counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
     /** Milliseconds since the epoch; null when nothing was attested. */
-    newestAttestation: seconds === null ? null : seconds * 1000,
+    newestAttestation: integerOrNull(newest, "at"),
   };
 }
 
@@ -177,12 +158,9 @@ function contentOf(all: ReadAll) {
 function logOf(all: ReadAll) {
   const [log] = all("SELECT origin FROM logs ORDER BY number DESC LIMIT 1");
   if (log === undefined) return null;
-  const [last] = all("SELECT coalesce(max(id), 0) AS id FROM attestations");
-  return {
-    origin: text(log, "origin"),
-    /** Entries that it has, with those that are attested and wait for their leaf. */
-    entries: integer(last ?? {}, "id"),
-  };
+  const [last = {}] = all("SELECT coalesce(max(id), 0) AS id FROM attestations");
+  /** `entries` counts also the attestations that wait for their leaf. */
+  return { origin: text(log, "origin"), entries: integer(last, "id") };
 }
 
 /** SHA-256 of a file, hexadecimal. */
@@ -193,19 +171,17 @@ export async function digestOf(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-// The file that a backup goes into before it is complete, and whose it is.
-
 /**
- * The backup that an unfinished file belongs to, by its path or name; null for any other file. Beside the copy may lie
- * SQLite's journal of it, and the lock of who writes it.
+ * The backup that an unfinished file belongs to, by its path or name; null for any other file. SQLite's journal of the
+ * copy, and the lock of the process that writes the copy, lie beside it.
  */
 export function backupOfPartial(path: string): string | null {
   return /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 }
 
 /**
- * Takes the unfinished file of a backup, and deletes what a killed one has left of it: the operating system gives the
- * lock back when a process ends, however it ends.
+ * Takes the unfinished file of a backup, and deletes the leftovers of a killed process: the operating system frees the
+ * lock when a process ends, however it ends.
  * @param file the backup's final name
  * @throws TvsError REFUSED while another process writes it, or where the folder refuses
  */
@@ -222,11 +198,10 @@ export async function takePartial(file: string) {
   remove();
   return {
     path,
-    /** Deletes what there is of it. */
     remove,
-    /** The failure where somebody else has put something in its place. */
+    /** The failure where somebody else has put a file in its place. */
     taken,
-    /** Makes it, empty. @throws TvsError REFUSED where somebody else has done so meanwhile */
+    /** Makes it, empty. @throws TvsError REFUSED where somebody else was faster */
     make(): Stats {
       try {
         const descriptor = openSync(path, "wx", 0o600);
@@ -238,14 +213,14 @@ export async function takePartial(file: string) {
       }
     },
     release(): void {
-      // The name goes first: who opens it from now on makes another one.
+      // The name goes first: the next process makes another lock.
       discard(`${path}-lock`);
       lock.close();
     },
   };
 }
 
-/** Locks a file that others delete when they are done with it: only the one that still has the name counts. */
+/** Locks a file that its holder deletes at the end: only the lock that still has the name counts. */
 async function lockNamed(file: string, path: string): Promise<{ close(): void }> {
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {

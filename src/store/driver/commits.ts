@@ -3,11 +3,11 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import type { Driver, Row, Statement, Transaction } from "./driver.ts";
 
-/** Writes of one kind, which are made together in a transaction; told apart by identity. */
+/** One kind of write. The writes of a kind are made together in a transaction. */
 export type GroupedWrite<T, R> = {
   /** @returns a result for each item, in order */
   write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
-  /** How many usual writes one is worth, by its rows; 1 where it is left out. */
+  /** The weight of an item in usual writes, by its rows; 1 when left out. */
   weigh?(item: T): number;
 };
 
@@ -15,16 +15,16 @@ export type GroupedWrite<T, R> = {
 export type Commit = {
   /** Statements of their own. */
   (statements: readonly Statement[]): Promise<Row[][]>;
-  /** A write that is made together with the others of its kind in the same transaction. */
+  /** A write that shares statements with the others of its kind. */
   inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R>;
 };
 
 export type CommitOptions = {
   /** The weight at which a commit takes no further write. */
   readonly maxWeight?: number;
-  /** The weight of the writes that wait, beyond which further ones are refused: they are in memory. */
+  /** The weight of the writes that wait in memory, beyond which further writes are refused. */
   readonly maxQueued?: number;
-  /** Resolves when the signatures are made that will end in further writes; undefined when there are none. */
+  /** Resolves when the signatures of further writes are made; undefined when there are none. */
   readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
   /** Called after each commit with the number of writes in it. */
   readonly onGroup?: ((writes: number) => void) | undefined;
@@ -47,10 +47,9 @@ const usualGatherMs = 5;
  */
 const gatherPerCommit = 2;
 const longestGatherMs = 50;
-/** Beyond this weight a write gets hardly cheaper; over a file, a heavier commit would block the event loop for longer. */
+/** Beyond this weight a write gets hardly cheaper, and a commit to a file blocks the event loop for longer. */
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
-/** Statements one after another, as they are. */
 const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
@@ -73,7 +72,7 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
 export function createCommits(driver: Driver, options: CommitOptions = {}): Commit {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
   const { moreComing = () => undefined } = options;
-  let queue: QueuedWrite[] = [];
+  const queue: QueuedWrite[] = [];
   let queuedWeight = 0;
   let isRunning = false;
   let tookMs = 0;
@@ -83,42 +82,36 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
   }
 
-  /** Takes the first write however much it weighs, and those behind it while they fit. */
-  function takeGroup(): QueuedWrite[] {
-    let weight = 0;
-    let count = 0;
-    while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
-    return takeFirst(count);
-  }
-
-  function takeFirst(count: number): QueuedWrite[] {
-    const taken = queue.slice(0, count);
-    queue = queue.slice(count);
+  function take(count: number): QueuedWrite[] {
+    const taken = queue.splice(0, count);
     for (const { weight } of taken) queuedWeight -= weight;
     return taken;
   }
 
+  /** Commits the first write however much it weighs, and the next writes while they fit. */
   async function commitNext(): Promise<void> {
-    const group = takeGroup();
+    let [weight, count] = [0, 0];
+    while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
+    const group = take(count);
     const behind = queue.length;
     const startedAtMs = performance.now();
     const failure = await commitGroup(driver, group);
-    // Writes behind the group have waited as long for the lock or the server, and are not made to wait again.
+    // Writes that were queued before the failure have waited as long for the lock or the server.
     if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
-      for (const { reject } of takeFirst(behind)) reject(failure);
+      for (const { reject } of take(behind)) reject(failure);
     tookMs = performance.now() - startedAtMs;
     onGroup?.(group.length);
   }
 
   async function drain(): Promise<void> {
-    // The runtime reports each socket by itself, so calls that came together are all there when this turn is over. A
-    // commit to a server needs no such pause: others gather while it is on its way.
+    // The runtime reports each socket separately: calls that came together are queued when this turn is over. Writes to
+    // a server gather while the commit before them is on its way.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       await gather(() => (queuedWeight < maxWeight ? moreComing() : undefined), gatherMs());
       await commitNext();
       if (queue.length === 0) break;
-      // A commit in place leaves others of the event loop no time of its own.
+      // A commit in place blocks the event loop.
       await nextTurn();
     }
     isRunning = false;
@@ -126,10 +119,8 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
 
   function inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R> {
     return new Promise<R>((resolve, reject) => {
-      if (queuedWeight >= maxQueued) {
-        reject(new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly"));
-        return;
-      }
+      if (queuedWeight >= maxQueued)
+        throw new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly");
       const weight = kind.weigh?.(item) ?? 1;
       queue.push({ kind, item, weight, queuedAtMs: performance.now(), resolve, reject } as QueuedWrite);
       queuedWeight += weight;
@@ -143,9 +134,9 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
 }
 
 /**
- * Waits while signatures are made whose calls will end in further writes.
+ * Waits while the signatures of further writes are made.
  * @param moreComing as in {@link CommitOptions}; undefined also when the group is full
- * @param atMostMs how long it waits at most, in milliseconds
+ * @param atMostMs the longest wait, in milliseconds
  */
 async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
   const startedAtMs = performance.now();
@@ -155,42 +146,38 @@ async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: 
   const timer = setTimeout(late.resolve, atMostMs);
   for (; more !== undefined && performance.now() - startedAtMs < atMostMs; more = moreComing()) {
     await Promise.race([more, late.promise]);
-    // By the end of this turn, the calls that were signed have asked for their commits.
+    // At the end of this turn, the signed calls have queued their writes.
     await nextTurn();
   }
   clearTimeout(timer);
 }
 
-/** @returns why none of the group is known to be committed */
+/** @returns the failure of the whole group; undefined when a write was committed or failed alone */
 async function commitGroup(driver: Driver, group: readonly QueuedWrite[]): Promise<unknown> {
   try {
     const written = await driver.write((tx) => writeAll(tx, group), waitMsOf(driver, group));
     for (const [{ resolve }, result] of written) resolve(result);
+    return undefined;
   } catch (error) {
-    if (group.length > 1 && isTvsError(error, "STORE_CONSTRAINT")) {
-      for (const one of group) await commitGroup(driver, [one]);
-      return undefined;
-    }
-    for (const { reject } of group) reject(error);
-    return error;
+    const isOneGuilty = group.length > 1 && isTvsError(error, "STORE_CONSTRAINT");
+    if (isOneGuilty) for (const one of group) await commitGroup(driver, [one]);
+    else for (const { reject } of group) reject(error);
+    return isOneGuilty ? undefined : error;
   }
-  return undefined;
 }
 
 async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise<[QueuedWrite, unknown][]> {
   const written: [QueuedWrite, unknown][] = [];
   for (const [kind, queued] of Map.groupBy(group, ({ kind }) => kind)) {
-    const results = await kind.write(
-      tx,
-      queued.map(({ item }) => item),
-    );
-    for (const [index, one] of queued.entries()) written.push([one, results[index]]);
+    const items = queued.map(({ item }) => item);
+    const results = await kind.write(tx, items);
+    written.push(...queued.map((one, index): [QueuedWrite, unknown] => [one, results[index]]));
   }
   return written;
 }
 
 /**
- * For how long a server is waited for: an act's time counts from when it was asked for, behind other commits too.
+ * The time that is left for a server: the time of a write counts from when it was queued.
  * @throws TvsError STORE_UNAVAILABLE when that time is over, and then nothing was sent
  */
 function waitMsOf(driver: Driver, group: readonly QueuedWrite[]): number | undefined {

@@ -1,12 +1,13 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, storeError, type Value } from "./driver.ts";
+import { makeOwnFile, refuseLink } from "./files.ts";
 
 /**
- * Settings for a file that may have been in other hands. A schema calls only the database's own harmless functions, and
- * a page that lies about its cells is found when it is read. The native driver offers neither SQLite's defensive mode
- * nor its run-time limits. No statement of a file runs before its schema is compared (schema.ts).
+ * Settings for a file that another program may have changed. A schema calls only SQLite's own harmless functions, and a
+ * read finds a page with wrong cells. No statement of a file runs before its schema is compared (schema.ts).
  */
 const distrust = ["trusted_schema = OFF", "cell_size_check = ON"];
 
@@ -37,11 +38,9 @@ type Prepared = {
 };
 
 /**
- * One connection to a database file, used only through `all` and `run` with one full array of converted values.
- *
- * The native driver keeps parameters between calls: a `get` after an `all` answers with the row of the call before, and
- * after a call with fewer values the earlier values stay bound. In a register of persons that is the wrong person's
- * record, so no other call of the native driver can be reached through this type.
+ * One connection to a database file, which gives the native driver one full array of converted values in each call. The
+ * native driver keeps parameters between calls: a `get` after an `all` answers with the earlier row, and after a call with
+ * fewer values the earlier values stay bound. That would be the wrong person's record.
  */
 export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
@@ -87,18 +86,40 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
  */
 export async function openConnection(file: string) {
   const db = await openNative(file);
-  const { run, release } = createStatements(db);
+  const prepared = new Map<string, Prepared>();
+  /** A prepared statement keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
+  const release = () => prepared.clear();
   try {
     for (const setting of settings)
       await untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
   } catch (error) {
-    // A caller that tries again and again would otherwise run out of descriptors.
     db.close();
     throw error;
   }
+
+  function prepare(sql: string, valueCount: number): Prepared {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    if (prepared.size >= maxPrepared) release();
+    const native = db.prepare(sql) as unknown as Prepared["native"];
+    const fresh = { valueCount, returnsRows: native.reader, native };
+    prepared.set(sql, fresh);
+    return fresh;
+  }
+
   return {
     /** Runs one statement. @returns its rows */
-    all: (sql: string, args: readonly Value[] = []): Row[] => run(sql, args),
+    all(sql: string, args: readonly Value[] = []): Row[] {
+      const values = args.map(bindable);
+      const { valueCount, returnsRows, native } = prepare(sql, values.length);
+      if (values.length !== valueCount)
+        throw new TypeError("a statement must be given as many values each time");
+      // `run` on a statement that returns rows would not commit, and would keep the lock. For the others `all` costs half
+      // as much again, and leaves an object that only a later turn of the event loop frees.
+      if (returnsRows) return native.all(values);
+      native.run(values);
+      return [];
+    },
     /** Runs one statement without values, a PRAGMA for example. */
     exec: (sql: string) => void db.exec(sql),
     /**
@@ -115,7 +136,7 @@ export async function openConnection(file: string) {
         throw error;
       }
     },
-    /** Ends a transaction in any state. A full disk ends it by itself, and that error must not be hidden. */
+    /** Ends a transaction in any state. A full disk ends it too, and that error must not be hidden. */
     rollBack(): void {
       release();
       try {
@@ -128,39 +149,6 @@ export async function openConnection(file: string) {
       release();
       db.close();
     },
-  };
-}
-
-/** Prepared statements by their text: the only place that runs statements through the native driver. */
-function createStatements(db: Libsql.Database) {
-  const prepared = new Map<string, Prepared>();
-
-  function prepare(sql: string, valueCount: number): Prepared {
-    const known = prepared.get(sql);
-    if (known !== undefined) return known;
-    if (prepared.size >= maxPrepared) prepared.clear();
-    const native = db.prepare(sql) as unknown as Prepared["native"];
-    const fresh = { valueCount, returnsRows: native.reader, native };
-    prepared.set(sql, fresh);
-    return fresh;
-  }
-
-  function run(sql: string, args: readonly Value[]): Row[] {
-    const values = args.map(bindable);
-    const { valueCount, returnsRows, native } = prepare(sql, values.length);
-    if (values.length !== valueCount)
-      throw new TypeError("a statement must be given as many values each time");
-    // `run` on a statement that returns rows would not commit, and would keep the lock. For the others `all` costs half
-    // as much again, and leaves an object that only a later turn of the event loop frees.
-    if (returnsRows) return native.all(values);
-    native.run(values);
-    return [];
-  }
-
-  return {
-    run,
-    /** A prepared statement keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
-    release: () => prepared.clear(),
   };
 }
 
@@ -178,6 +166,47 @@ export async function untilUnlocked<T>(act: () => T | Promise<T>, waitMs: number
   }
 }
 
-function isLocked(error: unknown): boolean {
-  return /locked|BUSY/i.test(String(error));
+const isLocked = (error: unknown) => /locked|BUSY/i.test(String(error));
+
+/**
+ * Holds an exclusive lock on a small database beside the real one. The operating system frees it when
+ * the process ends, however it ends, so a service that was killed never has to wait for itself.
+ * @param file the small database: the real one's path and `.lock`
+ * @throws TvsError DATABASE_IN_USE, REFUSED for a link
+ */
+export async function lockFile(file: string): Promise<{ close(): void }> {
+  refuseLink(file);
+  try {
+    makeOwnFile(file);
+  } catch (error) {
+    throw explainOpenFailure(file, error);
+  }
+  // Longer than the look of `tvs status` at the lock.
+  const db = await openNative(file, 250);
+  try {
+    // Nothing is ever written, and a kill would leave a journal.
+    db.exec("PRAGMA journal_mode = MEMORY");
+    db.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    db.close();
+    if (storeError(error).code !== "STORE_BUSY") throw explainOpenFailure(file, error);
+    const message = "another `tvs serve` uses this database; stop it first, or give this one its own --data";
+    throw new TvsError("DATABASE_IN_USE", message);
+  }
+  return { close: () => void db.close() };
+}
+
+/** Looks whether the lock is held: a read that the holder's exclusive lock would refuse. It makes no file. */
+export async function isFileLocked(file: string): Promise<boolean> {
+  if (!existsSync(file)) return false;
+  const db = await openNative(file);
+  try {
+    db.exec("SELECT count(*) FROM sqlite_master");
+    return false;
+  } catch (error) {
+    if (storeError(error).code === "STORE_BUSY") return true;
+    throw storeError(error);
+  } finally {
+    db.close();
+  }
 }

@@ -1,32 +1,29 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
-/** What may be bound to a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
+/** A value of a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
 export type Value = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
-/** SQL and the values that are bound to it. */
 export type Statement = { readonly sql: string; readonly args: readonly Value[] };
 
-/** One write transaction: nobody else writes between its first statement and its commit. */
+/** One write transaction: no other process writes between its first statement and its commit. */
 export type Transaction = {
-  /** Runs statements in order. @returns the rows of each, in order; they show what the transaction has written */
+  /** Runs statements in order. @returns the rows of each, in order; they show the transaction's own writes */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
 };
 
 /**
- * The seam between the store's SQL and a database.
- *
- * There are two: `file.ts` (libsql in this process) and `server/remote.ts` (a libSQL server).
- * `test/store/driver/conformance.test.ts` says what both must do.
+ * A database under the store's SQL: `file.ts` (libsql in this process) or `server/remote.ts` (a libSQL server).
+ * `test/store/driver/conformance.test.ts` holds for both.
  */
 export type Driver = {
   readonly kind: "embedded" | "remote";
-  /** Runs one reading statement. It does not see what a transaction has not committed. */
+  /** Runs one reading statement, which sees committed writes only. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * Reads, decides and writes in one transaction, durable when the promise resolves. What is thrown inside undoes it.
+   * Reads, decides and writes in one transaction, durable when the promise resolves. An error inside undoes it.
    * @param work waits for nothing but its transaction; a server that was busy gets it a second time
-   * @param waitMs for how long a server is waited for, where that is not as long as usual
+   * @param waitMs for how long a server is waited for, if not as long as usual
    * @throws TvsError STORE_*; a server whose reply to the commit is lost may still have committed
    */
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
@@ -49,21 +46,19 @@ export function statement(sql: string, args: readonly Value[] = []): Statement {
   return { sql, args };
 }
 
+type Rows = readonly (readonly Value[])[];
+
 /** Rows in one statement of bound values: more of them are no quicker. */
 export const blockRows = 10;
-/** Rows with more columns go one by one: a statement of many rows carries each value to its row once more. */
+/** Rows with more columns have a statement each: a statement of many rows copies each value once more. */
 const maxBlockColumns = 10;
 
 /** Inserts rows as bound values, narrow rows a block at a time: SQLite takes three times as long to read them from JSON. */
-export function insertRows(
-  table: string,
-  columns: readonly string[],
-  rows: readonly (readonly Value[])[],
-): Statement[] {
+export function insertRows(table: string, columns: readonly string[], rows: Rows): Statement[] {
   const size = columns.length > maxBlockColumns ? 1 : blockRows;
   const whole = rows.length - (rows.length % size);
   const row = `(${columns.map(() => "?").join(", ")})`;
-  const insert = (some: readonly (readonly Value[])[]): Statement => ({
+  const insert = (some: Rows): Statement => ({
     sql: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${some.map(() => row).join(", ")}`,
     args: some.flat(),
   });
@@ -91,10 +86,10 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
 }
 
 /**
- * Rows as one JSON text, an array of arrays: for SQL that takes many at once apart (`json_each`). Bytes are hex.
+ * Rows as one JSON text, an array of arrays, for `json_each`. Bytes are hex.
  * @throws TypeError for a value that no column can hold unchanged
  */
-export function rowsInJson(rows: readonly (readonly Value[])[]): string {
+export function rowsInJson(rows: Rows): string {
   return JSON.stringify(rows.map((row) => row.map(inJson)));
 }
 
@@ -113,9 +108,7 @@ const explanations = {
   STORE_UNAVAILABLE: "the database does not answer; try again",
 } as const;
 
-type StoreCode = keyof typeof explanations;
-
-const patterns: readonly [RegExp, StoreCode][] = [
+const patterns: readonly [RegExp, keyof typeof explanations][] = [
   [/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i, "STORE_BUSY"],
   [/SQLITE_CONSTRAINT|constraint failed|cannot store .* value|PROXY_ERROR.*constraint/i, "STORE_CONSTRAINT"],
   [/SQLITE_FULL|database or disk is full|disk I\/O error|SQLITE_IOERR|ENOSPC|EDQUOT|\bEIO\b/i, "STORE_FULL"],

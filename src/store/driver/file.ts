@@ -6,17 +6,18 @@ import {
   type Connection,
   defaultLockWaitMs,
   explainOpenFailure,
+  isFileLocked,
+  lockFile,
   lockRetryMs,
   openConnection,
   untilUnlocked,
 } from "./connection.ts";
 import { type Driver, type Statement, storeError, type Transaction } from "./driver.ts";
 import { makeOwnFile } from "./files.ts";
-import { isFileLocked, lockFile } from "./lock.ts";
 
 type FileOptions = {
   readonly file: string;
-  /** Called when the service's database or its lock is gone: the process can only end, and be started again. */
+  /** Called when the service's database or its lock is gone: the process must be started again. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
   /** How often a service looks whether its database and its lock still have their names. */
   readonly lockWatchMs?: number;
@@ -33,23 +34,19 @@ const lookMs = 100;
  * Opens a database file with libsql: one connection for everything, in WAL mode with `synchronous=FULL`.
  * @throws TvsError STORE_* when the file cannot be opened or is not a database
  */
-export async function openFile({
-  file,
-  onLost,
-  lockWatchMs = 1_000,
-  lockWaitMs = defaultLockWaitMs,
-}: FileOptions): Promise<Driver> {
+export async function openFile(options: FileOptions): Promise<Driver> {
+  const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);
   const requireSameFile = watchFile(file);
   // A file may have several names (symbolic links), which share its log and must share one lock.
   const lockPath = `${guarded(() => realpathSync(file))}.lock`;
-  const { read, write, end } = createAccess(connection, { requireSameFile, lockWaitMs });
+  const { read, write, end } = createAccess(connection, requireSameFile, lockWaitMs);
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
   /**
    * Watches for the deletion of the lock, after which another service could start, and for a database that was moved
-   * away, which would be refused for ever.
+   * away, whose calls would all fail.
    */
   function watchFiles(): void {
     const requireSameLock = watchFile(lockPath);
@@ -95,21 +92,15 @@ async function open(file: string): Promise<Connection> {
     if (!existsSync(file)) makeOwnFile(file);
     return await openConnection(file);
   } catch (error) {
-    if (error instanceof TvsError) throw error;
-    throw explainOpenFailure(file, error);
+    throw error instanceof TvsError ? error : explainOpenFailure(file, error);
   }
 }
-
-type AccessOptions = {
-  readonly requireSameFile: (maxAgeMs?: number) => void;
-  readonly lockWaitMs: number;
-};
 
 /**
  * Write transactions on a connection, one after the other, and reads between them. While another process writes, the
  * event loop goes on and the transaction tries again.
  */
-function createAccess(connection: Connection, { requireSameFile, lockWaitMs }: AccessOptions) {
+function createAccess(connection: Connection, requireSameFile: FileWatch, lockWaitMs: number) {
   const inTurn = createSerial();
   /** The transaction that is open; the promise ends with it. */
   let open: PromiseWithResolvers<void> | undefined;
@@ -146,12 +137,9 @@ function createAccess(connection: Connection, { requireSameFile, lockWaitMs }: A
 
   return {
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
-      // The time counts from the request: behind others that wait for the same lock, each would wait as long again.
+      // The time counts from the request: calls that wait for the same lock share the wait.
       const deadlineMs = performance.now() + lockWaitMs;
-      return inTurn(async () => {
-        await begin(deadlineMs);
-        return transact(work);
-      });
+      return inTurn(() => begin(deadlineMs).then(() => transact(work)));
     },
     /** Reads while no transaction is open: inside one, the connection shows what is not committed. */
     async read<R>(act: () => R): Promise<R> {
@@ -160,24 +148,23 @@ function createAccess(connection: Connection, { requireSameFile, lockWaitMs }: A
         requireSameFile(lookMs);
         return act();
       };
-      try {
-        return await untilUnlocked(readCommitted, readWaitMs);
-      } catch (error) {
+      return untilUnlocked(readCommitted, readWaitMs).catch((error) => {
         throw storeError(error);
-      }
+      });
     },
-    /** Does the last act, behind all transactions. */
+    /** Runs the last act, after all transactions. */
     end: (act: () => void) => inTurn(async () => act()),
   };
 }
 
+/** Throws TvsError STORE_UNAVAILABLE once a file's name belongs to another file; `maxAgeMs` is the age of the last look. */
+type FileWatch = (maxAgeMs?: number) => void;
+
 /**
- * A file that was moved away or replaced stays open here and would go on answering, while commands write to the file
- * that has its name now: a revocation would be lost, and so would the evidence.
- * @returns throws TvsError STORE_UNAVAILABLE once the name belongs to another file, and from then on; `maxAgeMs` is how
- *   old the last look may be
+ * Watches the name of a file. A file that was moved away or replaced stays open here and would go on answering, while
+ * commands write to the file that has its name now: a revocation would be lost, and so would the evidence.
  */
-function watchFile(file: string): (maxAgeMs?: number) => void {
+function watchFile(file: string): FileWatch {
   const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));
   const opened = look();
   let lookedAtMs = performance.now();

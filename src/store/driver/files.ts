@@ -5,14 +5,10 @@ import { dirname, join } from "node:path";
 import { TvsError } from "../../domain/errors.ts";
 
 /** Waits until a file's bytes are on the disk. */
-export function syncFile(file: string): void {
-  sync(file, "r+");
-}
+export const syncFile = (file: string) => sync(file, "r+");
 
-/** Waits until the names in a file's folder are on the disk: a rename alone may be forgotten by a power cut. */
-export function syncFolderOf(file: string): void {
-  sync(dirname(file), "r");
-}
+/** Waits until the names in a file's folder are on the disk: without it, a power cut may undo a rename. */
+export const syncFolderOf = (file: string) => sync(dirname(file), "r");
 
 function sync(path: string, mode: "r" | "r+"): void {
   const descriptor = openSync(path, mode);
@@ -24,32 +20,26 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Gives a finished file its name, if nothing has that name: the operating system refuses a second name for a file where
- * the name is taken, while a rename would overwrite what another process put there a moment ago.
- * @param isFinal whether a file system without second names is refused. Elsewhere a rename follows a look, and between
- *   the two another process could put a file there: that is for what can be written again
- * @throws TvsError REFUSED when the name is taken; what the system throws where it has no second names
+ * Gives a finished file its name, if no file has that name: a link fails where the name is taken, while a rename would
+ * overwrite the file of another process.
+ * @param isFinal whether a file system without links is refused. Otherwise a look and a rename replace the link there, and
+ *   another process could put a file between the two: that is for files that can be written again
+ * @throws TvsError REFUSED when the name is taken; the system's error where it has no links
  */
 export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {
     linkSync(temporary, file);
   } catch (error) {
-    const isTaken = codeOf(error) === "EEXIST" || (!isFinal && existsSync(file));
-    if (isTaken)
+    if (codeOf(error) === "EEXIST" || (!isFinal && existsSync(file)))
       throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
     if (isFinal) throw error;
     renameSync(temporary, file);
-    syncFolderOf(file);
-    return;
   }
-  rmSync(temporary);
+  rmSync(temporary, { force: true });
   syncFolderOf(file);
 }
 
-/**
- * Refuses what is no regular file: a link would lead to a file of whoever put it there.
- * @throws TvsError REFUSED
- */
+/** Refuses a link, a folder or a device in a file's place. @throws TvsError REFUSED */
 export function refuseLink(file: string): void {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (found === undefined || found.isFile()) return;
@@ -57,10 +47,7 @@ export function refuseLink(file: string): void {
   throw new TvsError("REFUSED", `${file} is ${kind}; take it away, or name the file itself`);
 }
 
-/**
- * Makes an empty file that only its owner can read, where there is none: its mode is right from its first moment on,
- * and a link is never followed.
- */
+/** Makes an empty file that only its owner can read, where there is no file. A link is never followed. */
 export function makeOwnFile(file: string): void {
   try {
     closeSync(openSync(file, "wx", 0o600));
@@ -78,8 +65,8 @@ export function placeOver(temporary: string, file: string): void {
 }
 
 /**
- * Writes a file whole: beside its name first, so that a reader never finds half of it and a link is never followed.
- * @returns the name of the finished file beside it, which is still to be given its own
+ * Writes a whole file beside its name, so that a reader never finds half of it and a link is never followed.
+ * @returns the path of the finished file, for {@link placeNew} or {@link placeOver}
  */
 export async function writeBeside(
   file: string,
@@ -100,16 +87,16 @@ export async function writeBeside(
   }
 }
 
-/** Deletes what was not finished, if that can be done: where it cannot, what is to be told is why it was not finished. */
+/** Deletes an unfinished file. A failure is ignored: it must not hide why the file was not finished. */
 export function discard(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {
-    // Whoever comes next takes it away.
+    // The next writer deletes it.
   }
 }
 
-/** The operating system's word for what went wrong, `ENOENT` for example. */
+/** The operating system's code of an error, `ENOENT` for example. */
 export function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? "");
 }

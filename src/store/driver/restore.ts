@@ -1,14 +1,7 @@
-import {
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  linkSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import {
   type AuditSummary,
@@ -17,11 +10,10 @@ import {
   type Undone,
 } from "../evidence/audit-summary.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
-import { openNative } from "./connection.ts";
+import { lockFile, openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openFile } from "./file.ts";
 import { codeOf, discard, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
-import { lockFile } from "./lock.ts";
 
 /** Under this name a restored database says that no webhook may leave until an operator lets them go. */
 export const holdWebhooksName = "hold_webhooks";
@@ -34,16 +26,13 @@ const sideFiles = ["-wal", "-shm", "-journal"] as const;
 export type RestoreOptions = {
   /** The backup. */
   readonly from: string;
-  /** What inspectBackup found in it: only these bytes are restored. */
+  /** The result of inspectBackup: only these bytes are restored. */
   readonly facts: BackupFacts;
   /** The database file that it becomes. */
   readonly target: string;
   /** Replace a database that is there. */
   readonly force: boolean;
-  /**
-   * Told of the restored database before it takes the place of the old one, which nothing of it has changed by then: what
-   * is done to it here is there from its first moment on, or never.
-   */
+  /** Changes the restored database before the swap: its first reader finds the changes. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
   /** Added to the name under which the old database is kept. */
   readonly stamp: string;
@@ -52,7 +41,7 @@ export type RestoreOptions = {
 export type Restored = {
   /** Where the old database is now; null when there was none. */
   readonly replaced: string | null;
-  /** What the old database had and the restored one has not; null when there was none, or it cannot be read. */
+  /** Records of the old database that the restored one lacks; null when there was none, or it cannot be read. */
   readonly undone: Undone | null;
 };
 
@@ -74,10 +63,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   try {
     removeLeftovers(target);
     await copyIn(from, temporary);
-    if ((await digestOf(temporary)) !== options.facts.sha256) {
+    if ((await digestOf(temporary)) !== options.facts.sha256)
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
-    }
-    await changeCopy(temporary, options);
+    await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readAuditSummary);
     return await swap(temporary, { ...options, restored });
@@ -90,35 +78,33 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
 /** @throws TvsError REFUSED for a link in the database's place, and when there is a database and `force` is not set */
 export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
   refuseLink(target);
-  if (!existsSync(target) || force) return;
+  if (!fs.existsSync(target) || force) return;
   const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
   throw new TvsError("REFUSED", message);
 }
 
-/** Half-made copies of a restore that was killed; the lock says that no other restore is running. */
+/** Deletes half-made copies of a restore that was killed; the lock keeps other restores out. */
 function removeLeftovers(target: string): void {
   const prefix = `${basename(target)}.restoring-`;
-  for (const name of readdirSync(dirname(target))) {
-    if (name.startsWith(prefix)) rmSync(join(dirname(target), name), { force: true });
-  }
+  const left = fs.readdirSync(dirname(target)).filter((name) => name.startsWith(prefix));
+  for (const name of left) fs.rmSync(join(dirname(target), name), { force: true });
 }
 
 async function copyIn(from: string, temporary: string): Promise<void> {
   try {
-    await pipeline(createReadStream(from), createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
+    await pipeline(fs.createReadStream(from), fs.createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
   } catch (cause) {
     if (codeOf(cause) === "ENOSPC") throw storeError(cause);
-    throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read, or not copied to ${dirname(temporary)}`, {
-      cause,
-    });
+    const message = `${from} cannot be read, or not copied to ${dirname(temporary)}`;
+    throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
 }
 
-async function changeCopy(file: string, { onCopied }: Pick<RestoreOptions, "onCopied">): Promise<void> {
+async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Promise<void> {
   const driver = await openFile({ file });
   try {
-    await onCopied?.(driver);
-    // Back to one whole file: the driver's write-ahead log must not be left beside it.
+    await change?.(driver);
+    // Makes it one whole file, without the driver's write-ahead log.
     const [mode] = await driver.query("PRAGMA journal_mode = DELETE");
     if (mode?.journal_mode !== "delete")
       throw new TvsError("STORE_BUSY", `${file} is used by another process; try again`);
@@ -131,7 +117,7 @@ type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: AuditSummary 
 
 async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Restored> {
   const aside = `${target}.replaced-${stamp}`;
-  if (!existsSync(target)) {
+  if (!fs.existsSync(target)) {
     // A log without its database would be replayed into the restored one.
     setSideFilesAside(target, aside);
     syncFolderOf(target);
@@ -144,7 +130,7 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
     keepUnderOtherName(target, aside);
     if (old === null) setSideFilesAside(target, aside);
     syncFolderOf(target);
-    renameSync(temporary, target);
+    fs.renameSync(temporary, target);
     syncFolderOf(target);
     return { replaced: aside, undone: before === null ? null : compareSummaries(before, restored) };
   } finally {
@@ -153,11 +139,10 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
 }
 
 /**
- * Folds the old database's log into its file and keeps everybody out until the swap is done.
+ * Folds the old database's log into its file and keeps every process out until the swap is done.
  *
- * Leaving WAL mode needs every other connection to be closed, so it also finds out whether a command still
- * works with the database. A process that waits for our lock meanwhile has the old file open; it cannot
- * make a log under the new file's name, because SQLite refuses to write to a file that was moved. Until the
+ * Leaving WAL mode fails while a command has the database open. A process that waits for our lock has the old file open;
+ * it cannot make a log under the new file's name, because SQLite refuses to write to a file that was moved. Until the
  * release no other code of this process may open the file: closing it would drop the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
@@ -166,18 +151,14 @@ async function holdOld(target: string): Promise<{ all: ReadAll; release(): void 
   const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
   const deadline = Date.now() + oldInUseWaitMs;
   let failure = seize(db, all);
-  while (failure?.code === "STORE_BUSY" && Date.now() < deadline) {
-    await new Promise((done) => setTimeout(done, oldInUseRetryMs));
-    failure = seize(db, all);
-  }
+  for (; failure?.code === "STORE_BUSY" && Date.now() < deadline; failure = seize(db, all))
+    await sleep(oldInUseRetryMs);
   if (failure !== null) {
     db.close();
     if (failure.code === "STORE_CORRUPT") return null;
     if (failure.code !== "STORE_BUSY") throw failure;
-    throw new TvsError(
-      "DATABASE_IN_USE",
-      `another process is using ${target}; wait for it or stop it, then try again`,
-    );
+    const message = `another process is using ${target}; wait for it or stop it, then try again`;
+    throw new TvsError("DATABASE_IN_USE", message);
   }
   return {
     all,
@@ -188,7 +169,7 @@ async function holdOld(target: string): Promise<{ all: ReadAll; release(): void 
   };
 }
 
-/** One try; SQLite does not wait by itself when a change of the journal mode meets another connection. */
+/** Tries once: SQLite does not wait when a change of the journal mode meets another connection. */
 function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | null {
   try {
     db.exec("PRAGMA journal_mode = DELETE");
@@ -213,7 +194,7 @@ function attempt<T>(act: () => T): T | null {
 
 function keepUnderOtherName(target: string, aside: string): void {
   try {
-    linkSync(target, aside);
+    fs.linkSync(target, aside);
   } catch (cause) {
     const message = `the old database could not be kept as ${aside}; move it away yourself, then restore without --force`;
     throw new TvsError("REFUSED", message, { cause });
@@ -221,7 +202,5 @@ function keepUnderOtherName(target: string, aside: string): void {
 }
 
 function setSideFilesAside(target: string, aside: string): void {
-  for (const end of sideFiles) {
-    if (existsSync(target + end)) renameSync(target + end, aside + end);
-  }
+  for (const end of sideFiles) if (fs.existsSync(target + end)) fs.renameSync(target + end, aside + end);
 }

@@ -8,19 +8,11 @@ export function text(row: Row, column: string): string {
   return value;
 }
 
-export function textOrNull(row: Row, column: string): string | null {
-  return row[column] === null ? null : text(row, column);
-}
-
 export function integer(row: Row, column: string): number {
   const value = row[column];
   if (typeof value === "bigint") return Number(value);
   if (typeof value !== "number") throw new TypeError(`column ${column} is not a number`);
   return value;
-}
-
-export function integerOrNull(row: Row, column: string): number | null {
-  return row[column] === null ? null : integer(row, column);
 }
 
 export function flag(row: Row, column: string): boolean {
@@ -34,6 +26,13 @@ export function bytes(row: Row, column: string): Uint8Array {
   throw new TypeError(`column ${column} is not bytes`);
 }
 
-export function bytesOrNull(row: Row, column: string): Uint8Array | null {
-  return row[column] === null ? null : bytes(row, column);
-}
+type Reader<T> = (row: Row, column: string) => T;
+
+const orNull =
+  <T>(read: Reader<T>): Reader<T | null> =>
+  (row, column) =>
+    row[column] === null ? null : read(row, column);
+
+export const textOrNull = orNull(text);
+export const integerOrNull = orNull(integer);
+export const bytesOrNull = orNull(bytes);

@@ -10,12 +10,11 @@ import schema from "./schema.sql" with { type: "text" };
  */
 const steps: readonly string[] = [schema];
 
-/** The number of this program's schema. */
 export const schemaVersion = steps.length;
 
 const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
 const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
-/** Steps and objects in one reading statement, because another process may apply a step at the same time. */
+/** Reads steps and objects in one statement, because another process may apply a step at the same time. */
 const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
   UNION ALL ${readObjects}`;
 /** Statistics that SQLite may keep: they change the plan of a query, never its answer. */
@@ -31,11 +30,9 @@ const statistics = [
  */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
+  const older = "a `tvs serve` of an older program uses the database; stop it first";
   if (found > 0 && found < all.length && (await driver.serviceRunning()))
-    throw new TvsError(
-      "DATABASE_IN_USE",
-      "a `tvs serve` of an older program uses the database; stop it first",
-    );
+    throw new TvsError("DATABASE_IN_USE", older);
   for (const [index, step] of all.entries()) {
     if (index < found) continue;
     const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
@@ -50,8 +47,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
 
 /**
  * Reads the number of a database's schema; 0 when the database is empty.
- * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a database of another program, or one that somebody changed: a
- *   foreign trigger could undo a command
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a foreign or changed schema: a foreign trigger could undo a command
  */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
@@ -97,7 +93,7 @@ function statements(text: string): Statement[] {
   return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
 }
 
-/** Finds the objects that steps make by running them in memory, which takes some three milliseconds. */
+/** Reads the objects that steps make in memory, which takes some three milliseconds. */
 async function objectsOf(made: readonly string[]): Promise<Row[]> {
   const db = await openNative(":memory:");
   try {
@@ -113,7 +109,7 @@ function difference(found: readonly Row[], expected: readonly Row[]): string | n
   const missing = new Map(expected.map((object) => [spelled(object), object]));
   for (const object of found) {
     if (object.type === "table" && statistics.includes(String(object.sql))) continue;
-    // Taken out, so that the second of two equal objects is one too many.
+    // Deleted, so that the second of two equal objects is one too many.
     if (missing.delete(spelled(object))) continue;
     const isOurs = expected.some(({ type, name }) => type === object.type && name === object.name);
     return `the ${named(object)} ${isOurs ? "was altered" : "is none that tvs makes"}`;
@@ -122,14 +118,11 @@ function difference(found: readonly Row[], expected: readonly Row[]): string | n
   return null;
 }
 
-function spelled({ type, name, tbl_name, sql }: Row): string {
-  return JSON.stringify([type, name, tbl_name, sql]);
-}
+const spelled = ({ type, name, tbl_name, sql }: Row) => JSON.stringify([type, name, tbl_name, sql]);
 
-/** A foreign name may be anything, so its characters are restricted for the operator's screen. */
+/** Names an object. A foreign name may be anything, so its characters are restricted for the operator's screen. */
 function named({ type, name }: Row): string {
   const kind = ["table", "index", "trigger", "view"].includes(String(type)) ? type : "object";
-  return `${kind} ${String(name)
-    .replace(/[^\w.-]/g, "?")
-    .slice(0, 64)}`;
+  const safe = String(name).replace(/[^\w.-]/g, "?");
+  return `${kind} ${safe.slice(0, 64)}`;
 }

@@ -10,15 +10,15 @@ const maxAnswerBytes = 16 * 1024 ** 2;
 const maxAnswerValues = 1_000_000;
 const [bracket, brace] = [0x5b, 0x7b];
 
-/** Where a request goes, and for how long its answer is waited for. */
+/** The address of a request, and the longest wait for its answer. */
 type Asked = { readonly url: URL; readonly waitMs: number };
 
 /**
- * Sends a request of the Hrana client to the server that the operator has named, and to no other. A server is believed
- * in its rows (decision D12.11): not in where they are asked for, because statements and token would go where a redirect
- * or the `base_url` of an answer leads, and not in how much of them there is.
+ * Sends a request of the Hrana client to the server that the operator has named, and to no other. Only a server's rows are
+ * trusted (decision D12.11): a redirect or the `base_url` of an answer could lead statements and token elsewhere, and an
+ * answer could be endless.
  * @returns the whole answer, a redirect as it came
- * @throws TvsError STORE_UNAVAILABLE when it is too much, or packed; besides that what `fetch` throws
+ * @throws TvsError STORE_UNAVAILABLE when the answer is too large, or packed; the errors of `fetch`
  */
 export async function askServer(request: Request, { url, waitMs }: Asked): Promise<Response> {
   const { method, headers } = request;
@@ -36,7 +36,7 @@ export async function askServer(request: Request, { url, waitMs }: Asked): Promi
   return new Response(bytes.length === 0 ? null : bytes, { status, headers: response.headers });
 }
 
-/** Bun may unpack such an answer to its end, whoever has stopped reading it and however long it gets. */
+/** Bun may unpack such an answer to its end, though nobody reads on. */
 export function isPacked({ headers }: Response): boolean {
   return (headers.get("Content-Encoding") ?? "identity") !== "identity";
 }
@@ -48,14 +48,11 @@ async function readAnswer({ body }: Response): Promise<Uint8Array<ArrayBuffer>> 
   for await (const part of body ?? []) {
     bytes += part.length;
     for (const byte of part) if (byte === bracket || byte === brace) values++;
-    if (bytes > maxAnswerBytes || values > maxAnswerValues)
-      throw new TvsError(
-        "STORE_UNAVAILABLE",
-        `the database's server sent more than 16 MiB or a million values at once${advice}`,
-      );
+    if (bytes > maxAnswerBytes || values > maxAnswerValues) throw new TvsError("STORE_UNAVAILABLE", tooMuch);
     parts.push(part);
   }
   return Buffer.concat(parts);
 }
 
 const advice = ", which is not read; find out what answers at its address";
+const tooMuch = `the database's server sent more than 16 MiB or a million values at once${advice}`;

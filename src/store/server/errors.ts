@@ -1,6 +1,6 @@
 import { type ErrorCode, TvsError } from "../../domain/errors.ts";
 
-/** What is known of an error: Bun, Deno and the client each have a way of their own to say it. */
+/** The text and status of an error: Bun, Deno and the client spell them differently. */
 function factsOf(error: unknown): { text: string; status: number | undefined } {
   if (!(error instanceof Error)) return { text: String(error), status: undefined };
   const { code, status } = error as { code?: unknown; status?: unknown };
@@ -11,17 +11,16 @@ function factsOf(error: unknown): { text: string; status: number | undefined } {
   };
 }
 
-/** The server was waited for in vain. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 }
 
-/** The database has answered that it cannot do what one statement says. */
+/** The database has refused one statement. */
 export function isAnswer(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
-/** The server has passed a write on to another one: it is a replica. */
+/** The server is a replica, which forwards writes to its primary. */
 export function isPassedOn(error: unknown): boolean {
   return factsOf(error).text.includes("PROXY_ERROR");
 }
@@ -29,17 +28,11 @@ export function isPassedOn(error: unknown): boolean {
 const option = "--database (TVS_DATABASE)";
 const token = "TVS_DATABASE_TOKEN";
 
-/** What is known of an address that could not be opened. */
-type Address = {
-  /** Has neither user nor token in it (`config.ts`). */
-  readonly url: string;
-  readonly hasToken: boolean;
-};
+/** An address that could not be opened; the URL has neither user nor token in it (`config.ts`). */
+type Address = { readonly url: string; readonly hasToken: boolean };
 
-type Explanation = readonly [code: ErrorCode, words: string];
-
-/** What is wrong with an address, when its first request has failed. */
-function explain(error: unknown, { hasToken }: Address): Explanation {
+/** Explains the failure of the first request to an address. */
+function explain(error: unknown, { hasToken }: Address): readonly [code: ErrorCode, words: string] {
   const { text, status } = factsOf(error);
   if (status === 401 && !hasToken) return ["CONFIG_INVALID", `asks for a token; give it in ${token}`];
   if (status === 401) return ["CONFIG_INVALID", `does not accept the token in ${token}`];
@@ -53,17 +46,13 @@ function explain(error: unknown, { hasToken }: Address): Explanation {
     const words = "has a certificate that is not trusted for that name";
     return ["CONFIG_INVALID", `${words}; NODE_EXTRA_CA_CERTS names a file of further authorities`];
   }
-  if (isNoServer(error, { text, status }))
+  const isGarbage = error instanceof TvsError || error instanceof SyntaxError || protocolErrors.test(text);
+  if (status === undefined ? isGarbage : status < 500)
     return ["CONFIG_INVALID", `is no libSQL server; ${option} must be the address of one`];
   return ["STORE_UNAVAILABLE", `does not answer; start the server, or correct ${option}`];
 }
 
-/** What answered spoke something else. */
-function isNoServer(error: unknown, { text, status }: { text: string; status: number | undefined }): boolean {
-  if (status !== undefined) return status < 500;
-  if (error instanceof TvsError) return true;
-  return error instanceof SyntaxError || /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i.test(text);
-}
+const protocolErrors = /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i;
 
 /** One line about an address that could not be opened. */
 export function addressError(error: unknown, address: Address): TvsError {

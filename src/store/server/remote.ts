@@ -23,33 +23,23 @@ import {
 } from "./requests.ts";
 
 /**
- * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
- * call reads for 2 s at most and commits for 2 s at most, each counted from when it was asked, its place behind others
- * included. So a caller hears within 5 s, even if the server is lost at the very end of each (decision D12.3). Commands,
- * and what a start makes, are in no such hurry; a step of the schema may go through every attestation.
+ * The longest wait for a server, in milliseconds. A call of a service reads for 2 s at most and commits for 2 s at most,
+ * each with its time in a queue. So a caller hears within 5 s, even if the server is lost at the end of each (decision
+ * D12.3). Commands may wait longer; a step of the schema may go through every attestation.
  */
-export const serverWaitMs = {
-  serving: 2_000,
-  command: 60_000,
-  schema: 1_800_000,
-} as const;
+export const serverWaitMs = { serving: 2_000, command: 60_000, schema: 1_800_000 } as const;
 
-/** For how long the server is waited for while it may be taking its write lock away from a dead node, in milliseconds. */
+/** The wait for a server that may be taking its write lock away from a dead node, in milliseconds. */
 const lockWaitMs = 10_000;
 
-type RemoteOptions = ServerAddress & {
-  /** For how long a request is waited for; as a command does where it is left out. */
-  readonly waitMs?: number;
-  /** Told of each request. */
-  readonly onRequest?: ((kind: RequestKind) => void) | undefined;
-};
-
-/** What a request to the server was for. */
 export type RequestKind = "read" | "commit";
+/** `waitMs`: the longest wait for a request. `onRequest` is called for each request. */
+type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
+type RemoteOptions = ServerAddress & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
 
 /**
- * Reaches a libSQL server. A commit whose reply is lost may have been made: it is STORE_UNAVAILABLE, and every act of the
- * store is harmless when it is done twice.
+ * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made; each write of
+ * the store may be made twice.
  * @throws TvsError CONFIG_INVALID when there is no primary to write to at the address, STORE_UNAVAILABLE when nobody
  *   answers
  */
@@ -64,9 +54,9 @@ export async function openRemote({
   const read = createReader(requests, { waitMs, onRequest });
 
   /**
-   * One commit after the other, and the next only when the server has answered the one before it. Its caller stops
-   * waiting earlier. The server takes its write lock away after 5 s from a node that died in a transaction. Until then
-   * it queues all who ask for the lock, and gives it later to those too that have left, for 5 s each.
+   * Commits one after the other, each when the server has answered the one before; its caller may stop waiting earlier.
+   * The server takes its write lock away after 5 s from a node that died in a transaction. Until then it queues all
+   * requests for the lock, and later serves also those whose caller has left, for 5 s each.
    */
   const inTurn = createSerial();
   async function commit<R>(send: (limit: TransactionLimit) => Promise<R>, atMostMs: number): Promise<R> {
@@ -97,10 +87,8 @@ export async function openRemote({
     query: read,
     write,
     batch,
-    async copyTo() {
-      const message =
-        "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
-      throw new TvsError("REFUSED", message);
+    copyTo: async () => {
+      throw new TvsError("REFUSED", noCopy);
     },
     lockService: async () => false,
     serviceRunning: () => isLed(read),
@@ -108,28 +96,56 @@ export async function openRemote({
   };
 }
 
-type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
+/** The most reads in one request: more than a node has at a time. */
+const maxTogether = 128;
 
-/** Reads of a server, gathered. */
-function createReader(
-  requests: Pick<ServerRequests, "each">,
-  { waitMs, onRequest }: ReaderOptions,
-): (sql: string, args?: readonly Value[]) => Promise<Row[]> {
-  const read = gatherReads<SentStatement>((statements, leftMs) => {
+/**
+ * Gathers the reads of a thread: while a request is on its way, the next reads gather and go together, because a second
+ * request halves what gathers, and a request costs the server as much as many reads. A read is never answered by a request
+ * that was sent before the read, so it sees each earlier commit.
+ *
+ * The time of a read counts from its call, and includes the wait for the request before its own (decision D12.3).
+ */
+function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
+  type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
+  let underWay: Promise<unknown> = Promise.resolve();
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function sendAll(reads: readonly Read[]): Promise<(Row[] | Error)[]> {
+    const leftMs = waitMs - (performance.now() - (reads[0]?.askedAtMs ?? 0));
+    if (leftMs <= 0) throw tooLate();
     onRequest("read");
+    const statements = reads.map(({ statement }) => statement);
     return requests.each(statements, leftMs);
-  }, waitMs);
-  return async (sql, args = []) => {
-    const sent = sentStatement({ sql, args });
-    return whenFree(waitMs, () => read(sent));
+  }
+
+  function send(reads: readonly Read[]): Promise<(Row[] | Error)[]> {
+    const sent = sendAll(reads);
+    underWay = sent.catch(() => {});
+    return sent;
+  }
+
+  function batchScheduleFn(dispatch: () => void): void {
+    last = last.then(() => {
+      dispatch();
+      return underWay;
+    });
+  }
+
+  const loader = new DataLoader<Read, Row[]>(send, {
+    ...{ cache: false, maxBatchSize: maxTogether, batchScheduleFn },
+  });
+  return async (sql: string, args: readonly Value[] = []): Promise<Row[]> => {
+    const statement = sentStatement({ sql, args });
+    return whenFree(waitMs, () => loader.load({ statement, askedAtMs: performance.now() }));
   };
 }
 
-function tooLate(): TvsError {
-  return new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
-}
+const noCopy = "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
 
-/** Whoever only hears that the database does not answer rotates the keys a second time. */
+const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+
+/** Says that the commit may have been made: an operator would otherwise rotate the keys a second time. */
 function asUnknown(error: unknown): unknown {
   if (!isTvsError(error, "STORE_UNAVAILABLE") || isAnswer(error.cause)) return error;
   const message =
@@ -140,8 +156,8 @@ function asUnknown(error: unknown): unknown {
 const firstPauseMs = 10;
 
 /**
- * Asks again, until the time is up, what the server refused because the database was locked: it does so while it moves
- * its log into the database, some hundred milliseconds on a busy disk, and nothing was done then.
+ * Asks again while the database is locked, until the time is up: the server moves its log into the database, for some
+ * hundred milliseconds on a busy disk, and has done nothing then.
  * @throws TvsError
  */
 async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
@@ -151,7 +167,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = storeError(error);
-      // What the work of a transaction has thrown is its answer.
+      // The work of a transaction throws its own errors.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }
@@ -176,55 +192,4 @@ async function requirePrimary(
     throw addressError(error, { url, hasToken });
   }
   if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
-}
-
-/** Sends reads in one request. @returns for each its rows, or why it failed by itself */
-type Send<Q> = (queries: readonly Q[], waitMs: number) => Promise<(Row[] | Error)[]>;
-
-type Read<Q> = { readonly query: Q; readonly askedAtMs: number };
-
-/** Of the lookups of a turn each is one text of the answer: far more than a node ever has in hand fit. */
-const maxTogether = 128;
-
-/**
- * Reads of one thread over a server: while a request is on its way, the next ones gather and go together, because a
- * second request under way halves what gathers, and each costs the server as much as many reads. A read is never
- * answered by a request that was sent before it was asked, so it sees what was committed before it.
- *
- * The time of a read counts from when it was asked (decision D12.3): it spends a part of it behind the request before
- * its own, and no caller waits longer for that.
- * @param waitMs for how long a read waits at most
- */
-function gatherReads<Q>(send: Send<Q>, waitMs: number): (query: Q) => Promise<Row[]> {
-  let underWay: Promise<unknown> = Promise.resolve();
-  let last: Promise<unknown> = Promise.resolve();
-
-  async function sendAll(reads: readonly Read<Q>[]): Promise<(Row[] | Error)[]> {
-    const leftMs = waitMs - (performance.now() - (reads[0]?.askedAtMs ?? 0));
-    // Behind a request that nobody answered it has waited as long.
-    if (leftMs <= 0) throw tooLate();
-    return send(
-      reads.map(({ query }) => query),
-      leftMs,
-    );
-  }
-
-  const loader = new DataLoader<Read<Q>, Row[]>(
-    (reads) => {
-      const sent = sendAll(reads);
-      underWay = sent.catch(() => {});
-      return sent;
-    },
-    {
-      cache: false,
-      maxBatchSize: maxTogether,
-      batchScheduleFn(dispatch) {
-        last = last.then(() => {
-          dispatch();
-          return underWay;
-        });
-      },
-    },
-  );
-  return (query) => loader.load({ query, askedAtMs: performance.now() });
 }

@@ -5,25 +5,22 @@ import { bindable, type Row, type Statement, storeError, type Transaction } from
 import { askServer } from "./answers.ts";
 import { isAnswer, isTimeout } from "./errors.ts";
 
-/** A statement as the client takes it. */
 export type SentStatement = { readonly sql: string; readonly args: InArgs };
 
-/** Requests to a libSQL server, each a round trip. A statement's own failure is a value: it concerns no other request. */
+/** Requests to a libSQL server, each a round trip. The failure of one statement is a value: others may succeed. */
 export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
 
 /**
- * Talks to a server by its client, which has no time-out of its own. It opens a connection on the server's side for
- * each request. To keep one for the next, as the layer below it can, was measured against that (two nodes of a thread
- * over one server, in turn, pairs of rounds on two busy cores): with 64 callers at each node the client answers 0.91 to
- * 1.12 times as many checks, because what waits goes together; with 4 it is 0.6 to 0.8, with one 0.7 to 0.8, and the
- * server takes 1.7 times the processor for a check then. That is the price of one way to ask, which keeps nothing.
+ * Sends requests with the server's client, which has no time-out of its own and opens a connection inside the server for
+ * each request. Keeping a connection was measured: no faster with 64 callers; with 4 or fewer this client answers 0.6 to
+ * 0.8 times as many checks, and the server needs 1.7 times the processor. That is the price of keeping no state.
  */
 export async function createServerRequests({ url, token }: ServerAddress) {
   const { createClient } = await import("@libsql/client/http");
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };
 
-  /** One for each call, because each has a time of its own to be answered in, however often it asks. */
+  /** A client for one call, whose requests share the time of the call. */
   function clientFor(waitMs: number): Client {
     const endsAt = performance.now() + waitMs;
     const ask = (request: Request) =>
@@ -32,45 +29,34 @@ export async function createServerRequests({ url, token }: ServerAddress) {
   }
 
   return {
-    /**
-     * Statements that each stand for themselves: one that fails takes no other with it.
-     * @param waitMs for how long the server is waited for
-     * @throws what the connection throws
-     */
+    /** Runs independent statements. @param waitMs the longest wait @throws the connection's errors */
     async each(statements: readonly SentStatement[], waitMs: number): Promise<(Row[] | Error)[]> {
       const client = clientFor(waitMs);
       try {
         return await readEach(client, statements);
       } catch (error) {
-        // A socket that was kept may lead to a server that was started anew.
+        // A kept socket may belong to a server that has restarted.
         if (isTimeout(error) || isTvsError(error)) throw error;
         return readEach(client, statements);
       }
     },
-    /** Statements that are committed together; the first failure is thrown, and nothing is done then. */
+    /** Commits statements together. The first failure is thrown, and nothing is committed then. */
     together: async (statements: readonly SentStatement[], waitMs: number): Promise<Row[][]> =>
       rowsOf(await clientFor(waitMs).batch([...statements], "write")),
     /**
      * Reads, decides and writes in one transaction, which begins with the first batch.
      * @throws TvsError STORE_UNAVAILABLE when its caller has stopped waiting: nothing is committed then
      */
-    async transaction<R>(
-      work: (tx: Transaction) => Promise<R>,
-      { waitMs, isOver }: TransactionLimit,
-    ): Promise<R> {
-      const transaction = await clientFor(waitMs).transaction("write");
-      const requireTime = () => {
-        if (isOver()) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
-      };
+    async transaction<R>(work: (tx: Transaction) => Promise<R>, limit: TransactionLimit): Promise<R> {
+      const transaction = await clientFor(limit.waitMs).transaction("write");
+      async function batch(statements: readonly Statement[]): Promise<Row[][]> {
+        if (statements.length === 0) return [];
+        const results = await transaction.batch(statements.map(sentStatement));
+        if (limit.isOver()) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+        return rowsOf(results);
+      }
       try {
-        const result = await work({
-          async batch(statements) {
-            if (statements.length === 0) return [];
-            const results = await transaction.batch(statements.map(sentStatement));
-            requireTime();
-            return rowsOf(results);
-          },
-        });
+        const result = await work({ batch });
         await transaction.commit();
         return result;
       } finally {
@@ -80,23 +66,23 @@ export async function createServerRequests({ url, token }: ServerAddress) {
   };
 }
 
-/** `waitMs`: for how long the server is waited for, in milliseconds. `isOver`: whether the caller has stopped waiting. */
+/** `waitMs`: the longest wait for the server, in milliseconds. `isOver`: whether the caller has stopped waiting. */
 export type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
-/** @throws what the connection throws */
+/** @throws the connection's errors */
 async function readEach(client: Client, statements: readonly SentStatement[]): Promise<(Row[] | Error)[]> {
   const alone = () => Promise.all(statements.map((one) => answerTo(client, one)));
   if (statements.length === 1) return alone();
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One that fails takes them all with it; as requests of their own they cost the server five times as much.
+    // One failure fails the whole request. Alone, statements cost the server five times as much.
     if (isAnswer(error)) return alone();
     throw error;
   }
 }
 
-/** @throws what the connection throws, and not what the database says of this statement */
+/** @returns the rows, or the database's error for this statement @throws the connection's errors */
 async function answerTo(client: Client, statement: SentStatement): Promise<Row[] | Error> {
   try {
     return rowsOf([await client.execute(statement)])[0] ?? [];
@@ -106,9 +92,8 @@ async function answerTo(client: Client, statement: SentStatement): Promise<Row[]
   }
 }
 
-function rowsOf(results: readonly { readonly rows: readonly unknown[] }[]): Row[][] {
-  return results.map(({ rows }) => rows as Row[]);
-}
+const rowsOf = (results: readonly { readonly rows: readonly unknown[] }[]) =>
+  results.map(({ rows }) => rows as Row[]);
 
 /** @throws TvsError for a value that no column can hold unchanged */
 export function sentStatement({ sql, args }: Statement): SentStatement {

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkTempDirectory, checkTls, judgeDisk } from "../../../cli/doctor/machine.ts";
 import { judgeSigning } from "../../../cli/doctor/service.ts";
-import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
+import { findLibcrypto } from "../../../src/signing/openssl.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
