@@ -107,22 +107,6 @@ test("a commit does not wait for long for a signature that does not come", () =>
     { moreComing: () => new Promise(() => {}) },
   ));
 
-test("other work gets a turn of the event loop between two commits", () =>
-  withCommits(
-    async ({ commit, batches }) => {
-      const seen: number[] = [];
-      const acts = names(3).map((key) => commit([insert(key)]));
-      const look = () => {
-        seen.push(batches.length);
-        if (batches.length < 3) setImmediate(look);
-      };
-      setImmediate(look);
-      await Promise.all(acts);
-      expect(seen).toEqual(expect.arrayContaining([1, 2]));
-    },
-    { maxWeight: 1 },
-  ));
-
 test("heavy writes share a commit with fewer others, and a write above the limit goes alone", () =>
   withCommits(
     async ({ commit, batches }) => {
