@@ -8,7 +8,8 @@ import {
 } from "../../src/domain/events.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 
-type Move = [before: Partial<Statuses>, after: Partial<Statuses>, events: [string, string][]];
+type Change = [before: Partial<Statuses>, after: Partial<Statuses>];
+type Move = [...Change, events: [string, string][]];
 
 const statuses = (changes: Partial<Statuses>): Statuses => ({
   license: "VALID",
@@ -51,19 +52,13 @@ test.each<Move>([
   expect(eventsOf(before, after)).toEqual(events);
 });
 
-test.each<[Partial<Statuses>, Partial<Statuses>]>([
-  [{ license: "VALID" }, { license: "NOT_FOUND" }],
-  [{ license: "EXPIRED" }, { license: "NOT_FOUND" }],
-  [{ license: "REVOKED" }, { license: "NOT_FOUND" }],
-  [{ license: "NOT_FOUND" }, { license: "EXPIRED" }],
-  [{ license: "NOT_FOUND" }, { license: "REVOKED" }],
-  [{ license: "NOT_FOUND", active: false }, { license: "EXPIRED" }],
-  [{ license: "NOT_FOUND", active: false }, { license: "REVOKED" }],
-  [{ license: "NOT_FOUND", active: false }, { license: "NOT_FOUND" }],
-  [
-    { license: "NOT_FOUND", active: false },
-    { license: "NOT_FOUND", active: false },
-  ],
+const inactive = { license: "NOT_FOUND", active: false } as const;
+// biome-ignore format: a table reads better in rows
+test.each<Change>([
+  ...(["VALID", "EXPIRED", "REVOKED"] as const).map((license): Change => [{ license }, { license: "NOT_FOUND" }]),
+  ...(["EXPIRED", "REVOKED"] as const).map((license): Change => [{ license: "NOT_FOUND" }, { license }]),
+  ...(["EXPIRED", "REVOKED", "NOT_FOUND"] as const).map((license): Change => [inactive, { license }]),
+  [inactive, inactive],
   [{ certificate: "CLAIMED" }, { certificate: "NOT_FOUND" }],
   [{ certificate: "NOT_FOUND" }, { certificate: "LEGACY_RECORD" }],
   [{ certificate: "LEGACY_RECORD" }, { certificate: "CLAIMED" }],

@@ -114,33 +114,25 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
   }
 
   const mebibyte = 1024 ** 2;
+  const json = { "Content-Type": "application/json" };
   const packed = (encoding: string, body: Uint8Array): Answer => {
-    const head = { "Content-Encoding": encoding, "Content-Type": "application/json" };
-    return (_, response) => response.writeHead(200, head).end(body);
+    return (_, response) => response.writeHead(200, { ...json, "Content-Encoding": encoding }).end(body);
   };
   const spaces = new Uint8Array(65 * mebibyte).fill(32);
   test.each<[string, () => Answer]>([
     ["packed", () => packed("gzip", gzipSync(spaces))],
     ["packed otherwise", () => packed("br", brotliCompressSync(spaces, fast))],
-    [
-      "of many values",
-      () => (_, response) =>
-        response.writeHead(200, { "Content-Type": "application/json" }).end("[".repeat(2 * mebibyte)),
-    ],
+    ["of many values", () => (_, response) => response.writeHead(200, json).end("[".repeat(2 * mebibyte))],
     [
       "without an end",
       () => (_, response) => {
         const space = Buffer.alloc(mebibyte, 32);
-        response.writeHead(200, { "Content-Type": "application/json" });
+        response.writeHead(200, json);
         const more = () => void response.write(space, (error) => (error ? undefined : more()));
         more();
       },
     ],
-    [
-      "of a failure",
-      () => (_, response) =>
-        response.writeHead(500, { "Content-Type": "text/plain" }).end(Buffer.alloc(65 * mebibyte, 46)),
-    ],
+    ["of a failure", () => (_, response) => response.writeHead(500).end(Buffer.alloc(65 * mebibyte, 46))],
   ])("the driver refuses an answer that is too long: %s", async (_, answer) => {
     await opened(async (driver) => {
       instead = answer();
