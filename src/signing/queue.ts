@@ -90,6 +90,8 @@ export type Made = { readonly signatures: readonly Uint8Array[]; readonly signat
 
 /** Signs outside the thread of the queue. */
 export type Helper = {
+  /** How many signatures it is given at a time at most. */
+  readonly groupSize: number;
   /** How many groups it holds at most: 0 while it cannot sign. */
   slots(): number;
   /** @throws Error when it could not sign; a queue that signs in place then does so */
@@ -127,7 +129,8 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   let averageMs = signatureMs;
   let isScheduled = false;
 
-  const takeGroup = () => calls.take(calls.untaken() >= groupFrom * Math.min(parallel, 2) ? groupSize : 1);
+  const takeGroup = (size: number) =>
+    calls.take(calls.untaken() >= groupFrom * Math.min(parallel, 2) ? size : 1);
 
   function settle(group: Group, { signatures, signatureMs: ms }: Made): void {
     averageMs += (Math.min(ms, outlier * averageMs) - averageMs) * weight;
@@ -169,7 +172,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
         .sort((one, other) => one.underWay - other.underWay);
       if (hand === undefined) return;
       if (!(toIdle && hand.underWay === 0) && calls.untaken() <= groupSize) return;
-      void handOver(hand, takeGroup());
+      void handOver(hand, takeGroup(hand.helper.groupSize));
     }
   }
 
@@ -178,7 +181,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     const isAlone = calls.left.single + calls.left.bulk === 1;
     if (inPlace === null || !isAlone) handOut(true);
     if (inPlace === null || calls.untaken() === 0) return;
-    signHere(takeGroup());
+    signHere(takeGroup(groupSize));
     wake();
   }
 

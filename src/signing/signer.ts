@@ -47,7 +47,12 @@ export async function openSigner(options: SignerOptions) {
   const threads =
     inPlace === null || options.threads === undefined
       ? null
-      : startThreads({ ...options.threads, data: { library, cryptoMb }, keys: copiesOfKeys });
+      : startThreads({
+          ...options.threads,
+          data: { library, cryptoMb },
+          keys: copiesOfKeys,
+          groupSize: engine.groupSize,
+        });
   const queue = createQueue({
     ...engine,
     helpers: inPlace === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
@@ -108,6 +113,7 @@ function runtimeHelpers(engine: Engine): Helper[] {
   const cores = availableParallelism();
   let underWay = 0;
   const helper: Helper = {
+    groupSize: 1,
     slots: () => 1,
     async sign(kid, messages) {
       const startedAt = performance.now();

@@ -23,12 +23,16 @@ export type ThreadOptions = {
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
   readonly clock: Clock;
+  /** How many signatures the engine makes together. */
+  readonly groupSize: number;
   /** Copies of the keys with which a thread begins. */
   keys(): readonly Key[];
 };
 
-/** The group that a thread signs, and the next one. */
-const groupsOfThread = 2;
+/** The group that a thread signs, and the next ones: the thread that answers may be busy with a commit for a while. */
+const groupsOfThread = 3;
+/** Signatures that a thread is given in one message at least, where so many wait: a message costs a tenth of one. */
+const leastGroup = 4;
 /** How long a dead thread is missing: one that always dies is not started again and again without a pause. */
 const restartMs = 1_000;
 const hashBytes = 32;
@@ -66,7 +70,7 @@ export function startThreads(options: ThreadOptions) {
 }
 
 function createThread(
-  { start, data, keys }: ThreadOptions,
+  { start, data, keys, groupSize }: ThreadOptions,
   onDeath: (detail: string, restart: () => void) => void,
 ) {
   let worker = run();
@@ -110,6 +114,7 @@ function createThread(
     isReady: () => isReady,
     load,
     keep: (kids: ReadonlySet<string>) => order({ kind: "keep", kids }),
+    groupSize: Math.max(leastGroup, groupSize),
     slots: () => (isReady ? groupsOfThread : 0),
     sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
       const group = { ...Promise.withResolvers<Made>(), size: messages.length };

@@ -32,9 +32,10 @@ function openQueue(options: Partial<QueueOptions> = {}) {
 }
 
 /** A helper that signs when the test says so. */
-function aHelper(slots = 2) {
+function aHelper(slots = 2, groupSize = 8) {
   const groups: { kid: string; messages: readonly Message[]; made: PromiseWithResolvers<Made> }[] = [];
   const helper: Helper = {
+    groupSize,
     slots: () => slots,
     sign(kid, messages) {
       const made = Promise.withResolvers<Made>();
@@ -99,8 +100,8 @@ test("a call that would wait longer than two seconds is refused", async () => {
 });
 
 test("a refused call counts for nothing", async () => {
-  const helper = aHelper(1);
-  const { queue } = openQueue({ inPlace: null, helpers: [helper.helper], groupSize: 3000 });
+  const helper = aHelper(1, 3000);
+  const { queue } = openQueue({ inPlace: null, helpers: [helper.helper] });
   const first = queue.sign("k", new Array(2001).fill("x"), false);
   expect(await rejection(queue.sign("k", new Array(20).fill("x"), false))).toMatchObject(overloaded);
   await turnOfLoop();
