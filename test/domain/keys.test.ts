@@ -61,6 +61,11 @@ test("a sealed private key opens only under its own key id and master key", asyn
   });
 });
 
+test("an opened private key cannot be exported", async () => {
+  const opened = await privateKeyOf(await fixtureKey("active", now), secrets);
+  expect([opened.extractable, opened.usages]).toEqual([false, ["sign"]]);
+});
+
 test("an imported key may be PKCS #1 or PKCS #8", async () => {
   const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
   expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);

@@ -105,6 +105,11 @@ test.each(personal)("a proposal has no %s, from whichever column", async (text) 
   expect(JSON.stringify(found)).not.toContain(text);
 });
 
+test("a proposal has no personal data of a header", async () => {
+  const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
+  expect(JSON.stringify(found)).not.toContain("08031234567");
+});
+
 test.each([
   [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
   [
