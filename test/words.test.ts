@@ -17,11 +17,11 @@ const most: Readonly<Record<string, readonly [words: number, sentences: number, 
   "src/signing": [5, 0, 0], "src/site": [8, 0, 0], "src/store": [58, 0, 0], "test": [5, 0, 0],
   "test/api": [3, 0, 0], "test/bench": [2, 0, 3], "test/blackbox": [7, 0, 0], "test/ci": [3, 0, 0],
   "test/cli": [12, 0, 18], "test/console": [0, 0, 0], "test/data": [12, 0, 0],
-  "test/delivery": [3, 0, 21], "test/domain": [4, 0, 255], "test/faults": [14, 0, 0],
+  "test/delivery": [3, 0, 0], "test/domain": [4, 0, 34], "test/faults": [14, 0, 0],
   "test/fixtures": [6, 0, 0], "test/fuzz": [11, 0, 0], "test/harness": [22, 0, 0],
-  "test/histories": [11, 0, 0], "test/http": [2, 0, 0], "test/metrics": [0, 0, 6],
-  "test/mutation": [3, 0, 0], "test/pages": [9, 0, 0], "test/partner": [1, 0, 92],
-  "test/signing": [1, 0, 19], "test/site": [7, 0, 0], "test/store": [8, 0, 85],
+  "test/histories": [11, 0, 0], "test/http": [2, 0, 0], "test/metrics": [0, 0, 0],
+  "test/mutation": [3, 0, 0], "test/pages": [9, 0, 0], "test/partner": [1, 0, 0],
+  "test/signing": [1, 0, 0], "test/site": [7, 0, 0], "test/store": [8, 0, 1],
 };
 
 /** Words with a plainer equivalent; "told" and "judged" had several meanings each. */

@@ -28,42 +28,30 @@ async function stripeAccepts(header: string, secret: string, payload: string | B
   return refusal === undefined;
 }
 
-describe("signDelivery", () => {
-  const single = vectors.filter(({ valid, signature }) => valid && /^t=\d+,v1=[^,]+$/.test(signature));
+const single = vectors.filter(({ valid, signature }) => valid && /^t=\d+,v1=[^,]+$/.test(signature));
 
-  test.each(single.map((vector) => [vector.name, vector] as const))(
-    "makes the vector: %s",
-    (_name, vector) => {
-      const time = Number(/^t=(\d+)/.exec(vector.signature)?.[1]);
-      const input = { secrets: [vector.secret], timestampSeconds: time };
-      expect(signDelivery({ ...input, body: vector.body })).toBe(vector.signature);
-      expect(signDelivery({ ...input, body: Buffer.from(vector.body) })).toBe(vector.signature);
-    },
-  );
+test.each(single.map((vector) => [vector.name, vector] as const))(
+  "signDelivery makes the published vector: %s",
+  (_name, vector) => {
+    const time = Number(/^t=(\d+)/.exec(vector.signature)?.[1]);
+    const input = { secrets: [vector.secret], timestampSeconds: time };
+    expect(signDelivery({ ...input, body: vector.body })).toBe(vector.signature);
+    expect(signDelivery({ ...input, body: Buffer.from(vector.body) })).toBe(vector.signature);
+  },
+);
 
-  test("is accepted by stripe's verifier, with either secret of a rotation", async () => {
-    const header = signDelivery({ body, secrets: [newer, older], timestampSeconds });
-    expect(await stripeAccepts(header, newer)).toBe(true);
-    expect(await stripeAccepts(header, older, Buffer.from(body))).toBe(true);
-    const after = signDelivery({ body, secrets: [newer], timestampSeconds });
-    expect(await stripeAccepts(after, newer)).toBe(true);
-    expect(await stripeAccepts(after, older)).toBe(false);
-    expect(await stripeAccepts(after, newer, `${body} `)).toBe(false);
-  });
-
-  test.each([
-    [{ body, secrets: [], timestampSeconds }],
-    [{ body, secrets: [newer, older, older], timestampSeconds }],
-    [{ body, secrets: [newer, ""], timestampSeconds }],
-    [{ body, secrets: [newer], timestampSeconds: 1.5 }],
-    [{ body, secrets: [newer], timestampSeconds: -1 }],
-  ])("refuses what cannot be signed (%#)", (input) => {
-    expect(() => signDelivery(input)).toThrow(RangeError);
-  });
+test("stripe's verifier accepts a delivery, with either secret of a rotation", async () => {
+  const header = signDelivery({ body, secrets: [newer, older], timestampSeconds });
+  expect(await stripeAccepts(header, newer)).toBe(true);
+  expect(await stripeAccepts(header, older, Buffer.from(body))).toBe(true);
+  const after = signDelivery({ body, secrets: [newer], timestampSeconds });
+  expect(await stripeAccepts(after, newer)).toBe(true);
+  expect(await stripeAccepts(after, older)).toBe(false);
+  expect(await stripeAccepts(after, newer, `${body} `)).toBe(false);
 });
 
 describe.each(Object.entries({ standardwebhooks, svix }))(
-  "Standard Webhooks, judged by %s",
+  "Standard Webhooks headers under the library %s",
   (_name, { Webhook }) => {
     const [secret, replaced] = [newWebhookSecret(), newWebhookSecret()];
     const event = {
@@ -93,22 +81,22 @@ describe.each(Object.entries({ standardwebhooks, svix }))(
     // biome-ignore format: a table reads better in rows
     test.each([
       ["one secret", headersOf([secret]), {}, genuine],
-      ["300 s ago", headersOf([secret], 300), {}, genuine],
-      ["the new one of a rotation", headersOf([secret, replaced]), {}, genuine],
-      ["the old one of a rotation", headersOf([replaced, secret]), {}, genuine],
-      ["after a rotation", headersOf([replaced]), {}, refused],
-      ["310 s ago", headersOf([secret], 310), {}, refused],
+      ["a time 300 s ago", headersOf([secret], 300), {}, genuine],
+      ["both secrets, for the holder of the new one", headersOf([secret, replaced]), {}, genuine],
+      ["both secrets, for the holder of the old one", headersOf([replaced, secret]), {}, genuine],
+      ["the new secret alone after a rotation", headersOf([replaced]), {}, refused],
+      ["a time 310 s ago", headersOf([secret], 310), {}, refused],
       
       ["another secret", headersOf([secret]), { by: replaced }, refused],
       ["another body", headersOf([secret]), { of: `${body} ` }, refused],
       ["another event's id", { ...headersOf([secret]), "webhook-id": "another" }, {}, refused],
       ["another time", { ...headersOf([secret]), "webhook-timestamp": `${timestampSeconds - 9}` }, {},
         refused],
-    ])("%s", (_case, headers, how, expected) => {
+    ])("a delivery with %s gets the library's verdict", (_case, headers, how, expected) => {
       expect(judge(headers, how)).toEqual(expected);
     });
 
-    test("each secret of a rotation signs, and the id is the event's", () => {
+    test("each secret of a rotation signs the Standard Webhooks headers, and their id is the event's", () => {
       expect(headersOf([secret, replaced])["webhook-signature"]).toMatch(/^v1,[^ ]+ v1,[^ ]+$/);
       expect(headersOf([secret])["webhook-id"]).toBe(event.eventId);
     });

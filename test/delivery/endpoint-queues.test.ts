@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   type Attempt,
   createEndpointQueues,
@@ -46,83 +46,79 @@ function names(attempts: readonly Attempt[]): string {
   return attempts.map((attempt) => attempt.delivery.partnerId).join(" ");
 }
 
-describe("endpoints", () => {
-  test("are served in turn, each up to its cap and all up to theirs", () => {
-    const queues = createEndpointQueues(limits);
-    queues.update([endpoint("a"), endpoint("b"), endpoint("c")], 1);
-    fill(queues);
-    const attempts = launchAll(queues);
-    expect(names(attempts)).toBe("a b c a b c a b");
-    queues.end(attempts[1] as Attempt, false);
-    expect(names(launchAll(queues))).toBe("c");
-  });
-
-  test("that keep failing get one attempt at a time and half of the room together", () => {
-    const queues = createEndpointQueues(limits);
-    const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
-    queues.update([...failing, endpoint("good")], 1);
-    fill(queues);
-    expect(names(launchAll(queues))).toBe("v w x y good good good");
-  });
-
-  test("fail after three failures in a row and recover with one success", () => {
-    const queues = createEndpointQueues(limits);
-    queues.update([endpoint("a")], 1);
-    fill(queues);
-    for (const attempt of launchAll(queues)) queues.end(attempt, true);
-    const probes = launchAll(queues);
-    expect(probes.length).toBe(1);
-    queues.end(probes[0] as Attempt, false);
-    expect(launchAll(queues).length).toBe(2);
-    fill(queues);
-    expect(launchAll(queues).length).toBe(1);
-  });
+test("endpoints are served in turn, each up to its limit and all together up to theirs", () => {
+  const queues = createEndpointQueues(limits);
+  queues.update([endpoint("a"), endpoint("b"), endpoint("c")], 1);
+  fill(queues);
+  const attempts = launchAll(queues);
+  expect(names(attempts)).toBe("a b c a b c a b");
+  queues.end(attempts[1] as Attempt, false);
+  expect(names(launchAll(queues))).toBe("c");
 });
 
-describe("leases", () => {
-  test("are bounded by endpoint and in all", () => {
-    const queues = createEndpointQueues(limits);
-    queues.update(
-      ["a", "b", "c", "d"].map((name) => endpoint(name)),
-      1,
-    );
-    expect(queues.wants().map((one) => one.limit)).toEqual([6, 6, 6, 2]);
-    fill(queues);
-    expect(queues.wants()).toEqual([]);
-  });
+test("failing endpoints get one attempt at a time, and half of the room in total", () => {
+  const queues = createEndpointQueues(limits);
+  const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
+  queues.update([...failing, endpoint("good")], 1);
+  fill(queues);
+  expect(names(launchAll(queues))).toBe("v w x y good good good");
+});
 
-  test("leave out what is in hand, though its attempt is over, until it is recorded", () => {
-    const queues = createEndpointQueues(limits);
-    queues.update([endpoint("a")], 1);
-    fill(queues);
-    const landed = launchAll(queues);
-    for (const attempt of landed) queues.end(attempt, false);
-    const under = launchAll(queues);
-    const ids = [...landed, ...under].map((attempt) => attempt.delivery.id);
-    expect(queues.wants()).toEqual([{ partnerId: "a", limit: 3, except: ids }]);
-    queues.forget((landed[0] as Attempt).delivery);
-    expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
-  });
+test("an endpoint counts as failing after three failures in a row, and recovers with one success", () => {
+  const queues = createEndpointQueues(limits);
+  queues.update([endpoint("a")], 1);
+  fill(queues);
+  for (const attempt of launchAll(queues)) queues.end(attempt, true);
+  const probes = launchAll(queues);
+  expect(probes.length).toBe(1);
+  queues.end(probes[0] as Attempt, false);
+  expect(launchAll(queues).length).toBe(2);
+  fill(queues);
+  expect(launchAll(queues).length).toBe(1);
+});
 
-  test("are made for what is due only, and not again once less than half came", () => {
-    const queues = createEndpointQueues(limits);
-    queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
-    expect([queues.isDue(4), queues.wants()]).toEqual([false, []]);
-    expect(queues.isDue(5)).toBe(true);
-    queues.update([endpoint("a", { nextDueAt: 5 })], 5);
-    queues.add(queues.wants(), [delivery("a")], 0);
-    expect(queues.wants()).toEqual([]);
-  });
+test("leases are limited by endpoint and in total", () => {
+  const queues = createEndpointQueues(limits);
+  queues.update(
+    ["a", "b", "c", "d"].map((name) => endpoint(name)),
+    1,
+  );
+  expect(queues.wants().map((one) => one.limit)).toEqual([6, 6, 6, 2]);
+  fill(queues);
+  expect(queues.wants()).toEqual([]);
+});
 
-  test("come back when their endpoint is closed or they have waited too long", () => {
-    const queues = createEndpointQueues(limits);
-    queues.update([endpoint("a"), endpoint("b")], 1);
-    fill(queues, 100);
-    expect(queues.takeStale(100)).toEqual([]);
-    expect(queues.next(101)).toBeNull();
-    const closed = queues.update([endpoint("b")], 1);
-    expect(closed.map((one) => one.partnerId)).toEqual(Array(6).fill("a"));
-    expect(queues.takeStale(101).length).toBe(6);
-    expect(queues.next()).toBeNull();
-  });
+test("a lease request leaves out each delivery in hand until its attempt is recorded", () => {
+  const queues = createEndpointQueues(limits);
+  queues.update([endpoint("a")], 1);
+  fill(queues);
+  const landed = launchAll(queues);
+  for (const attempt of landed) queues.end(attempt, false);
+  const under = launchAll(queues);
+  const ids = [...landed, ...under].map((attempt) => attempt.delivery.id);
+  expect(queues.wants()).toEqual([{ partnerId: "a", limit: 3, except: ids }]);
+  queues.forget((landed[0] as Attempt).delivery);
+  expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
+});
+
+test("leases are requested for due endpoints only, and not again after less than half came", () => {
+  const queues = createEndpointQueues(limits);
+  queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
+  expect([queues.isDue(4), queues.wants()]).toEqual([false, []]);
+  expect(queues.isDue(5)).toBe(true);
+  queues.update([endpoint("a", { nextDueAt: 5 })], 5);
+  queues.add(queues.wants(), [delivery("a")], 0);
+  expect(queues.wants()).toEqual([]);
+});
+
+test("a lease is given back when its endpoint is closed, or when it has waited too long", () => {
+  const queues = createEndpointQueues(limits);
+  queues.update([endpoint("a"), endpoint("b")], 1);
+  fill(queues, 100);
+  expect(queues.takeStale(100)).toEqual([]);
+  expect(queues.next(101)).toBeNull();
+  const closed = queues.update([endpoint("b")], 1);
+  expect(closed.map((one) => one.partnerId)).toEqual(Array(6).fill("a"));
+  expect(queues.takeStale(101).length).toBe(6);
+  expect(queues.next()).toBeNull();
 });

@@ -1,135 +1,115 @@
-import { describe, expect, test } from "bun:test";
-import { releaseWebhooks, webhookBacklog } from "../../src/domain/deliveries.ts";
+import { expect, test } from "bun:test";
+import { webhookBacklog } from "../../src/domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
 import { disableWebhook, enableWebhook } from "../../src/domain/webhooks.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
-describe("an endpoint", () => {
-  test("that answers 410 is disabled at once and its deliveries are held until it is enabled", () =>
-    withBoard(
-      (_, count) => ({ status: count === 1 ? 410 : 200 }),
-      async ({ world, received }) => {
-        const sender = world.sender();
-        await world.put("A/B/C/1");
-        await sender.settle();
-        await world.putMany(regNos(20, 2));
-        await sender.settle();
-        expect(received.length).toBe(1);
-        expect(await world.webhooks.endpoint("board")).toMatchObject({
-          disabledReason: "gone",
-          lastError: "BAD_STATUS 410",
-        });
-        expect(await webhookBacklog(world.webhooks, world.clock.now())).toMatchObject({
-          pending: 21,
-          held: 21,
-        });
-        await enableWebhook(world, "board");
-        await sender.settle();
-        expect(received.length).toBe(22);
-        expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
-      },
-    ));
-
-  test("that fails for five days is disabled, and not for a day less or after a success between", () =>
-    withWebhooks((world) => {
-      let status = 500;
-      return withEndpoint(
-        () => ({ status }),
-        async ({ url }) => {
-          await world.subscribe("board", url);
-          const sender = world.sender();
-          const attempt = async (regNo: string) => {
-            await world.put(regNo);
-            await sender.settle();
-            return (await world.webhooks.endpoint("board"))?.disabledReason;
-          };
-          await attempt("A/B/C/1");
-          world.clock.add(endpointFailureLimitMs - 1);
-          expect(await attempt("A/B/C/2")).toBeNull();
-          status = 200;
-          await attempt("A/B/C/3");
-          expect(await world.webhooks.endpoint("board")).toMatchObject({
-            failingSince: null,
-            lastError: null,
-          });
-          status = 500;
-          await attempt("A/B/C/4");
-          world.clock.add(endpointFailureLimitMs);
-          expect(await attempt("A/B/C/5")).toBe("failing");
-          expect((await world.deliveries()).at(-1)).toEqual(["board", "pending", 1]);
-        },
-      );
-    }));
-
-  test("that never answers keeps no other waiting", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        () => null,
-        (silent) =>
-          withEndpoint(takesAll, async ({ url, received }) => {
-            await world.subscribe("silent", silent.url);
-            for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
-            // Room for fewer than the silent one would take, and more deliveries than room.
-            const limits = {
-              maxAttempts: 10,
-              maxAttemptsPerEndpoint: 4,
-              maxHeldPerEndpoint: 8,
-              pollMs: 5,
-              drainMs: 1,
-            };
-            const sender = world.sender({ limits });
-            await world.putMany(regNos(50));
-            await until(() => received.length === 150);
-            expect(silent.received.length).toBe(4);
-            await sender.close();
-            const states = await world.rows(
-              "SELECT DISTINCT partner_id = 'silent' AS silent, state, attempts FROM deliveries ORDER BY 1",
-            );
-            expect(states).toMatchObject([
-              { silent: 0, state: "delivered", attempts: 1 },
-              { silent: 1, state: "pending", attempts: 0 },
-            ]);
-            // Cut off by the close, they are nobody's and due at once.
-            expect(
-              await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL OR due_at > 0"),
-            ).toHaveLength(150);
-          }),
-      ),
-    ));
-
-  test("gets nothing while it or its partner is disabled, then what was held", () =>
-    withBoard(takesAll, async ({ world, received }) => {
+test("an endpoint that answers 410 is disabled, and its deliveries are held until it is enabled", () =>
+  withBoard(
+    (_, count) => ({ status: count === 1 ? 410 : 200 }),
+    async ({ world, received }) => {
       const sender = world.sender();
       await world.put("A/B/C/1");
-      await world.partners.disable("board", world.clock.now());
       await sender.settle();
-      expect(received.length).toBe(0);
-      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("partner");
-      await world.partners.disable("board", null);
-      await disableWebhook(world, "board");
-      await world.put("A/B/C/2");
+      await world.putMany(regNos(20, 2));
       await sender.settle();
-      expect(received.length).toBe(0);
-      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("endpoint");
+      expect(received.length).toBe(1);
+      expect(await world.webhooks.endpoint("board")).toMatchObject({
+        disabledReason: "gone",
+        lastError: "BAD_STATUS 410",
+      });
+      expect(await webhookBacklog(world.webhooks, world.clock.now())).toMatchObject({
+        pending: 21,
+        held: 21,
+      });
       await enableWebhook(world, "board");
       await sender.settle();
-      expect(received.length).toBe(2);
-    }));
-});
+      expect(received.length).toBe(22);
+      expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
+    },
+  ));
 
-test("a restore's hold keeps everything back until it is released, whatever endpoint is enabled", () =>
+test("an endpoint that fails for five days is disabled, and one success in between starts the five days again", () =>
+  withWebhooks((world) => {
+    let status = 500;
+    return withEndpoint(
+      () => ({ status }),
+      async ({ url }) => {
+        await world.subscribe("board", url);
+        const sender = world.sender();
+        const attempt = async (regNo: string) => {
+          await world.put(regNo);
+          await sender.settle();
+          return (await world.webhooks.endpoint("board"))?.disabledReason;
+        };
+        await attempt("A/B/C/1");
+        world.clock.add(endpointFailureLimitMs - 1);
+        expect(await attempt("A/B/C/2")).toBeNull();
+        status = 200;
+        await attempt("A/B/C/3");
+        expect(await world.webhooks.endpoint("board")).toMatchObject({ failingSince: null, lastError: null });
+        status = 500;
+        await attempt("A/B/C/4");
+        world.clock.add(endpointFailureLimitMs);
+        expect(await attempt("A/B/C/5")).toBe("failing");
+        expect((await world.deliveries()).at(-1)).toEqual(["board", "pending", 1]);
+      },
+    );
+  }));
+
+test("an endpoint that never answers keeps no other endpoint waiting", () =>
+  withWebhooks((world) =>
+    withEndpoint(
+      () => null,
+      (silent) =>
+        withEndpoint(takesAll, async ({ url, received }) => {
+          await world.subscribe("silent", silent.url);
+          for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
+          // Room for fewer than the silent one would take, and more deliveries than room.
+          const limits = {
+            maxAttempts: 10,
+            maxAttemptsPerEndpoint: 4,
+            maxHeldPerEndpoint: 8,
+            pollMs: 5,
+            drainMs: 1,
+          };
+          const sender = world.sender({ limits });
+          await world.putMany(regNos(50));
+          await until(() => received.length === 150);
+          expect(silent.received.length).toBe(4);
+          await sender.close();
+          const states = await world.rows(
+            "SELECT DISTINCT partner_id = 'silent' AS silent, state, attempts FROM deliveries ORDER BY 1",
+          );
+          expect(states).toMatchObject([
+            { silent: 0, state: "delivered", attempts: 1 },
+            { silent: 1, state: "pending", attempts: 0 },
+          ]);
+          // Cut off by the close, they are nobody's and due at once.
+          expect(
+            await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL OR due_at > 0"),
+          ).toHaveLength(150);
+        }),
+    ),
+  ));
+
+test("an endpoint gets nothing while it or its partner is disabled, and then what was held", () =>
   withBoard(takesAll, async ({ world, received }) => {
-    await world.settings.write({ hold_webhooks: "true" });
     const sender = world.sender();
     await world.put("A/B/C/1");
-    await enableWebhook(world, "board");
+    await world.partners.disable("board", world.clock.now());
     await sender.settle();
     expect(received.length).toBe(0);
-    expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
-    expect(await releaseWebhooks(world.settings)).toBe(true);
-    expect(await releaseWebhooks(world.settings)).toBe(false);
+    expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("partner");
+    await world.partners.disable("board", null);
+    await disableWebhook(world, "board");
+    await world.put("A/B/C/2");
     await sender.settle();
-    expect(received.length).toBe(1);
+    expect(received.length).toBe(0);
+    expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("endpoint");
+    await enableWebhook(world, "board");
+    await sender.settle();
+    expect(received.length).toBe(2);
   }));

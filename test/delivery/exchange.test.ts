@@ -1,173 +1,150 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
-import { type DeliverRequest, deliveryErrors } from "../../src/delivery/exchange.ts";
+import { type DeliverRequest, deliveryErrors, parseRetryAfter } from "../../src/delivery/exchange.ts";
 import { body, closeAll, deliverTo, drip, makeExchange, ok, pour, receive, requestTo } from "./deliveries.ts";
 
 afterEach(closeAll);
 
-describe("the request", () => {
-  test("is the exact body with Host, length and the caller's headers, and asks for no encoding", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    const headers = { "X-AGENCY-Event-Id": "evt_1", "Content-Type": "application/json" };
-    const result = await makeExchange().deliver(requestTo(receiver.port, { headers }));
-    expect(result).toMatchObject({ status: 200, error: null, retryAfterSeconds: null });
-    const [head = "", sent = ""] = (receiver.requests[0] ?? "").split("\r\n\r\n");
-    expect(Buffer.from(sent, "latin1").toString()).toBe(body);
-    expect(head).toStartWith("POST /hook?x=1 HTTP/1.1\r\n");
-    expect(head).toContain(`\r\nHost: hooks.example.test:${receiver.port}`);
-    expect(head).toContain(`\r\nContent-Length: ${Buffer.byteLength(body)}`);
-    expect(head).toContain("\r\nX-AGENCY-Event-Id: evt_1");
-    expect(head).not.toMatch(/accept-encoding|transfer-encoding|expect:/i);
-  });
-
-  test("carries bytes as they are", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    await makeExchange().deliver(requestTo(receiver.port, { body: new Uint8Array([0, 255, 13, 10]) }));
-    expect(receiver.requests[0]).toEndWith("\r\n\r\n\u0000\u00ff\r\n");
-  });
+test("the request has the exact body, Host, length and the caller's headers, and asks for no encoding", async () => {
+  const receiver = await receive((socket) => socket.write(ok));
+  const headers = { "X-AGENCY-Event-Id": "evt_1", "Content-Type": "application/json" };
+  const result = await makeExchange().deliver(requestTo(receiver.port, { headers }));
+  expect(result).toMatchObject({ status: 200, error: null, retryAfterSeconds: null });
+  const [head = "", sent = ""] = (receiver.requests[0] ?? "").split("\r\n\r\n");
+  expect(Buffer.from(sent, "latin1").toString()).toBe(body);
+  expect(head).toStartWith("POST /hook?x=1 HTTP/1.1\r\n");
+  expect(head).toContain(`\r\nHost: hooks.example.test:${receiver.port}`);
+  expect(head).toContain(`\r\nContent-Length: ${Buffer.byteLength(body)}`);
+  expect(head).toContain("\r\nX-AGENCY-Event-Id: evt_1");
+  expect(head).not.toMatch(/accept-encoding|transfer-encoding|expect:/i);
 });
 
-describe("an answer that acknowledges", () => {
-  const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
-  // biome-ignore format: a table reads better in rows
-  test.each([
-    ["200 with a body", ok, 200],
-    ["202 in chunks", chunked.replace("200", "202"), 202],
-    ["204", "HTTP/1.1 204 No Content\r\n\r\n", 204],
-    ["a 2xx nobody has heard of", "HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", 299],
-    ["interim answers before it",
-      `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}`, 200],
-    ["a Location that is not followed", ok.replace("\r\n", "\r\nLocation: http://127.0.0.1:1/\r\n"), 200],
-    ["gzip that is not decoded", ok.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
-  ])("%s", async (_name, answer, status) => {
-    const result = await deliverTo((socket) => socket.write(answer));
-    expect(result).toMatchObject({ status, error: null, retryAfterSeconds: null });
-    expect(result.durationMs).toBeGreaterThanOrEqual(0);
-  });
-
-  test.each([
-    ["HTTP/1.0, ended by closing", "HTTP/1.0 200 OK\r\n\r\nok"],
-    ["HTTP/1.1 without a length, ended by closing", "HTTP/1.1 200 OK\r\n\r\nok"],
-  ])("%s", async (_name, answer) => {
-    const result = await deliverTo((socket) => socket.end(answer));
-    expect(result).toMatchObject({ status: 200, error: null });
-  });
-
-  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
-  const long = "HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n";
-  test.each<[string, (socket: Socket) => void]>([
-    [
-      "an endless body",
-      (socket) => {
-        socket.write("HTTP/1.1 200 OK\r\n\r\n");
-        pour(socket, "x".repeat(65_536));
-      },
-    ],
-    [
-      "a body longer than 16 KiB, even when nothing follows",
-      (socket) => socket.write(long + "x".repeat(16_384)),
-    ],
-    [
-      "a gzip bomb, while it is still small",
-      (socket) => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
-        socket.write(bomb);
-      },
-    ],
-  ])("%s is cut, and its connection closed", async (_name, answer) => {
-    const receiver = await receive(answer);
-    const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ status: 200, error: null });
-    await receiver.closed;
-  });
+const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+// biome-ignore format: a table reads better in rows
+test.each([
+  ["status 200 and a body", ok, 200],
+  ["status 202 and chunks", chunked.replace("200", "202"), 202],
+  ["status 204", "HTTP/1.1 204 No Content\r\n\r\n", 204],
+  ["a 2xx nobody has heard of", "HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", 299],
+  ["interim answers before it",
+    `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}`, 200],
+  ["a Location that is not followed", ok.replace("\r\n", "\r\nLocation: http://127.0.0.1:1/\r\n"), 200],
+  ["gzip that is not decoded", ok.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
+])("an answer with %s acknowledges the delivery", async (_name, answer, status) => {
+  const result = await deliverTo((socket) => socket.write(answer));
+  expect(result).toMatchObject({ status, error: null, retryAfterSeconds: null });
+  expect(result.durationMs).toBeGreaterThanOrEqual(0);
 });
 
-describe("an answer that fails the attempt", () => {
-  // biome-ignore format: a table reads better in rows
-  test.each([
-    [301, "REDIRECT"],
-    [304, "REDIRECT"],
-    [400, "BAD_STATUS"],
-    [410, "BAD_STATUS"],
-    [429, "BAD_STATUS"],
-    [500, "BAD_STATUS"],
-    [999, "BAD_STATUS"],
-  ] as const)("status %i is %s, and leads nowhere, to the endpoint itself neither", async (status, error) => {
-    const receiver = await receive((socket) =>
-      socket.write(`HTTP/1.1 ${status} X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n`),
-    );
-    const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ status, error, retryAfterSeconds: null });
-    expect(receiver.requests).toHaveLength(1);
-  });
-
-  test("a time in Retry-After is told in seconds of the exchange's clock", async () => {
-    const answer =
-      "HTTP/1.1 503 X\r\nRetry-After: Sun, 01 Mar 2026 12:02:00 GMT\r\nContent-Length: 0\r\n\r\n";
-    const receiver = await receive((socket) => socket.write(answer));
-    const clock = { now: () => Date.UTC(2026, 2, 1, 12) };
-    const result = await makeExchange({ clock }).deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ status: 503, retryAfterSeconds: 120 });
-  });
-
-  test("a bad status needs no body: one that never comes does not hold the attempt", async () => {
-    const result = await deliverTo((socket) => socket.write("HTTP/1.1 500 X\r\nContent-Length: 9\r\n\r\n"));
-    expect(result).toMatchObject({ error: "BAD_STATUS", status: 500 });
-  });
-
-  test.each([
-    ["not HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
-    ["another version", "HTTP/3.7 200 OK\r\n\r\n"],
-    ["a status that is no number", "HTTP/1.1 two OK\r\n\r\n"],
-    ["two lengths", ok.replace("\r\n", "\r\nContent-Length: 5\r\n")],
-    ["a length that is no number", ok.replace("Length: 2", "Length: two")],
-    ["a negative length", ok.replace("Length: 2", "Length: -2")],
-    ["a length and chunks", ok.replace("\r\n", "\r\nTransfer-Encoding: chunked\r\n")],
-    ["a header without a name", ok.replace("\r\n", "\r\n: x\r\n")],
-    ["a NUL in a header", ok.replace("\r\n", "\r\nX: a\u0000b\r\n")],
-    ["switching protocols", "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"],
-    ["endless interim answers", "HTTP/1.1 100 Continue\r\n\r\n".repeat(50)],
-    ["too many headers", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}\r\n\r\n`],
-  ])("%s is RESPONSE_MALFORMED", async (_name, answer) => {
-    const result = await deliverTo((socket) => socket.write(answer), { deadlineMs: 2000 });
-    expect(result).toMatchObject({ error: "RESPONSE_MALFORMED" });
-  });
-
-  test.each([
-    ["closing without an answer", ""],
-    ["closing within the headers", "HTTP/1.1 200 OK\r\nContent-"],
-  ])("%s is CONNECTION_LOST", async (_name, answer) => {
-    const result = await deliverTo((socket) => socket.end(answer));
-    expect(result).toMatchObject({ status: null });
-    expect(["CONNECTION_LOST", "RESPONSE_MALFORMED"]).toContain(result.error ?? "");
-  });
-
-  test.each([
-    ["a body shorter than its length", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"],
-    ["chunks without an end", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"],
-  ])("%s is RESPONSE_INCOMPLETE", async (_name, answer) => {
-    const result = await deliverTo((socket) => socket.end(answer));
-    expect(result).toMatchObject({ status: 200, error: "RESPONSE_INCOMPLETE" });
-  });
-
-  test("a body whose chunks are malformed is RESPONSE_MALFORMED", async () => {
-    const result = await deliverTo((socket) =>
-      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n"),
-    );
-    expect(result).toMatchObject({ status: 200, error: "RESPONSE_MALFORMED" });
-  });
-
-  test("nobody listening is CONNECT_FAILED", async () => {
-    const receiver = await receive(() => {});
-    receiver.close();
-    const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ status: null, error: "CONNECT_FAILED" });
-  });
+test.each([
+  ["HTTP/1.0, ended by closing", "HTTP/1.0 200 OK\r\n\r\nok"],
+  ["HTTP/1.1 without a length, ended by closing", "HTTP/1.1 200 OK\r\n\r\nok"],
+])("an answer in %s acknowledges the delivery", async (_name, answer) => {
+  const result = await deliverTo((socket) => socket.end(answer));
+  expect(result).toMatchObject({ status: 200, error: null });
 });
 
-test("every error has a sentence for the operator", () => {
+const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+const long = "HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n";
+test.each<[string, (socket: Socket) => void]>([
+  [
+    "an endless body",
+    (socket) => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      pour(socket, "x".repeat(65_536));
+    },
+  ],
+  [
+    "a body longer than 16 KiB, even when nothing follows",
+    (socket) => socket.write(long + "x".repeat(16_384)),
+  ],
+  [
+    "a gzip bomb, while it is still small",
+    (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
+      socket.write(bomb);
+    },
+  ],
+])("an answer with %s is cut off, and its connection is closed", async (_name, answer) => {
+  const receiver = await receive(answer);
+  const result = await makeExchange().deliver(requestTo(receiver.port));
+  expect(result).toMatchObject({ status: 200, error: null });
+  await receiver.closed;
+});
+
+// biome-ignore format: a table reads better in rows
+test.each([
+  [301, "REDIRECT"],
+  [304, "REDIRECT"],
+  [400, "BAD_STATUS"],
+  [410, "BAD_STATUS"],
+  [429, "BAD_STATUS"],
+  [500, "BAD_STATUS"],
+  [999, "BAD_STATUS"],
+] as const)("status %i fails the attempt with %s, and no redirect is followed", async (status, error) => {
+  const receiver = await receive((socket) =>
+    socket.write(`HTTP/1.1 ${status} X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n`),
+  );
+  const result = await makeExchange().deliver(requestTo(receiver.port));
+  expect(result).toMatchObject({ status, error, retryAfterSeconds: null });
+  expect(receiver.requests).toHaveLength(1);
+});
+
+test("a date in Retry-After becomes seconds by the exchange's clock", async () => {
+  const answer = "HTTP/1.1 503 X\r\nRetry-After: Sun, 01 Mar 2026 12:02:00 GMT\r\nContent-Length: 0\r\n\r\n";
+  const receiver = await receive((socket) => socket.write(answer));
+  const clock = { now: () => Date.UTC(2026, 2, 1, 12) };
+  const result = await makeExchange({ clock }).deliver(requestTo(receiver.port));
+  expect(result).toMatchObject({ status: 503, retryAfterSeconds: 120 });
+});
+
+test("a bad status ends the attempt without waiting for a body", async () => {
+  const result = await deliverTo((socket) => socket.write("HTTP/1.1 500 X\r\nContent-Length: 9\r\n\r\n"));
+  expect(result).toMatchObject({ error: "BAD_STATUS", status: 500 });
+});
+
+const malformed = "RESPONSE_MALFORMED";
+// biome-ignore format: a table reads better in rows
+test.each([
+  ["another protocol than HTTP", "SSH-2.0-OpenSSH_9.9\r\n", malformed],
+  ["another version", "HTTP/3.7 200 OK\r\n\r\n", malformed],
+  ["a status that is no number", "HTTP/1.1 two OK\r\n\r\n", malformed],
+  ["two lengths", ok.replace("\r\n", "\r\nContent-Length: 5\r\n"), malformed],
+  ["a length that is no number", ok.replace("Length: 2", "Length: two"), malformed],
+  ["a negative length", ok.replace("Length: 2", "Length: -2"), malformed],
+  ["a length and chunks", ok.replace("\r\n", "\r\nTransfer-Encoding: chunked\r\n"), malformed],
+  ["a header without a name", ok.replace("\r\n", "\r\n: x\r\n"), malformed],
+  ["a NUL in a header", ok.replace("\r\n", "\r\nX: a\u0000b\r\n"), malformed],
+  ["switching protocols", "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", malformed],
+  ["endless interim answers", "HTTP/1.1 100 Continue\r\n\r\n".repeat(50), malformed],
+  ["too many headers", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, malformed],
+  ["malformed chunks", chunked.replace("2\r\nok", "zz\r\nok"), malformed],
+  ["a body shorter than its length", ok.replace("Length: 2", "Length: 9"), "RESPONSE_INCOMPLETE"],
+  ["chunks without an end", chunked.replace("0\r\n\r\n", ""), "RESPONSE_INCOMPLETE"],
+])("an answer with %s fails the attempt", async (_name, answer, error) => {
+  const end = error === malformed ? "write" : "end";
+  expect(await deliverTo((socket) => socket[end](answer), { deadlineMs: 2000 })).toMatchObject({ error });
+});
+
+test.each([
+  ["without an answer", ""],
+  ["within the headers", "HTTP/1.1 200 OK\r\nContent-"],
+])("a connection that closes %s fails the attempt", async (_name, answer) => {
+  const result = await deliverTo((socket) => socket.end(answer));
+  expect(result).toMatchObject({ status: null });
+  expect(["CONNECTION_LOST", malformed]).toContain(result.error ?? "");
+});
+
+test("a port on which nobody listens is CONNECT_FAILED", async () => {
+  const receiver = await receive(() => {});
+  receiver.close();
+  const result = await makeExchange().deliver(requestTo(receiver.port));
+  expect(result).toMatchObject({ status: null, error: "CONNECT_FAILED" });
+});
+
+test("every delivery error has a sentence for the operator", () => {
   for (const sentence of Object.values(deliveryErrors)) expect(sentence).toMatch(/^[A-Z].+\.$/);
 });
 
@@ -176,168 +153,186 @@ const shortMs = 60;
 /** By then any machine has read a status line. */
 const longMs = 10_000;
 
-describe("the deadline", () => {
-  const cases: [string, (socket: Socket) => void, status: number | null][] = [
-    ["accepts and never answers", () => {}, null],
-    [
-      "drips its status line",
-      (socket) => {
-        socket.write("HTTP/1.1 200 ");
-        drip(socket, "x");
-      },
-      null,
-    ],
-
-    [
-      "drips its body",
-      (socket) => {
-        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n");
-        drip(socket, "x");
-      },
-      200,
-    ],
-    ["never ends its body", (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"), 200],
-  ];
-
-  test.each(cases)(
-    "an endpoint that %s is TIMEOUT, and its connection closed",
-    async (_name, answer, status) => {
-      for (let deadlineMs = shortMs; ; deadlineMs *= 2) {
-        const receiver = await receive(answer);
-        const result = await makeExchange().deliver(requestTo(receiver.port, { deadlineMs }));
-        expect(result).toMatchObject({ error: "TIMEOUT", retryAfterSeconds: null });
-        await receiver.closed;
-        // On a busy machine the deadline may come before the status line has been read.
-        if (result.status === null && status !== null && deadlineMs < longMs) continue;
-        expect(result.status).toBe(status);
-        return;
-      }
+const cases: [string, (socket: Socket) => void, status: number | null][] = [
+  ["accepts and never answers", () => {}, null],
+  [
+    "drips its status line",
+    (socket) => {
+      socket.write("HTTP/1.1 200 ");
+      drip(socket, "x");
     },
-  );
+    null,
+  ],
 
-  test("the service that stops ends an attempt with ABORTED", async () => {
-    const stop = new AbortController();
-    const receiver = await receive(() => stop.abort());
-    const result = await makeExchange().deliver(requestTo(receiver.port, { signal: stop.signal }));
-    expect(result).toMatchObject({ error: "ABORTED" });
-    const late = await makeExchange().deliver(requestTo(receiver.port, { signal: stop.signal }));
-    expect(late).toMatchObject({ error: "ABORTED" });
-  });
-});
+  [
+    "drips its body",
+    (socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n");
+      drip(socket, "x");
+    },
+    200,
+  ],
+  ["never ends its body", (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"), 200],
+];
 
-describe("the address", () => {
-  test("a resolver that changes its answer gains nothing: the checked address is connected to", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    const decoy = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: receiver.port });
-    const answers = [["127.0.0.1"], ["127.0.0.2"]];
-    const resolver = async () => answers.shift() ?? [];
-    const endpoint = `http://hooks.example.test:${receiver.port}/`;
-    const { url, addresses } = await resolveEndpoint(endpoint, { allowPrivate: true, resolver });
-    await makeExchange().deliver(requestTo(receiver.port, { url, address: addresses[0] ?? "" }));
-    expect([receiver.requests.length, decoy.requests.length]).toEqual([1, 0]);
-    expect(answers).toHaveLength(1);
-  });
-
-  test("an address that is not public, no address, or http is refused without a connection", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    const secure = new URL(`https://hooks.example.test:${receiver.port}/`);
-    const refused: Partial<DeliverRequest>[] = [
-      { url: secure, address: "127.0.0.1", allowPrivate: false },
-      { url: secure, address: "::ffff:127.0.0.1", allowPrivate: false },
-      { url: secure, address: "localhost", allowPrivate: false },
-      { address: "localhost" },
-      { address: "0x7f000001" },
-      { address: "1.1.1.1", allowPrivate: false },
-    ];
-    const exchange = makeExchange();
-    for (const overrides of refused) {
-      const result = await exchange.deliver(requestTo(receiver.port, overrides));
-      expect(result).toMatchObject({ status: null, error: "ADDRESS_REFUSED" });
-    }
-    expect(receiver.connections()).toBe(0);
-  });
-
-  test("proxy variables of the environment have no effect", async () => {
-    const proxy = await receive((socket) => socket.write(ok));
-    const receiver = await receive((socket) => socket.write(ok));
-    const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-    const before = { ...process.env };
-    try {
-      for (const name of names) process.env[name] = `http://127.0.0.1:${proxy.port}`;
-      process.env.NODE_USE_ENV_PROXY = "1";
-      await makeExchange().deliver(requestTo(receiver.port));
-    } finally {
-      for (const name of [...names, "NODE_USE_ENV_PROXY"]) {
-        if (before[name] === undefined) delete process.env[name];
-        else process.env[name] = before[name];
-      }
-    }
-    expect([proxy.connections(), receiver.requests.length]).toEqual([0, 1]);
-  });
-});
-
-describe("a kept connection", () => {
-  test("is used again after a whole answer", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    const exchange = makeExchange();
-    for (let count = 0; count < 5; count++) await exchange.deliver(requestTo(receiver.port));
-    expect([receiver.requests.length, receiver.connections()]).toEqual([5, 1]);
-  });
-
-  test("serves its own address only", async () => {
-    const first = await receive((socket) => socket.write(ok));
-    const second = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: first.port });
-    const exchange = makeExchange();
-    for (const address of ["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"]) {
-      await exchange.deliver(requestTo(first.port, { address }));
-    }
-    expect([first.requests.length, second.requests.length]).toEqual([2, 2]);
-    expect([first.connections(), second.connections()]).toEqual([1, 1]);
-  });
-
-  test.each([
-    ["a body that was cut", `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}`],
-    ["a bad status", "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno"],
-    ["more than the length said", `${ok}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`],
-  ])("is not used again after %s", async (_name, answer) => {
-    const receiver = await receive((socket) => socket.write(answer));
-    const exchange = makeExchange();
-    for (let count = 0; count < 3; count++) await exchange.deliver(requestTo(receiver.port));
-    expect([receiver.requests.length, receiver.connections()]).toEqual([3, 3]);
-  });
-
-  test("that the server closes when it is used again costs no attempt", async () => {
-    const answered = new WeakSet<Socket>();
-    const receiver = await receive((socket) => {
-      if (answered.has(socket)) return socket.resetAndDestroy();
-      answered.add(socket);
-      socket.write(ok);
-    });
-    const exchange = makeExchange();
-    await exchange.deliver(requestTo(receiver.port));
-    expect(await exchange.deliver(requestTo(receiver.port))).toMatchObject({ error: null });
-    expect([receiver.requests.length, receiver.connections()]).toEqual([3, 2]);
-  });
-
-  test("is closed when it has been idle", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    const result = await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
+test.each(cases)("an endpoint that %s is TIMEOUT", async (_name, answer, status) => {
+  for (let deadlineMs = shortMs; ; deadlineMs *= 2) {
+    const receiver = await receive(answer);
+    const result = await makeExchange().deliver(requestTo(receiver.port, { deadlineMs }));
+    expect(result).toMatchObject({ error: "TIMEOUT", retryAfterSeconds: null });
     await receiver.closed;
-    expect(result.error).toBeNull();
-    expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
-  });
-
-  test("is one of a bounded number", async () => {
-    const waiting: Socket[] = [];
-    const receiver = await receive((socket) => {
-      waiting.push(socket);
-      if (waiting.length === 4) for (const each of waiting.splice(0)) each.write(ok);
-    });
-    const exchange = makeExchange({ maxIdlePerEndpoint: 1 });
-    const round = () => Promise.all([1, 2, 3, 4].map(() => exchange.deliver(requestTo(receiver.port))));
-    await round();
-    await receiver.closed;
-    await round();
-    expect(receiver.connections()).toBe(7);
-  });
+    // On a busy machine the deadline may come before the status line has been read.
+    if (result.status === null && status !== null && deadlineMs < longMs) continue;
+    expect(result.status).toBe(status);
+    return;
+  }
 });
+
+test("a service that stops ends its attempts with ABORTED", async () => {
+  const stop = new AbortController();
+  const receiver = await receive(() => stop.abort());
+  const result = await makeExchange().deliver(requestTo(receiver.port, { signal: stop.signal }));
+  expect(result).toMatchObject({ error: "ABORTED" });
+  const late = await makeExchange().deliver(requestTo(receiver.port, { signal: stop.signal }));
+  expect(late).toMatchObject({ error: "ABORTED" });
+});
+
+test("the exchange connects to the checked address, even when the resolver changes its answer", async () => {
+  const receiver = await receive((socket) => socket.write(ok));
+  const decoy = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: receiver.port });
+  const answers = [["127.0.0.1"], ["127.0.0.2"]];
+  const resolver = async () => answers.shift() ?? [];
+  const endpoint = `http://hooks.example.test:${receiver.port}/`;
+  const { url, addresses } = await resolveEndpoint(endpoint, { allowPrivate: true, resolver });
+  await makeExchange().deliver(requestTo(receiver.port, { url, address: addresses[0] ?? "" }));
+  expect([receiver.requests.length, decoy.requests.length]).toEqual([1, 0]);
+  expect(answers).toHaveLength(1);
+});
+
+test("an address that is not public, no address, or http is refused without a connection", async () => {
+  const receiver = await receive((socket) => socket.write(ok));
+  const secure = new URL(`https://hooks.example.test:${receiver.port}/`);
+  const refused: Partial<DeliverRequest>[] = [
+    { url: secure, address: "127.0.0.1", allowPrivate: false },
+    { url: secure, address: "::ffff:127.0.0.1", allowPrivate: false },
+    { url: secure, address: "localhost", allowPrivate: false },
+    { address: "localhost" },
+    { address: "0x7f000001" },
+    { address: "1.1.1.1", allowPrivate: false },
+  ];
+  const exchange = makeExchange();
+  for (const overrides of refused) {
+    const result = await exchange.deliver(requestTo(receiver.port, overrides));
+    expect(result).toMatchObject({ status: null, error: "ADDRESS_REFUSED" });
+  }
+  expect(receiver.connections()).toBe(0);
+});
+
+test("proxy variables of the environment have no effect", async () => {
+  const proxy = await receive((socket) => socket.write(ok));
+  const receiver = await receive((socket) => socket.write(ok));
+  const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+  const before = { ...process.env };
+  try {
+    for (const name of names) process.env[name] = `http://127.0.0.1:${proxy.port}`;
+    process.env.NODE_USE_ENV_PROXY = "1";
+    await makeExchange().deliver(requestTo(receiver.port));
+  } finally {
+    for (const name of [...names, "NODE_USE_ENV_PROXY"]) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  }
+  expect([proxy.connections(), receiver.requests.length]).toEqual([0, 1]);
+});
+
+test("a connection is used again after a whole answer", async () => {
+  const receiver = await receive((socket) => socket.write(ok));
+  const exchange = makeExchange();
+  for (let count = 0; count < 5; count++) await exchange.deliver(requestTo(receiver.port));
+  expect([receiver.requests.length, receiver.connections()]).toEqual([5, 1]);
+});
+
+test("a kept connection serves its own address only", async () => {
+  const first = await receive((socket) => socket.write(ok));
+  const second = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: first.port });
+  const exchange = makeExchange();
+  for (const address of ["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"]) {
+    await exchange.deliver(requestTo(first.port, { address }));
+  }
+  expect([first.requests.length, second.requests.length]).toEqual([2, 2]);
+  expect([first.connections(), second.connections()]).toEqual([1, 1]);
+});
+
+test.each([
+  ["a body that was cut", `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}`],
+  ["a bad status", "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno"],
+  ["more than the length said", `${ok}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`],
+])("a connection is not used again after %s", async (_name, answer) => {
+  const receiver = await receive((socket) => socket.write(answer));
+  const exchange = makeExchange();
+  for (let count = 0; count < 3; count++) await exchange.deliver(requestTo(receiver.port));
+  expect([receiver.requests.length, receiver.connections()]).toEqual([3, 3]);
+});
+
+test("a kept connection that the server closes costs no attempt", async () => {
+  const answered = new WeakSet<Socket>();
+  const receiver = await receive((socket) => {
+    if (answered.has(socket)) return socket.resetAndDestroy();
+    answered.add(socket);
+    socket.write(ok);
+  });
+  const exchange = makeExchange();
+  await exchange.deliver(requestTo(receiver.port));
+  expect(await exchange.deliver(requestTo(receiver.port))).toMatchObject({ error: null });
+  expect([receiver.requests.length, receiver.connections()]).toEqual([3, 2]);
+});
+
+test("an idle connection is closed", async () => {
+  const receiver = await receive((socket) => socket.write(ok));
+  const result = await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
+  await receiver.closed;
+  expect(result.error).toBeNull();
+  expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
+});
+
+test("the number of idle connections of an endpoint is limited", async () => {
+  const waiting: Socket[] = [];
+  const receiver = await receive((socket) => {
+    waiting.push(socket);
+    if (waiting.length === 4) for (const each of waiting.splice(0)) each.write(ok);
+  });
+  const exchange = makeExchange({ maxIdlePerEndpoint: 1 });
+  const round = () => Promise.all([1, 2, 3, 4].map(() => exchange.deliver(requestTo(receiver.port))));
+  await round();
+  await receiver.closed;
+  await round();
+  expect(receiver.connections()).toBe(7);
+});
+
+const nowMs = Date.UTC(2026, 2, 1, 12, 0, 0);
+
+test.each([
+  ["0", 0],
+  ["120", 120],
+  [" 120 ", 120],
+  ["Sun, 01 Mar 2026 12:02:00 GMT", 120],
+  ["Sunday, 01-Mar-26 12:02:00 GMT", 120],
+  ["Sun Mar  1 12:02:00 2026", 120],
+  ["Sun, 01 Mar 2026 11:59:00 GMT", 0],
+  // A year of two digits that lies far ahead is a past one.
+  ["Sunday, 06-Nov-94 08:49:37 GMT", 0],
+  ["99999999999999999999999999", 366 * 86_400],
+  ["Sun, 01 Mar 9999 12:00:00 GMT", 366 * 86_400],
+])("Retry-After: %s is %i seconds", (value, seconds) => {
+  expect(parseRetryAfter(value, nowMs)).toBe(seconds);
+});
+
+// biome-ignore format: a table reads better in rows
+test.each([
+  [undefined], [""], ["-1"], ["1.5"], ["1e3"], ["soon"], ["2026-03-01T12:02:00Z"],
+  ["Sun, 01 Mai 2026 12:02:00 GMT"],
+  ["Sun, 01 Mar 2026 25:02:00 GMT"],
+  ["Sun, 01 Mar 2026 12:02:00 +0100"],
+  ["Sun, 01 Mar 2026"],
+])("Retry-After: %s is ignored", (value) => expect(parseRetryAfter(value, nowMs)).toBeNull());

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
 import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
@@ -6,211 +6,199 @@ import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
 import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
-describe("a delivery", () => {
-  test("arrives with the contract's headers and the event's exact bytes, and is delivered", () =>
-    withBoard(takesAll, async ({ world, received, secret }) => {
-      const { id } = await world.put("A/B/C/1");
-      await world.sender().settle();
-      expect(received.length).toBe(1);
-      const [request] = received as [Received];
-      const [event] = await world.teachers.events(id);
-      const [delivery] = await world.webhooks.deliveries({ limit: 10 });
-      expect(request.body).toBe(event?.body as string);
-      expect(request.headers).toMatchObject({
-        "content-type": "application/json",
-        "user-agent": "tvs-webhooks/9.9.9",
-        "x-agency-event-id": event?.eventId,
-        "x-agency-event-type": "license.verified",
-        "x-agency-delivery-id": delivery?.deliveryId,
-      });
-      expect(delivery?.deliveryId).toMatch(
-        /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
-      );
-      expect(signature(request)).toMatchObject({
-        t: world.clock.now() / 1000,
-        digests: [expect.any(String)],
-      });
-      expect(signature(request).isOf(secret, 0)).toBe(true);
-      expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
-    }));
+test("a delivery arrives with the contract's headers and the event's exact bytes, and is recorded as delivered", () =>
+  withBoard(takesAll, async ({ world, received, secret }) => {
+    const { id } = await world.put("A/B/C/1");
+    await world.sender().settle();
+    expect(received.length).toBe(1);
+    const [request] = received as [Received];
+    const [event] = await world.teachers.events(id);
+    const [delivery] = await world.webhooks.deliveries({ limit: 10 });
+    expect(request.body).toBe(event?.body as string);
+    expect(request.headers).toMatchObject({
+      "content-type": "application/json",
+      "user-agent": "tvs-webhooks/9.9.9",
+      "x-agency-event-id": event?.eventId,
+      "x-agency-event-type": "license.verified",
+      "x-agency-delivery-id": delivery?.deliveryId,
+    });
+    expect(delivery?.deliveryId).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    expect(signature(request)).toMatchObject({ t: world.clock.now() / 1000, digests: [expect.any(String)] });
+    expect(signature(request).isOf(secret, 0)).toBe(true);
+    expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
+  }));
 
-  test("keeps its ids and is signed afresh in each attempt", () =>
-    withBoard(
-      (_, count) => ({ status: count < 3 ? 500 : 204 }),
-      async ({ world, received }) => {
-        await world.put("A/B/C/1");
-        const sender = world.sender();
-        for (const step of [0, ...retryStepsMs.slice(0, 2)]) {
-          world.clock.add(step);
-          await sender.settle();
-        }
-        expect(new Set(received.map(({ body }) => body)).size).toBe(1);
-        for (const name of ["x-agency-event-id", "x-agency-delivery-id"])
-          expect(new Set(received.map(({ headers }) => headers[name])).size).toBe(1);
-        const times = received.map((request) => signature(request).t);
-        expect(times.map((t) => t - (times[0] as number))).toEqual([0, 5, 35]);
-        expect(await world.deliveries()).toEqual([["board", "delivered", 3]]);
-      },
-    ));
-
-  test("is tried at every step of the schedule and not before, and is dead after the last", () =>
-    withBoard(
-      () => ({ status: 503 }),
-      async ({ world, received }) => {
-        await world.put("A/B/C/1");
-        const sender = world.sender();
-        await sender.settle();
-        for (const [index, step] of retryStepsMs.entries()) {
-          world.clock.add(step - 1);
-          await sender.settle();
-          expect(received.length).toBe(index + 1);
-          world.clock.add(1);
-          await sender.settle();
-          expect(received.length).toBe(index + 2);
-        }
-        const [delivery] = await world.webhooks.deliveries({ state: "dead", limit: 10 });
-        expect(delivery).toMatchObject({
-          attempts: 11,
-          lastStatus: 503,
-          lastError: "BAD_STATUS",
-          dueAt: null,
-        });
-        const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
-        expect(detail?.attemptList.map((one) => one.number)).toEqual(regNos(11).map((_, index) => index + 1));
-        expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
-          pending: 0,
-          held: 0,
-          dead: 1,
-          oldestDueAt: null,
-        });
-      },
-    ));
-
-  test("waits as long as Retry-After asks, up to twice the step", () =>
-    withBoard(
-      () => ({ status: 429, headers: { "Retry-After": "3600" } }),
-      async ({ world }) => {
-        await world.put("A/B/C/1");
-        await world.sender().settle();
-        const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-        expect(delivery?.dueAt).toBe(world.clock.now() + 10_000);
-      },
-    ));
-
-  test("that is dead is retried with a whole schedule before it", () =>
-    withBoard(
-      (_, count) => ({ status: count <= 12 ? 500 : 200 }),
-      async ({ world, received }) => {
-        await world.put("A/B/C/1");
-        const sender = world.sender();
-        for (const step of [0, ...retryStepsMs]) {
-          world.clock.add(step);
-          await sender.settle();
-        }
-        const [dead] = await world.webhooks.deliveries({ limit: 1 });
-        const deliveryId = dead?.deliveryId as string;
-        expect(dead?.state).toBe("dead");
-        expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", heldBy: null });
-        await sender.settle();
-        const [again] = await world.webhooks.deliveries({ limit: 1 });
-        expect(again).toMatchObject({ state: "pending", attempts: 12, dueAt: world.clock.now() + 5_000 });
-        await retryDelivery(world, deliveryId);
-        await sender.settle();
-        expect(received.length).toBe(13);
-        expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
-      },
-    ));
-
-  test("goes to no private address unless that is allowed, whatever was allowed when it was saved", () =>
-    withBoard(takesAll, async ({ world, received }) => {
+test("a delivery keeps its ids in each attempt and gets a new signature", () =>
+  withBoard(
+    (_, count) => ({ status: count < 3 ? 500 : 204 }),
+    async ({ world, received }) => {
       await world.put("A/B/C/1");
-      let allowed = false;
-      const sender = world.sender({ allowPrivate: () => allowed });
+      const sender = world.sender();
+      for (const step of [0, ...retryStepsMs.slice(0, 2)]) {
+        world.clock.add(step);
+        await sender.settle();
+      }
+      expect(new Set(received.map(({ body }) => body)).size).toBe(1);
+      for (const name of ["x-agency-event-id", "x-agency-delivery-id"])
+        expect(new Set(received.map(({ headers }) => headers[name])).size).toBe(1);
+      const times = received.map((request) => signature(request).t);
+      expect(times.map((t) => t - (times[0] as number))).toEqual([0, 5, 35]);
+      expect(await world.deliveries()).toEqual([["board", "delivered", 3]]);
+    },
+  ));
+
+test("a delivery is tried at every step of the schedule and not before, and is dead after the last", () =>
+  withBoard(
+    () => ({ status: 503 }),
+    async ({ world, received }) => {
+      await world.put("A/B/C/1");
+      const sender = world.sender();
       await sender.settle();
-      expect(received).toEqual([]);
-      const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-      expect(delivery).toMatchObject({
-        state: "pending",
-        attempts: 1,
-        lastStatus: null,
-        lastError: "ENDPOINT_INVALID",
+      for (const [index, step] of retryStepsMs.entries()) {
+        world.clock.add(step - 1);
+        await sender.settle();
+        expect(received.length).toBe(index + 1);
+        world.clock.add(1);
+        await sender.settle();
+        expect(received.length).toBe(index + 2);
+      }
+      const [delivery] = await world.webhooks.deliveries({ state: "dead", limit: 10 });
+      expect(delivery).toMatchObject({ attempts: 11, lastStatus: 503, lastError: "BAD_STATUS", dueAt: null });
+      const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
+      expect(detail?.attemptList.map((one) => one.number)).toEqual(regNos(11).map((_, index) => index + 1));
+      expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
+        pending: 0,
+        held: 0,
+        dead: 1,
+        oldestDueAt: null,
       });
-      allowed = true;
-      world.clock.add(5_000);
+    },
+  ));
+
+test("a delivery waits as long as Retry-After asks, up to twice the step", () =>
+  withBoard(
+    () => ({ status: 429, headers: { "Retry-After": "3600" } }),
+    async ({ world }) => {
+      await world.put("A/B/C/1");
+      await world.sender().settle();
+      const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+      expect(delivery?.dueAt).toBe(world.clock.now() + 10_000);
+    },
+  ));
+
+test("a dead delivery that is retried gets the whole schedule again", () =>
+  withBoard(
+    (_, count) => ({ status: count <= 12 ? 500 : 200 }),
+    async ({ world, received }) => {
+      await world.put("A/B/C/1");
+      const sender = world.sender();
+      for (const step of [0, ...retryStepsMs]) {
+        world.clock.add(step);
+        await sender.settle();
+      }
+      const [dead] = await world.webhooks.deliveries({ limit: 1 });
+      const deliveryId = dead?.deliveryId as string;
+      expect(dead?.state).toBe("dead");
+      expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", heldBy: null });
       await sender.settle();
-      expect(received.length).toBe(1);
-    }));
-});
+      const [again] = await world.webhooks.deliveries({ limit: 1 });
+      expect(again).toMatchObject({ state: "pending", attempts: 12, dueAt: world.clock.now() + 5_000 });
+      await retryDelivery(world, deliveryId);
+      await sender.settle();
+      expect(received.length).toBe(13);
+      expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
+    },
+  ));
 
-describe("a sender", () => {
-  test("is woken by another process's commit and by the time at which a retry is due", () =>
-    withBoard(
-      (_, count) => ({ status: count === 1 ? 500 : 200 }),
-      async ({ world, received }) => {
-        world.sender({ outbox: world.other.outbox, limits: { pollMs: 2 } });
-        await world.put("A/B/C/1");
-        await until(async () => (await world.deliveries())[0]?.[2] === 1);
-        world.clock.add(5_000);
-        await until(async () => (await world.deliveries())[0]?.[1] === "delivered");
-        expect(received.length).toBe(2);
+test("a delivery goes to no private address unless private addresses are allowed now", () =>
+  withBoard(takesAll, async ({ world, received }) => {
+    await world.put("A/B/C/1");
+    let allowed = false;
+    const sender = world.sender({ allowPrivate: () => allowed });
+    await sender.settle();
+    expect(received).toEqual([]);
+    const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+    expect(delivery).toMatchObject({
+      state: "pending",
+      attempts: 1,
+      lastStatus: null,
+      lastError: "ENDPOINT_INVALID",
+    });
+    allowed = true;
+    world.clock.add(5_000);
+    await sender.settle();
+    expect(received.length).toBe(1);
+  }));
+
+test("another process's commit and a due retry wake the sender", () =>
+  withBoard(
+    (_, count) => ({ status: count === 1 ? 500 : 200 }),
+    async ({ world, received }) => {
+      world.sender({ outbox: world.other.outbox, limits: { pollMs: 2 } });
+      await world.put("A/B/C/1");
+      await until(async () => (await world.deliveries())[0]?.[2] === 1);
+      world.clock.add(5_000);
+      await until(async () => (await world.deliveries())[0]?.[1] === "delivered");
+      expect(received.length).toBe(2);
+    },
+  ));
+
+test("the sender loses and repeats nothing when the clock steps by an hour", () =>
+  withWebhooks((world) => {
+    const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    return withEndpoint(
+      async (_, count) => {
+        await answers[count - 1]?.promise;
+        return { status: count <= 2 ? 500 : 200 };
       },
-    ));
+      async ({ url, received }) => {
+        await world.subscribe("board", url);
+        const sender = world.sender({ limits: { pollMs: 2 } });
+        await world.put("A/B/C/1");
+        await until(() => received.length === 1);
+        // Forward while an attempt is under way: its lease seems over, and it is not made again.
+        world.clock.add(3_600_000);
+        await world.put("A/B/C/2");
+        await until(() => received.length === 2);
+        world.clock.add(-3_600_000);
+        // Backward: what is fresh is sent at once, and the others keep to their steps.
+        await world.put("A/B/C/3");
+        await until(() => received.length === 3);
+        for (const answer of answers) answer.resolve();
+        await until(async () => (await world.deliveries()).every(([, , attempts]) => attempts === 1));
+        await sender.settle();
+        expect(received.length).toBe(3);
+        world.clock.add(5_000);
+        await sender.settle();
+        expect((await world.deliveries()).map(([, state]) => state)).toEqual(Array(3).fill("delivered"));
+        expect(received.length).toBe(5);
+      },
+    );
+  }));
 
-  test("neither loses nor repeats anything when the clock steps by an hour", () =>
-    withWebhooks((world) => {
-      const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      return withEndpoint(
-        async (_, count) => {
-          await answers[count - 1]?.promise;
-          return { status: count <= 2 ? 500 : 200 };
-        },
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          const sender = world.sender({ limits: { pollMs: 2 } });
-          await world.put("A/B/C/1");
-          await until(() => received.length === 1);
-          // Forward while an attempt is under way: its lease seems over, and it is not made again.
-          world.clock.add(3_600_000);
-          await world.put("A/B/C/2");
-          await until(() => received.length === 2);
-          world.clock.add(-3_600_000);
-          // Backward: what is fresh is sent at once, and the others keep to their steps.
-          await world.put("A/B/C/3");
-          await until(() => received.length === 3);
-          for (const answer of answers) answer.resolve();
-          await until(async () => (await world.deliveries()).every(([, , attempts]) => attempts === 1));
-          await sender.settle();
-          expect(received.length).toBe(3);
-          world.clock.add(5_000);
-          await sender.settle();
-          expect((await world.deliveries()).map(([, state]) => state)).toEqual(Array(3).fill("delivered"));
-          expect(received.length).toBe(5);
-        },
-      );
-    }));
-
-  test("that is closed lets attempts under way come to their end and gives the rest back", () =>
-    withWebhooks((world) => {
-      const gate = Promise.withResolvers<void>();
-      return withEndpoint(
-        async () => {
-          await gate.promise;
-          return { status: 200 };
-        },
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          await world.putMany(regNos(20));
-          const sender = world.sender({ limits: { maxAttemptsPerEndpoint: 4, pollMs: 2 } });
-          await until(() => received.length === 4);
-          const closed = sender.close();
-          gate.resolve();
-          await closed;
-          const states = (await world.deliveries()).map(([, state]) => state);
-          expect(states.filter((state) => state === "delivered").length).toBe(4);
-          expect(await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL")).toEqual([]);
-          await world.sender().settle();
-          expect(received.length).toBe(20);
-        },
-      );
-    }));
-});
+test("a sender that closes ends its running attempts and gives the other leases back", () =>
+  withWebhooks((world) => {
+    const gate = Promise.withResolvers<void>();
+    return withEndpoint(
+      async () => {
+        await gate.promise;
+        return { status: 200 };
+      },
+      async ({ url, received }) => {
+        await world.subscribe("board", url);
+        await world.putMany(regNos(20));
+        const sender = world.sender({ limits: { maxAttemptsPerEndpoint: 4, pollMs: 2 } });
+        await until(() => received.length === 4);
+        const closed = sender.close();
+        gate.resolve();
+        await closed;
+        const states = (await world.deliveries()).map(([, state]) => state);
+        expect(states.filter((state) => state === "delivered").length).toBe(4);
+        expect(await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL")).toEqual([]);
+        await world.sender().settle();
+        expect(received.length).toBe(20);
+      },
+    );
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createAddressLimit } from "../../src/domain/address-limit.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { aClock } from "../harness/clock.ts";
@@ -12,76 +12,51 @@ function takeOf(perMinute: number, clock: Clock) {
   return (address: string) => lookup([address]);
 }
 
-describe("the limit of one address", () => {
-  test("the limit of an address is exact, call by call", () => {
-    const take = takeOf(3, aClock(start));
-    const decisions = Array.from({ length: 5 }, () => take("192.0.2.1"));
-    expect(decisions.map((one) => [one.allowed, one.remaining])).toEqual([
-      [true, 2],
-      [true, 1],
-      [true, 0],
-      [false, 0],
-      [false, 0],
-    ]);
-    expect(decisions[3]).toMatchObject({ limit: 3, resetAt: minuteEnd, retryAfterSeconds: 45 });
-  });
+test("the limit of an address is exact, call by call", () => {
+  const take = takeOf(3, aClock(start));
+  const decisions = Array.from({ length: 5 }, () => take("192.0.2.1"));
+  expect(decisions.map((one) => [one.allowed, one.remaining])).toEqual([
+    [true, 2],
+    [true, 1],
+    [true, 0],
+    [false, 0],
+    [false, 0],
+  ]);
+  expect(decisions[3]).toMatchObject({ limit: 3, resetAt: minuteEnd, retryAfterSeconds: 45 });
+});
 
-  test("the count of an address begins again with the clock's minute, and not a millisecond before", () => {
-    const clock = aClock("2026-03-01T12:00:59.999Z");
-    const take = takeOf(1, clock);
-    take("192.0.2.1");
-    expect(take("192.0.2.1")).toMatchObject({ allowed: false, resetAt: minuteEnd, retryAfterSeconds: 1 });
-    clock.add(1);
-    expect(take("192.0.2.1")).toMatchObject({ allowed: true, resetAt: minuteEnd + 60 });
-  });
+test("the count of an address begins again with the clock's minute, and not a millisecond before", () => {
+  const clock = aClock("2026-03-01T12:00:59.999Z");
+  const take = takeOf(1, clock);
+  take("192.0.2.1");
+  expect(take("192.0.2.1")).toMatchObject({ allowed: false, resetAt: minuteEnd, retryAfterSeconds: 1 });
+  clock.add(1);
+  expect(take("192.0.2.1")).toMatchObject({ allowed: true, resetAt: minuteEnd + 60 });
+});
 
-  test("the count of an address begins again however long nobody called", () => {
-    const clock = aClock(start);
-    const take = takeOf(1, clock);
-    for (const minutes of [1, 2, 300, 20_000]) {
-      expect([minutes, take("192.0.2.1").allowed, take("192.0.2.1").allowed]).toEqual([minutes, true, false]);
-      clock.add(minutes * 60_000);
-    }
-  });
+const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
 
-  test("a limit of nothing lets nobody in", () => {
-    expect(takeOf(0, aClock(start))("192.0.2.1")).toMatchObject({ allowed: false, remaining: 0 });
+test("a /48 has sixteen times the limit of a /64, and a refusal there takes nothing from any /64", () => {
+  const { lookup } = createAddressLimit(() => 3, aClock(start));
+  const allowed = (network: number) => lookup(blocks(network)).allowed;
+  // 24 blocks of two lookups each: 48 in all.
+  for (let network = 0; network < 24; network++)
+    expect([allowed(network), allowed(network)]).toEqual([true, true]);
+  expect(lookup(blocks(0))).toMatchObject({ allowed: false, limit: 48, remaining: 0, retryAfterSeconds: 45 });
+  expect(lookup(["2001:db8:1:0::/64", "2001:db8:ffff::/48"])).toMatchObject({ allowed: true, remaining: 0 });
+  expect(lookup(["2001:db8:2:1::/64", "2001:db8:2::/48"])).toMatchObject({
+    allowed: true,
+    limit: 3,
+    remaining: 2,
   });
 });
 
-describe("an address of IPv6", () => {
-  const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
-
-  test("a /48 has sixteen times the limit of a /64, and a refusal there takes nothing from any /64", () => {
-    const { lookup } = createAddressLimit(() => 3, aClock(start));
-    const allowed = (network: number) => lookup(blocks(network)).allowed;
-    // 24 blocks of two lookups each: 48 in all.
-    for (let network = 0; network < 24; network++)
-      expect([allowed(network), allowed(network)]).toEqual([true, true]);
-    expect(lookup(blocks(0))).toMatchObject({
-      allowed: false,
-      limit: 48,
-      remaining: 0,
-      retryAfterSeconds: 45,
-    });
-    expect(lookup(["2001:db8:1:0::/64", "2001:db8:ffff::/48"])).toMatchObject({
-      allowed: true,
-      remaining: 0,
-    });
-    expect(lookup(["2001:db8:2:1::/64", "2001:db8:2::/48"])).toMatchObject({
-      allowed: true,
-      limit: 3,
-      remaining: 2,
-    });
-  });
-
-  test("the limit of a /64 holds while its /48 has room", () => {
-    const { lookup } = createAddressLimit(() => 3, aClock(start));
-    const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
-    expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
-    expect(decisions[3]).toMatchObject({ limit: 3, remaining: 0 });
-    expect(lookup(blocks(2)).allowed).toBe(true);
-  });
+test("the limit of a /64 holds while its /48 has room", () => {
+  const { lookup } = createAddressLimit(() => 3, aClock(start));
+  const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
+  expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
+  expect(decisions[3]).toMatchObject({ limit: 3, remaining: 0 });
+  expect(lookup(blocks(2)).allowed).toBe(true);
 });
 
 test.each([
@@ -90,7 +65,7 @@ test.each([
   [2, 1],
   [1, 1],
 ])(
-  "of %p lookups a minute %p may name a person by NIN, e-mail or phone, in a budget of their own",
+  "an address with %p lookups a minute has %p personal ones, in a budget of their own",
   (perMinute, personal) => {
     const limit = createAddressLimit(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
@@ -105,28 +80,26 @@ test.each([
   },
 );
 
-describe("very many addresses", () => {
-  /** Lookups of as many /64 blocks, each in a /48 of its own. @returns how many were refused */
-  function refusedOf({ lookup, personalLookup }: ReturnType<typeof createAddressLimit>, addresses: number) {
-    let refused = 0;
-    for (let n = 0; n < addresses; n++) {
-      const blocks = [`2001:${n.toString(16)}::/64`, `2001:${n.toString(16)}::/48`];
-      if (!lookup(blocks).allowed || !personalLookup(blocks).allowed) refused++;
-    }
-    return refused;
+/** Lookups of as many /64 blocks, each in a /48 of its own. @returns how many were refused */
+function refusedOf({ lookup, personalLookup }: ReturnType<typeof createAddressLimit>, addresses: number) {
+  let refused = 0;
+  for (let n = 0; n < addresses; n++) {
+    const blocks = [`2001:${n.toString(16)}::/64`, `2001:${n.toString(16)}::/48`];
+    if (!lookup(blocks).allowed || !personalLookup(blocks).allowed) refused++;
   }
+  return refused;
+}
 
-  test("of 49,000 addresses in a minute each gets its first lookup, and none gets more than the limit", () => {
-    const limit = createAddressLimit(() => 60, aClock(start));
-    for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
-    expect(refusedOf(limit, 49_000)).toBe(0);
-    expect(limit.lookup(["192.0.2.1"]).allowed).toBe(false);
-  });
+test("each of 49,000 addresses in a minute gets its first lookup, and none gets more than the limit", () => {
+  const limit = createAddressLimit(() => 60, aClock(start));
+  for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
+  expect(refusedOf(limit, 49_000)).toBe(0);
+  expect(limit.lookup(["192.0.2.1"]).allowed).toBe(false);
+});
 
-  test("memory is bounded: when very many addresses call, the count of one that called long ago is forgotten", () => {
-    const limit = createAddressLimit(() => 60, aClock(start));
-    for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
-    expect(refusedOf(limit, 250_000)).toBe(0);
-    expect(limit.lookup(["192.0.2.1"])).toMatchObject({ allowed: true, remaining: 59 });
-  });
+test("the count of the oldest address is forgotten when very many addresses call", () => {
+  const limit = createAddressLimit(() => 60, aClock(start));
+  for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
+  expect(refusedOf(limit, 250_000)).toBe(0);
+  expect(limit.lookup(["192.0.2.1"])).toMatchObject({ allowed: true, remaining: 59 });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { askedFor, contextForEvidence } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { aStoredTeacher, secrets } from "../harness/samples.ts";
@@ -6,61 +6,52 @@ import { aStoredTeacher, secrets } from "../harness/samples.ts";
 const index = createBlindIndex(secrets.blindIndexKey);
 const nin = "12345678901";
 
-describe("what was asked, as it is kept", () => {
-  test("a teacher who was found is named by what was asked", () => {
-    const teacher = aStoredTeacher();
-    const regNo = { by: "regNo", value: teacher.regNo } as const;
-    expect(askedFor(regNo, teacher, index)).toEqual({ reference: `regNo:${teacher.regNo}`, ninIndex: null });
-    for (const tId of [7, 12_345_678_901]) {
-      expect(askedFor({ by: "tId", value: tId }, teacher, index)).toEqual({
-        reference: `tId:${tId}`,
-        ninIndex: null,
-      });
-    }
-  });
-
-  test("a NIN is kept as its blind index, whether it was found or not", () => {
-    const key = { by: "nin", value: index.nin(nin) } as const;
-    for (const teacher of [aStoredTeacher(), null]) {
-      expect(askedFor(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
-    }
-  });
-
-  test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
-    const kept = (value: number) => askedFor({ by: "tId", value }, null, index);
-    expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
-    expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
-    expect(kept(Number(nin))).toEqual({ reference: "tId", ninIndex: index.nin(nin) });
-    for (const phone of [8_031_234_567, 2_348_031_234_567]) {
-      expect(kept(phone)).toEqual({ reference: "tId", ninIndex: null });
-    }
-  });
-
-  test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
-    const kept = (value: string) => askedFor({ by: "regNo", value }, null, index).reference;
-    expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
-    expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
-    expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");
-  });
+test("the evidence of a teacher who was found has the number that was asked for", () => {
+  const teacher = aStoredTeacher();
+  const regNo = { by: "regNo", value: teacher.regNo } as const;
+  expect(askedFor(regNo, teacher, index)).toEqual({ reference: `regNo:${teacher.regNo}`, ninIndex: null });
+  for (const tId of [7, 12_345_678_901]) {
+    expect(askedFor({ by: "tId", value: tId }, teacher, index)).toEqual({
+      reference: `tId:${tId}`,
+      ninIndex: null,
+    });
+  }
 });
 
-describe("the context of a call, as it is kept", () => {
-  const kept = (text: string) => JSON.parse(contextForEvidence({ correlationId: text }) ?? "").correlationId;
+test("a NIN is kept as its blind index, whether it was found or not", () => {
+  const key = { by: "nin", value: index.nin(nin) } as const;
+  for (const teacher of [aStoredTeacher(), null]) {
+    expect(askedFor(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
+  }
+});
 
-  test.each([
-    [nin, "[removed]"],
+test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
+  const kept = (value: number) => askedFor({ by: "tId", value }, null, index);
+  expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
+  expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
+  expect(kept(Number(nin))).toEqual({ reference: "tId", ninIndex: index.nin(nin) });
+  for (const phone of [8_031_234_567, 2_348_031_234_567]) {
+    expect(kept(phone)).toEqual({ reference: "tId", ninIndex: null });
+  }
+});
 
-    ["call 0803 123 4567 now", "call [removed] now"],
+test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
+  const kept = (value: string) => askedFor({ by: "regNo", value }, null, index).reference;
+  expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
+  expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
+  expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");
+});
 
-    ["Ada <ada@example.com>, head", "Ada [removed] head"],
-    // It stays JSON whatever surrounds it.
-    ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],
-  ])("%s becomes %s", (given, expected) => {
-    expect(kept(given)).toBe(expected);
-  });
+const kept = (text: string) => JSON.parse(contextForEvidence({ correlationId: text }) ?? "").correlationId;
 
-  test("none is none", () => {
-    expect(contextForEvidence(undefined)).toBeNull();
-    expect(contextForEvidence({})).toBe("{}");
-  });
+test.each([
+  [nin, "[removed]"],
+
+  ["call 0803 123 4567 now", "call [removed] now"],
+
+  ["Ada <ada@example.com>, head", "Ada [removed] head"],
+  // It stays JSON whatever surrounds it.
+  ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],
+])("the context %s is kept as %s", (given, expected) => {
+  expect(kept(given)).toBe(expected);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { judge } from "../../src/domain/checks.ts";
 import type { TeacherCounts } from "../../src/domain/status.ts";
 import { aLog, type Change, everythingWrong, hourMs, judgedWith, now } from "../harness/readings.ts";
@@ -11,136 +11,125 @@ const found = (change: Change, name: string) =>
     .filter((check) => check.name === name)
     .map((check) => `${check.result}: ${check.found}`);
 
-describe("the checks", () => {
-  test("say of each thing once that it is well", () => {
-    const checks = judged();
-    expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
-      "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
-      "ok: log-checkpoint: 8 leaves, signed at 2026-03-01T08:30:00.000Z",
-      "ok: register: 57 of 60 active teachers have a licence; the last extract was applied at 2026-03-01T09:30:00.000Z",
-      "ok: import: none is unfinished",
-      "ok: losses: imports have taken away little or nothing within 24 hours",
-      "ok: webhooks-held: no webhooks are held",
-      "ok: webhook-endpoints: no endpoint that should work fails",
-      "ok: webhooks: none is overdue, and none was given up",
-      "ok: quotas: nobody's quota of today is nearly spent",
-      "ok: credentials: no partner's last key or certificate is about to end",
-    ]);
-    for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
-  });
-
-  test("find each thing that is not, and fail by none of what a partner does", () => {
-    const checks = notWell(everythingWrong);
-    expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
-      ["warn", "signing-keys", false],
-      ["warn", "log-checkpoint", true],
-      ["warn", "import", false],
-      ["warn", "losses", true],
-      ["warn", "webhook-endpoints", false],
-      ["warn", "webhook-endpoints", true],
-      ["warn", "webhooks", false],
-      ["warn", "webhooks", false],
-      ["warn", "quotas", false],
-      ["warn", "quotas", true],
-    ]);
-  });
-
-  test("find webhooks that are held since a restore", () => {
-    const [check] = judge({ ...judgedWith(), areWebhooksHeld: true }).filter(({ result }) => result !== "ok");
-    expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
-  });
+test("each check of a healthy service says once that it is well", () => {
+  const checks = judged();
+  expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
+    "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
+    "ok: log-checkpoint: 8 leaves, signed at 2026-03-01T08:30:00.000Z",
+    "ok: register: 57 of 60 active teachers have a licence; the last extract was applied at 2026-03-01T09:30:00.000Z",
+    "ok: import: none is unfinished",
+    "ok: losses: imports have taken away little or nothing within 24 hours",
+    "ok: webhooks-held: no webhooks are held",
+    "ok: webhook-endpoints: no endpoint that should work fails",
+    "ok: webhooks: none is overdue, and none was given up",
+    "ok: quotas: nobody's quota of today is nearly spent",
+    "ok: credentials: no partner's last key or certificate is about to end",
+  ]);
+  for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
 });
 
-describe("the register", () => {
-  const none = { VALID: 0, EXPIRED: 0, NOT_FOUND: 61, REVOKED: 0 };
-  const counts = (change: Partial<TeacherCounts>) => ({
-    ...{ total: 61, active: 60, licensed: 0, approximate: false, byLicenseStatus: none },
-    ...change,
-  });
-
-  test("in which no active teacher has a licence answers everybody wrongly, and an inactive one nobody", () => {
-    const [check] = notWell({ teachers: counts({}), appliedAt: null });
-    expect(check).toMatchObject({
-      ...{ name: "register", result: "warn", isUrgent: true },
-      found: "0 of 60 active teachers have a licence; no extract was applied",
-      advice: expect.stringContaining("the licences' columns"),
-    });
-    expect(notWell({ teachers: counts({ active: 0 }) })).toEqual([]);
-  });
-
-  test("that is empty may be one that was moved away", () => {
-    const [check] = notWell({ teachers: counts({ total: 0, active: 0 }) });
-    expect(check).toMatchObject({ result: "warn", advice: expect.stringContaining("--data") });
-  });
+test("the checks find each problem, and none of a partner's problems is a failure", () => {
+  const checks = notWell(everythingWrong);
+  expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
+    ["warn", "signing-keys", false],
+    ["warn", "log-checkpoint", true],
+    ["warn", "import", false],
+    ["warn", "losses", true],
+    ["warn", "webhook-endpoints", false],
+    ["warn", "webhook-endpoints", true],
+    ["warn", "webhooks", false],
+    ["warn", "webhooks", false],
+    ["warn", "quotas", false],
+    ["warn", "quotas", true],
+  ]);
 });
 
-describe("the evidence log", () => {
-  test.each([
-    ["a checkpoint that is old while nobody asks", { signedAt: now - 24 * hourMs, uncoveredSince: null }],
-    [
-      "no checkpoint yet, when nothing waits for one",
-      { signedSize: 0, signedAt: null, uncoveredSince: null },
-    ],
-  ])("is well with %s", (_, change) => {
-    expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
-  });
-
-  test("has to have a checkpoint over what was attested five minutes ago", () => {
-    const log = { ...aLog, uncoveredSince: now - 300_000 };
-    expect(found({ log }, "log-checkpoint")).toEqual([
-      "warn: the newest checkpoint of the evidence log is late: 8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",
-    ]);
-    expect(found({ log: { ...log, signedSize: 1, uncoveredSince: null } }, "log-checkpoint")).toEqual([
-      "ok: 1 leaf, signed at 2026-03-01T08:30:00.000Z",
-    ]);
-  });
+test("the checks find webhooks that are held since a restore", () => {
+  const [check] = judge({ ...judgedWith(), areWebhooksHeld: true }).filter(({ result }) => result !== "ok");
+  expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
 });
 
-describe("the partners' keys and certificates", () => {
-  const day = 24 * hourMs;
-  const key = (keyId: string, endsIn: number | null, more = {}) => ({
-    ...anApiKey("body", keyId),
-    expiresAt: endsIn === null ? null : now + endsIn * day,
-    ...more,
+const none = { VALID: 0, EXPIRED: 0, NOT_FOUND: 61, REVOKED: 0 };
+const counts = (change: Partial<TeacherCounts>) => ({
+  ...{ total: 61, active: 60, licensed: 0, approximate: false, byLicenseStatus: none },
+  ...change,
+});
+
+test("a register in which no active teacher has a licence gets an urgent warning", () => {
+  const [check] = notWell({ teachers: counts({}), appliedAt: null });
+  expect(check).toMatchObject({
+    ...{ name: "register", result: "warn", isUrgent: true },
+    found: "0 of 60 active teachers have a licence; no extract was applied",
+    advice: expect.stringContaining("the licences' columns"),
   });
-  const certificate = (fingerprint: string, endsIn: number) => ({
-    ...{ partnerId: "body", fingerprint, subject: "CN=a", validFrom: 0, addedAt: 0 },
-    validTo: now + endsIn * day,
-  });
-  const judgedBy = (
-    keys: ReturnType<typeof key>[],
-    certificates: ReturnType<typeof certificate>[],
-    disabledAt: number | null = null,
-  ) =>
-    found(
-      {
-        credentials: {
-          partners: new Map([["body", { ...aPartner("body"), disabledAt }]]),
-          apiKeys: new Map(keys.map((one) => [one.keyId, one])),
-          certificates: new Map(certificates.map((one) => [one.fingerprint, one])),
-        },
+  expect(notWell({ teachers: counts({ active: 0 }) })).toEqual([]);
+});
+
+test("an empty register gets a warning about --data", () => {
+  const [check] = notWell({ teachers: counts({ total: 0, active: 0 }) });
+  expect(check).toMatchObject({ result: "warn", advice: expect.stringContaining("--data") });
+});
+
+test.each([
+  ["a checkpoint that is old while nobody asks", { signedAt: now - 24 * hourMs, uncoveredSince: null }],
+  ["no checkpoint yet, when nothing waits for one", { signedSize: 0, signedAt: null, uncoveredSince: null }],
+])("the evidence log is well with %s", (_, change) => {
+  expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
+});
+
+test("a checkpoint that is five minutes late gets a warning", () => {
+  const log = { ...aLog, uncoveredSince: now - 300_000 };
+  expect(found({ log }, "log-checkpoint")).toEqual([
+    "warn: the newest checkpoint of the evidence log is late: 8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",
+  ]);
+  expect(found({ log: { ...log, signedSize: 1, uncoveredSince: null } }, "log-checkpoint")).toEqual([
+    "ok: 1 leaf, signed at 2026-03-01T08:30:00.000Z",
+  ]);
+});
+
+const day = 24 * hourMs;
+const key = (keyId: string, endsIn: number | null, more = {}) => ({
+  ...anApiKey("body", keyId),
+  expiresAt: endsIn === null ? null : now + endsIn * day,
+  ...more,
+});
+const certificate = (fingerprint: string, endsIn: number) => ({
+  ...{ partnerId: "body", fingerprint, subject: "CN=a", validFrom: 0, addedAt: 0 },
+  validTo: now + endsIn * day,
+});
+const judgedBy = (
+  keys: ReturnType<typeof key>[],
+  certificates: ReturnType<typeof certificate>[],
+  disabledAt: number | null = null,
+) =>
+  found(
+    {
+      credentials: {
+        partners: new Map([["body", { ...aPartner("body"), disabledAt }]]),
+        apiKeys: new Map(keys.map((one) => [one.keyId, one])),
+        certificates: new Map(certificates.map((one) => [one.fingerprint, one])),
       },
-      "credentials",
-    );
-  const well = ["ok: no partner's last key or certificate is about to end"];
+    },
+    "credentials",
+  );
+const well = ["ok: no partner's last key or certificate is about to end"];
 
-  test("are told of when the last of a kind ends within 14 days, and for 7 days after", () => {
-    expect(judgedBy([], [certificate("a", 13)])).toEqual([
-      "warn: the last certificate of body ends at 2026-03-14T09:30:00.000Z",
-    ]);
-    expect(judgedBy([key("a", 1)], [certificate("a", -6)])).toEqual([
-      "warn: the last key of body ends at 2026-03-02T09:30:00.000Z",
-      "warn: the last certificate of body ended at 2026-02-23T09:30:00.000Z",
-    ]);
-    for (const days of [15, -8]) expect(judgedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
-  });
+test("a partner's last key or certificate gets a warning 14 days before its end and 7 days after", () => {
+  expect(judgedBy([], [certificate("a", 13)])).toEqual([
+    "warn: the last certificate of body ends at 2026-03-14T09:30:00.000Z",
+  ]);
+  expect(judgedBy([key("a", 1)], [certificate("a", -6)])).toEqual([
+    "warn: the last key of body ends at 2026-03-02T09:30:00.000Z",
+    "warn: the last certificate of body ended at 2026-02-23T09:30:00.000Z",
+  ]);
+  for (const days of [15, -8]) expect(judgedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
+});
 
-  test("are left alone where another one follows, and where the partner is disabled", () => {
-    expect(judgedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
-      well,
-    );
-    expect(judgedBy([key("a", 1)], [], 1)).toEqual(well);
-    const isNamed = expect.stringContaining("the last key of body ends");
-    expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toEqual([isNamed]);
-  });
+test("a key with a successor, and a disabled partner's key, get no warning", () => {
+  expect(judgedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
+    well,
+  );
+  expect(judgedBy([key("a", 1)], [], 1)).toEqual(well);
+  const isNamed = expect.stringContaining("the last key of body ends");
+  expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toEqual([isNamed]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createCalendar, dayAfter, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
 
 /** A day, and the moment at which it begins. */
@@ -21,44 +21,40 @@ const beginnings: readonly [zone: string, date: string, begins: string, why: str
   ["Pacific/Kiritimati", "2026-01-01", "2025-12-31T10:00:00.000Z", "the furthest ahead"],
 ];
 
-describe("the beginning of a day", () => {
-  for (const [zone, date, begins, why] of beginnings) {
-    test(`${date} in ${zone}: ${why}`, () => {
-      expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
-    });
-  }
-
-  test("agrees with the dates on every day of two years", () => {
-    for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
-      const calendar = createCalendar(zone);
-      for (let date = "2018-01-01"; date < "2020-01-01"; date = dayAfter(date)) {
-        const start = calendar.startOfDay(date);
-        expect(calendar.dateAt(start)).toBe(date);
-        expect(calendar.dateAt(start - 1) < date).toBe(true);
-      }
-    }
+for (const [zone, date, begins, why] of beginnings) {
+  test(`the day ${date} in ${zone} begins at ${begins}: ${why}`, () => {
+    expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
   });
+}
+
+test("startOfDay agrees with dateAt on every day of two years", () => {
+  for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
+    const calendar = createCalendar(zone);
+    for (let date = "2018-01-01"; date < "2020-01-01"; date = dayAfter(date)) {
+      const start = calendar.startOfDay(date);
+      expect(calendar.dateAt(start)).toBe(date);
+      expect(calendar.dateAt(start - 1) < date).toBe(true);
+    }
+  }
 });
 
-describe("dates", () => {
-  test("the day after, across months, years and leap days", () => {
-    expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map(dayAfter)).toEqual([
-      "2026-02-01",
-      "2027-01-01",
-      "2028-02-29",
-      "2028-03-01",
-    ]);
-  });
+test("dayAfter crosses months, years and leap days", () => {
+  expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map(dayAfter)).toEqual([
+    "2026-02-01",
+    "2027-01-01",
+    "2028-02-29",
+    "2028-03-01",
+  ]);
+});
 
-  test("days between count calendar days", () => {
-    expect(daysBetween("2026-02-27", "2026-03-01")).toBe(2);
-    expect(daysBetween("2026-03-01", "2026-02-27")).toBe(-2);
-  });
+test("daysBetween counts calendar days", () => {
+  expect(daysBetween("2026-02-27", "2026-03-01")).toBe(2);
+  expect(daysBetween("2026-03-01", "2026-02-27")).toBe(-2);
+});
 
-  test("only dates that exist are dates", () => {
-    expect(["2026-02-28", "2028-02-29"].every(isCalendarDate)).toBe(true);
-    expect(
-      ["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "2026-01-01T00:00:00Z", ""].some(isCalendarDate),
-    ).toBe(false);
-  });
+test("isCalendarDate accepts only dates that exist", () => {
+  expect(["2026-02-28", "2028-02-29"].every(isCalendarDate)).toBe(true);
+  expect(
+    ["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "2026-01-01T00:00:00Z", ""].some(isCalendarDate),
+  ).toBe(false);
 });

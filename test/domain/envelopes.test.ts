@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { eligibilityResult } from "../../src/domain/eligibility.ts";
 import { type SealedEnvelope, sealEnvelopes } from "../../src/domain/envelopes.ts";
@@ -23,58 +23,54 @@ test("the result of a verification holds nothing of a NIN or a contact, nor why 
   for (const word of ["171", "hidden", "index", "photo", 'id":1']) expect(text).not.toContain(word);
 });
 
-describe("an envelope", () => {
-  const claims = {
-    verificationId: "0190b0a1-0000-7000-8000-000000000000",
-    issuer: "https://teachers.example",
+const claims = {
+  verificationId: "0190b0a1-0000-7000-8000-000000000000",
+  issuer: "https://teachers.example",
+  audience: "agency",
+  issuedAt: 1_772_355_000,
+  result: resultOf({ name: 'Ada "é" \u2028 </script>' }),
+};
+const inputs: string[] = [];
+const sign = async (kid: string, asked: readonly string[]) => {
+  inputs.push(...asked.map((input) => `${kid} ${input}`));
+  return asked.map((_, place) => Buffer.from(`sig${place}`).toString("base64url"));
+};
+const seal = async () => (await sealEnvelopes([claims], "key-1", sign))[0] as SealedEnvelope;
+const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
+
+test("an envelope has the signed result byte for byte, and the signed time", async () => {
+  const { json, jws } = await seal();
+  const { result, ...outer } = JSON.parse(json);
+  expect(outer).toEqual({
+    verificationId: claims.verificationId,
+    verifiedAt: "2026-03-01T08:50:00Z",
+    issuer: claims.issuer,
     audience: "agency",
-    issuedAt: 1_772_355_000,
-    result: resultOf({ name: 'Ada "é" \u2028 </script>' }),
-  };
-  const inputs: string[] = [];
-  const sign = async (kid: string, asked: readonly string[]) => {
-    inputs.push(...asked.map((input) => `${kid} ${input}`));
-    return asked.map((_, place) => Buffer.from(`sig${place}`).toString("base64url"));
-  };
-  const seal = async () => (await sealEnvelopes([claims], "key-1", sign))[0] as SealedEnvelope;
-  const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
-
-  test("carries the signed result byte for byte, and the signed time", async () => {
-    const { json, jws } = await seal();
-    const { result, ...outer } = JSON.parse(json);
-    expect(outer).toEqual({
-      verificationId: claims.verificationId,
-      verifiedAt: "2026-03-01T08:50:00Z",
-      issuer: claims.issuer,
-      audience: "agency",
-      signature: jws,
-      signatureKid: "key-1",
-    });
-    expect(result).toEqual(claims.result);
-    const payload = decode(jws.split(".")[1]);
-    const signed = payload.slice(payload.indexOf('"result":') + 9, -1);
-    expect(json).toContain(`"result":${signed},"signature"`);
+    signature: jws,
+    signatureKid: "key-1",
   });
+  expect(result).toEqual(claims.result);
+  const payload = decode(jws.split(".")[1]);
+  const signed = payload.slice(payload.indexOf('"result":') + 9, -1);
+  expect(json).toContain(`"result":${signed},"signature"`);
+});
 
-  test("of a call has the signature that was asked for it", async () => {
-    const asked = ["one", "two", "three"].map((audience) => ({ ...claims, audience }));
-    const envelopes = await sealEnvelopes(asked, "key-1", sign);
-    const audiences = ["one", "two", "three"];
-    expect(envelopes.map(({ claims: one }) => one.audience)).toEqual(audiences);
-    expect(envelopes.map(({ jws }) => decode(jws.split(".")[2]))).toEqual(["sig0", "sig1", "sig2"]);
-    expect(envelopes.map(({ jws }) => JSON.parse(decode(jws.split(".")[1])).aud)).toEqual(audiences);
-    expect(envelopes.map(({ jws }) => `key-1 ${jws.slice(0, jws.lastIndexOf("."))}`)).toEqual(
-      inputs.slice(-3),
-    );
-    expect(decode(envelopes[0]?.jws.split(".")[0])).toBe('{"alg":"RS256","kid":"key-1","typ":"JWT"}');
-  });
+test("each envelope of a call has its own signature", async () => {
+  const asked = ["one", "two", "three"].map((audience) => ({ ...claims, audience }));
+  const envelopes = await sealEnvelopes(asked, "key-1", sign);
+  const audiences = ["one", "two", "three"];
+  expect(envelopes.map(({ claims: one }) => one.audience)).toEqual(audiences);
+  expect(envelopes.map(({ jws }) => decode(jws.split(".")[2]))).toEqual(["sig0", "sig1", "sig2"]);
+  expect(envelopes.map(({ jws }) => JSON.parse(decode(jws.split(".")[1])).aud)).toEqual(audiences);
+  expect(envelopes.map(({ jws }) => `key-1 ${jws.slice(0, jws.lastIndexOf("."))}`)).toEqual(inputs.slice(-3));
+  expect(decode(envelopes[0]?.jws.split(".")[0])).toBe('{"alg":"RS256","kid":"key-1","typ":"JWT"}');
+});
 
-  test("names its place in a status list, where it has one", async () => {
-    const place = { idx: 7, uri: "https://teachers.example/status/1" };
-    const asked = [{ ...claims, status: place }, claims];
-    const payloads = (await sealEnvelopes(asked, "key-1", sign)).map(({ jws }) =>
-      JSON.parse(decode(jws.split(".")[1])),
-    );
-    expect(payloads.map(({ status }) => status)).toEqual([{ status_list: place }, undefined]);
-  });
+test("an envelope names its place in a status list, where it has one", async () => {
+  const place = { idx: 7, uri: "https://teachers.example/status/1" };
+  const asked = [{ ...claims, status: place }, claims];
+  const payloads = (await sealEnvelopes(asked, "key-1", sign)).map(({ jws }) =>
+    JSON.parse(decode(jws.split(".")[1])),
+  );
+  expect(payloads.map(({ status }) => status)).toEqual([{ status_list: place }, undefined]);
 });

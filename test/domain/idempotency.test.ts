@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import canonicalize from "canonicalize";
 import {
   createIdempotency,
@@ -51,159 +51,153 @@ function outcomesOf({ run }: Idempotency) {
   };
 }
 
-describe("a retry", () => {
-  test("with another body is refused, before and after the first is done", () =>
-    withIdempotency(async ({ service, commit, runs }) => {
-      const running = service.run(request, commit);
-      const other = { ...request, body: { a: 2 } };
-      expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
-      const { answer } = await running;
-      const message = "this Idempotency-Key was used with a different body";
-      const reused = { code: "IDEMPOTENCY_KEY_REUSED", message };
-      expect(await rejection(service.run(other, commit))).toMatchObject(reused);
-      expect(await service.run(request, commit)).toEqual({ answer, replayed: true });
-      expect(runs()).toBe(1);
-    }));
+test("a retry with another body is refused, before and after the first call ends", () =>
+  withIdempotency(async ({ service, commit, runs }) => {
+    const running = service.run(request, commit);
+    const other = { ...request, body: { a: 2 } };
+    expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+    const { answer } = await running;
+    const message = "this Idempotency-Key was used with a different body";
+    const reused = { code: "IDEMPOTENCY_KEY_REUSED", message };
+    expect(await rejection(service.run(other, commit))).toMatchObject(reused);
+    expect(await service.run(request, commit)).toEqual({ answer, replayed: true });
+    expect(runs()).toBe(1);
+  }));
 
-  test.each([
-    ["partner", { partnerId: "other" }],
-    ["endpoint", { endpoint: "eligibility-check" }],
-    ["key", { key: "key-2" }],
-    ["case of the key", { key: "KEY-1" }],
-    ["border between partner and endpoint", { partnerId: "agencyb", endpoint: "atch" }],
-  ])("of another %s is another call", (_what, changes) =>
-    withIdempotency(async ({ service, commit, runs }) => {
-      await service.run(request, commit);
-      expect((await service.run({ ...request, ...changes }, commit)).replayed).toBe(false);
-      expect(runs()).toBe(2);
-    }),
-  );
+test.each([
+  ["partner", { partnerId: "other" }],
+  ["endpoint", { endpoint: "eligibility-check" }],
+  ["key", { key: "key-2" }],
+  ["case of the key", { key: "KEY-1" }],
+  ["border between partner and endpoint", { partnerId: "agencyb", endpoint: "atch" }],
+])("a call with another %s is another call", (_what, changes) =>
+  withIdempotency(async ({ service, commit, runs }) => {
+    await service.run(request, commit);
+    expect((await service.run({ ...request, ...changes }, commit)).replayed).toBe(false);
+    expect(runs()).toBe(2);
+  }),
+);
 
-  test("is answered for 72 hours, and then runs anew", () =>
-    withIdempotency(async ({ service, commit, clock, runs }) => {
-      await service.run(request, commit);
-      clock.add(keepIdempotencyMs);
-      expect((await service.run(request, commit)).replayed).toBe(true);
-      clock.add(1);
-      expect((await service.run({ ...request, body: "another" }, commit)).replayed).toBe(false);
-      expect(runs()).toBe(2);
-      expect(keepIdempotencyMs).toBe(72 * 3_600_000);
-    }));
-});
+test("a retry is replayed for 72 hours, and then runs again", () =>
+  withIdempotency(async ({ service, commit, clock, runs }) => {
+    await service.run(request, commit);
+    clock.add(keepIdempotencyMs);
+    expect((await service.run(request, commit)).replayed).toBe(true);
+    clock.add(1);
+    expect((await service.run({ ...request, body: "another" }, commit)).replayed).toBe(false);
+    expect(runs()).toBe(2);
+    expect(keepIdempotencyMs).toBe(72 * 3_600_000);
+  }));
 
-describe("duplicates at the same time", () => {
-  test("whose first fails: the failure is the first's alone, and one of the others runs", () =>
-    withIdempotency(async ({ service, commit, runs }) => {
-      let attempts = 0;
-      const work = async (reservation: Reservation) => {
-        if (++attempts === 1) throw new Error("the disk is gone");
-        return commit(reservation);
-      };
-      const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => service.run(request, work)));
-      expect(outcomes[0]).toMatchObject({ status: "rejected", reason: { message: "the disk is gone" } });
-      const rest = outcomes
-        .slice(1)
-        .map((one) => (one.status === "fulfilled" ? one.value.replayed : one.reason));
-      expect(rest).toEqual([false, true, true]);
-      expect([attempts, runs()]).toEqual([2, 1]);
-    }));
+test("one of several duplicates runs when the first fails", () =>
+  withIdempotency(async ({ service, commit, runs }) => {
+    let attempts = 0;
+    const work = async (reservation: Reservation) => {
+      if (++attempts === 1) throw new Error("the disk is gone");
+      return commit(reservation);
+    };
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => service.run(request, work)));
+    expect(outcomes[0]).toMatchObject({ status: "rejected", reason: { message: "the disk is gone" } });
+    const rest = outcomes
+      .slice(1)
+      .map((one) => (one.status === "fulfilled" ? one.value.replayed : one.reason));
+    expect(rest).toEqual([false, true, true]);
+    expect([attempts, runs()]).toEqual([2, 1]);
+  }));
 
-  test("whose first was refused by the commit: it is told so, and finds the answer that was in its way", () =>
-    withIdempotency(async ({ idempotency, service, commit, store, clock, runs }) => {
-      const elsewhere = outcomesOf(createIdempotency(store, secrets, clock));
-      const refused = await idempotency.run(request, async () => {
-        await elsewhere.run(request, commit);
-        return null;
-      });
-      expect(refused).toBeNull();
-      const again = await service.run(request, commit);
-      expect([again.replayed, runs()]).toEqual([true, 1]);
-      const other = { ...request, body: { a: 2 } };
-      expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
-    }));
+test("a call that the commit refused finds the stored answer of another process", () =>
+  withIdempotency(async ({ idempotency, service, commit, store, clock, runs }) => {
+    const elsewhere = outcomesOf(createIdempotency(store, secrets, clock));
+    const refused = await idempotency.run(request, async () => {
+      await elsewhere.run(request, commit);
+      return null;
+    });
+    expect(refused).toBeNull();
+    const again = await service.run(request, commit);
+    expect([again.replayed, runs()]).toEqual([true, 1]);
+    const other = { ...request, body: { a: 2 } };
+    expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+  }));
 
-  /** The only wait: two seconds, because a follower's patience is real time. */
-  test("a follower of calls that do not end is refused after two seconds in all, and the call goes on", () =>
-    withIdempotency(async ({ service, commit, runs }) => {
-      const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const failed = service.run(request, () => {
-        for (const endsAt = performance.now() + 50; performance.now() < endsAt; );
-        return Promise.reject(new Error("no"));
-      });
-      const first = service.run(request, async (reservation) => {
-        begun.resolve();
-        await opened.promise;
-        return commit(reservation);
-      });
-      const refused: string[] = [];
-      setTimeout(() => refused.push("a second"), 1_000);
-      const follow = (name: string) =>
-        rejection(service.run(request, commit).finally(() => refused.push(name)));
-      const patient = follow("who waited behind both");
-      await rejection(failed);
-      await begun.promise;
-      const message = "a call with this Idempotency-Key is still running; try again";
-      const error = { code: "IDEMPOTENCY_KEY_IN_USE", message };
-      expect(await Promise.all([patient, follow("who came later")])).toMatchObject([error, error]);
-      expect(refused).toEqual(["a second", "who waited behind both", "who came later"]);
-      opened.resolve();
-      expect((await first).replayed).toBe(false);
-      expect((await service.run(request, commit)).replayed).toBe(true);
-      expect(runs()).toBe(1);
-    }));
+/** The only wait: two seconds, because a follower's patience is real time. */
+test("a duplicate is refused after two seconds, and the first call goes on", () =>
+  withIdempotency(async ({ service, commit, runs }) => {
+    const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const failed = service.run(request, () => {
+      for (const endsAt = performance.now() + 50; performance.now() < endsAt; );
+      return Promise.reject(new Error("no"));
+    });
+    const first = service.run(request, async (reservation) => {
+      begun.resolve();
+      await opened.promise;
+      return commit(reservation);
+    });
+    const refused: string[] = [];
+    setTimeout(() => refused.push("a second"), 1_000);
+    const follow = (name: string) =>
+      rejection(service.run(request, commit).finally(() => refused.push(name)));
+    const patient = follow("who waited behind both");
+    await rejection(failed);
+    await begun.promise;
+    const message = "a call with this Idempotency-Key is still running; try again";
+    const error = { code: "IDEMPOTENCY_KEY_IN_USE", message };
+    expect(await Promise.all([patient, follow("who came later")])).toMatchObject([error, error]);
+    expect(refused).toEqual(["a second", "who waited behind both", "who came later"]);
+    opened.resolve();
+    expect((await first).replayed).toBe(false);
+    expect((await service.run(request, commit)).replayed).toBe(true);
+    expect(runs()).toBe(1);
+  }));
 
-  test("a lookup of the record that fails runs nothing", () =>
-    withIdempotency(async ({ commit, clock, store, runs }) => {
-      const broken = createIdempotency(
-        { ...store, find: () => Promise.reject(new Error("away")) },
-        secrets,
-        clock,
-      );
-      expect(await rejection(broken.run(request, commit))).toMatchObject({ message: "away" });
-      expect(runs()).toBe(0);
-    }));
-});
+test("a failed lookup of the idempotency record runs nothing", () =>
+  withIdempotency(async ({ commit, clock, store, runs }) => {
+    const broken = createIdempotency(
+      { ...store, find: () => Promise.reject(new Error("away")) },
+      secrets,
+      clock,
+    );
+    expect(await rejection(broken.run(request, commit))).toMatchObject({ message: "away" });
+    expect(runs()).toBe(0);
+  }));
 
-describe("the key", () => {
-  test.each([
-    ["", false],
-    ["k", true],
-    ["k".repeat(255), true],
-    ["k".repeat(256), false],
-    [`"${"k".repeat(255)}"`, true],
-    [`"${"k".repeat(256)}"`, false],
-    ['""', false],
-    ['"', false],
-    ['"k', false],
-    ['"k" ', false],
+test.each([
+  ["", false],
+  ["k", true],
+  ["k".repeat(255), true],
+  ["k".repeat(256), false],
+  [`"${"k".repeat(255)}"`, true],
+  [`"${"k".repeat(256)}"`, false],
+  ['""', false],
+  ['"', false],
+  ['"k', false],
+  ['"k" ', false],
 
-    ['"k", "l"', false],
+  ['"k", "l"', false],
 
-    ['"k\\x"', false],
-    ['"é"', false],
-    ['k"', true],
-    ["é", true],
-  ])("%p: allowed is %p", (key, allowed) =>
-    withIdempotency(async ({ service, commit, runs }) => {
-      const error = await rejection(service.run({ ...request, key }, commit));
-      const message = expect.stringContaining("Idempotency-Key");
-      if (allowed) expect(error).toBeUndefined();
-      else expect(error).toMatchObject({ code: "IDEMPOTENCY_KEY_INVALID", message });
-      expect(runs()).toBe(allowed ? 1 : 0);
-    }),
-  );
+  ['"k\\x"', false],
+  ['"é"', false],
+  ['k"', true],
+  ["é", true],
+])("the idempotency key %p is allowed: %p", (key, allowed) =>
+  withIdempotency(async ({ service, commit, runs }) => {
+    const error = await rejection(service.run({ ...request, key }, commit));
+    const message = expect.stringContaining("Idempotency-Key");
+    if (allowed) expect(error).toBeUndefined();
+    else expect(error).toMatchObject({ code: "IDEMPOTENCY_KEY_INVALID", message });
+    expect(runs()).toBe(allowed ? 1 : 0);
+  }),
+);
 
-  test.each([
-    ["k", '"k"'],
-    ['a"b\\c', '"a\\"b\\\\c"'],
-  ])("%s is the same key as %s", (bare, quoted) =>
-    withIdempotency(async ({ service, commit, runs }) => {
-      await service.run({ ...request, key: bare }, commit);
-      expect(await service.run({ ...request, key: quoted }, commit)).toMatchObject({ replayed: true });
-      expect(runs()).toBe(1);
-    }),
-  );
-});
+test.each([
+  ["k", '"k"'],
+  ['a"b\\c', '"a\\"b\\\\c"'],
+])("the idempotency key %s is the same as %s", (bare, quoted) =>
+  withIdempotency(async ({ service, commit, runs }) => {
+    await service.run({ ...request, key: bare }, commit);
+    expect(await service.run({ ...request, key: quoted }, commit)).toMatchObject({ replayed: true });
+    expect(runs()).toBe(1);
+  }),
+);
 
 const names = ["", ...'a b B é e\u0301 10 9 __proto__ constructor \u{1F600} \uffff " \\'.split(" ")];
 const numbers = [0, -0, 1.5, 1e21, 1e-7, 5e-324, 2 ** 53];
@@ -228,23 +222,21 @@ function anyJson(depth: number): unknown {
   return object;
 }
 
-describe("the fingerprint of a body", () => {
-  test("is RFC 8785 for whatever JSON its implementation takes", () => {
-    for (let i = 0; i < 3_000; i++) {
-      const text = JSON.stringify(anyJson(0));
-      const value = JSON.parse(text);
-      const expected = canonicalize(value);
-      if (canonicalJson(value) !== expected) throw new Error(`not canonical: ${text}`);
-    }
-  });
+test("canonical JSON is that of RFC 8785", () => {
+  for (let i = 0; i < 3_000; i++) {
+    const text = JSON.stringify(anyJson(0));
+    const value = JSON.parse(text);
+    const expected = canonicalize(value);
+    if (canonicalJson(value) !== expected) throw new Error(`not canonical: ${text}`);
+  }
+});
 
-  test("of strange values is text all the same", () => {
-    expect(canonicalJson(Number.NaN)).toBe("null");
-    expect(canonicalJson(undefined)).toBe("null");
-    expect(canonicalJson("\ud800")).toBe('"\\ud800"');
-    expect(canonicalJson(JSON.parse('{"__proto__":{"x":1},"constructor":2}'))).toBe(
-      '{"__proto__":{"x":1},"constructor":2}',
-    );
-    expect(canonicalJson({ "": 0, "\u{1F600}": 1, é: 2 })).toBe('{"":0,"é":2,"😀":1}');
-  });
+test("canonical JSON of odd values is a text", () => {
+  expect(canonicalJson(Number.NaN)).toBe("null");
+  expect(canonicalJson(undefined)).toBe("null");
+  expect(canonicalJson("\ud800")).toBe('"\\ud800"');
+  expect(canonicalJson(JSON.parse('{"__proto__":{"x":1},"constructor":2}'))).toBe(
+    '{"__proto__":{"x":1},"constructor":2}',
+  );
+  expect(canonicalJson({ "": 0, "\u{1F600}": 1, é: 2 })).toBe('{"":0,"é":2,"😀":1}');
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { compactVerify, importJWK } from "jose";
@@ -26,178 +26,169 @@ const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 const statesOf = async ({ keys }: TestStores) =>
   Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
 
-describe("a key", () => {
-  test("is named by the thumbprint of RFC 7638 and published without its private half", async () => {
-    const key = await generateKey(secrets, 2048, now);
-    const { n, e } = key.jwk;
-    const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
-    expect(key).toMatchObject({
-      kid: thumbprint,
-      state: "pending",
-      createdAt: now,
-      publishedAt: now,
-      activatedAt: null,
-    });
-    expect(key.jwk).toEqual({ kty: "RSA", use: "sig", alg: "RS256", kid: thumbprint, n, e: "AQAB" });
-    expect(Buffer.from(n, "base64url")).toHaveLength(256);
+test("a key's id is its thumbprint of RFC 7638, and its published form has no private half", async () => {
+  const key = await generateKey(secrets, 2048, now);
+  const { n, e } = key.jwk;
+  const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
+  expect(key).toMatchObject({
+    kid: thumbprint,
+    state: "pending",
+    createdAt: now,
+    publishedAt: now,
+    activatedAt: null,
   });
+  expect(key.jwk).toEqual({ kty: "RSA", use: "sig", alg: "RS256", kid: thumbprint, n, e: "AQAB" });
+  expect(Buffer.from(n, "base64url")).toHaveLength(256);
+});
 
-  test.each([0, 512, 1024, 2047, 8192])("of %d bits is not made", async (bits) => {
-    expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
+test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bits) => {
+  expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
+});
+
+test("a sealed private key opens only under its own key id and master key", async () => {
+  const key = await fixtureKey("active", now);
+  const other = await fixtureKey("pending", now);
+  const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
+  expect(Buffer.from(secrets.open(key.sealed ?? new Uint8Array(), key.kid)).equals(der)).toBe(true);
+  expect(Buffer.from(key.sealed ?? []).includes(der.subarray(-64))).toBe(false);
+  const exchanged = { ...key, sealed: other.sealed };
+  expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject({ code: "MASTER_KEY_WRONG" });
+  expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject({
+    code: "MASTER_KEY_WRONG",
   });
-
-  test("is sealed under its kid: its private half opens with that name alone", async () => {
-    const key = await fixtureKey("active", now);
-    const other = await fixtureKey("pending", now);
-    const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
-    expect(Buffer.from(secrets.open(key.sealed ?? new Uint8Array(), key.kid)).equals(der)).toBe(true);
-    expect(Buffer.from(key.sealed ?? []).includes(der.subarray(-64))).toBe(false);
-    const exchanged = { ...key, sealed: other.sealed };
-    expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject({ code: "MASTER_KEY_WRONG" });
-    expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject({
-      code: "MASTER_KEY_WRONG",
-    });
-    expect(await rejection(privateKeyOf({ ...key, sealed: null }, secrets))).toMatchObject({
-      code: "INTERNAL",
-    });
-  });
-
-  test("that was opened cannot be exported", async () => {
-    const opened = await privateKeyOf(await fixtureKey("active", now), secrets);
-    expect(opened.extractable).toBe(false);
-    expect(opened.usages).toEqual(["sign"]);
+  expect(await rejection(privateKeyOf({ ...key, sealed: null }, secrets))).toMatchObject({
+    code: "INTERNAL",
   });
 });
 
-describe("a key that is brought along", () => {
-  test("may be PKCS #1 or PKCS #8 and is the same key", async () => {
-    const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
-    expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);
-  });
+test("an opened private key cannot be exported", async () => {
+  const opened = await privateKeyOf(await fixtureKey("active", now), secrets);
+  expect([opened.extractable, opened.usages]).toEqual([false, ["sign"]]);
+});
 
-  const { privateKey: ofExponent3 } = generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent: 3 });
-  test.each<[why: string, pem: string, says: string]>([
-    ["it is short", readKey("short"), "2048"],
-    [
-      "it has another public exponent",
-      ofExponent3.export({ type: "pkcs8", format: "pem" }).toString(),
-      "exponent",
-    ],
-    ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
-  ])("is refused when %s", async (_why, pem, says) => {
-    const message = expect.stringContaining(says);
-    expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
-  });
+test("an imported key may be PKCS #1 or PKCS #8", async () => {
+  const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
+  expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);
+});
 
-  test("is refused when it is damaged: its envelopes would verify nowhere", async () => {
-    const sound = createPrivateKey(readKey("active")).export({ format: "jwk" });
-    const other = createPrivateKey(readKey("pending")).export({ format: "jwk" });
-    const { d = "", dp = "", dq = "" } = other;
-    const damaged = createPrivateKey({ key: { ...sound, d, dp, dq }, format: "jwk" });
-    const pem = damaged.export({ type: "pkcs8", format: "pem" }).toString();
-    // One runtime sees it when it reads the file, the other when it signs.
-    const refusal = await rejection(importKey(pem, secrets, now));
-    expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
-  });
+const { privateKey: ofExponent3 } = generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent: 3 });
+test.each<[why: string, pem: string, says: string]>([
+  ["it is short", readKey("short"), "2048"],
+  [
+    "it has another public exponent",
+    ofExponent3.export({ type: "pkcs8", format: "pem" }).toString(),
+    "exponent",
+  ],
+  ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
+])("an imported key is refused when %s", async (_why, pem, says) => {
+  const message = expect.stringContaining(says);
+  expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
+});
 
-  test("must be a private RSA key that is not encrypted", async () => {
-    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const ec = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-    const locked = createPrivateKey(readKey("active")).export({
-      type: "pkcs8",
-      format: "pem",
-      cipher: "aes-256-cbc",
-      passphrase: "x",
+test("a damaged key is refused, because its envelopes would verify nowhere", async () => {
+  const sound = createPrivateKey(readKey("active")).export({ format: "jwk" });
+  const other = createPrivateKey(readKey("pending")).export({ format: "jwk" });
+  const { d = "", dp = "", dq = "" } = other;
+  const damaged = createPrivateKey({ key: { ...sound, d, dp, dq }, format: "jwk" });
+  const pem = damaged.export({ type: "pkcs8", format: "pem" }).toString();
+  // One runtime sees it when it reads the file, the other when it signs.
+  const refusal = await rejection(importKey(pem, secrets, now));
+  expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
+});
+
+test("an imported key must be a private RSA key that is not encrypted", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const ec = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const locked = createPrivateKey(readKey("active")).export({
+    type: "pkcs8",
+    format: "pem",
+    cipher: "aes-256-cbc",
+    passphrase: "x",
+  });
+  const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
+  for (const pem of ["", "hello", ec, publicPem, locked.toString(), readKey("active").slice(0, 400)]) {
+    const error = await rejection(importKey(pem, secrets, now));
+    expect(error).toMatchObject({
+      code: "INPUT_UNREADABLE",
+      message: "the file contains no unencrypted RSA private key in PEM form",
     });
-    const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
-    for (const pem of ["", "hello", ec, publicPem, locked.toString(), readKey("active").slice(0, 400)]) {
-      const error = await rejection(importKey(pem, secrets, now));
-      expect(error).toMatchObject({
-        code: "INPUT_UNREADABLE",
-        message: "the file contains no unencrypted RSA private key in PEM form",
-      });
+  }
+});
+
+test("the ring begins with one active and one pending key, once", () =>
+  withStores(async ({ keys }) => {
+    await ensureKeys(keys, secrets, { bits: 2048, now });
+    const { active, pending } = keyRing(await keys.list());
+    expect(active).toMatchObject({ activatedAt: now, publishedAt: now });
+    expect(pending).toMatchObject({ activatedAt: null, publishedAt: now });
+    await ensureKeys(keys, secrets, { bits: 2048, now: now + 1 });
+    expect(await keys.list()).toHaveLength(2);
+  }));
+
+test("keys without an active or a pending key are refused", () => {
+  for (const keys of [[], [aSigningKey("A", "active")], [aSigningKey("B", "pending")]]) {
+    expect(() => keyRing(keys)).toThrow("restore a backup");
+  }
+});
+
+test("every key is published but the compromised ones", () => {
+  const keys = [
+    { ...aSigningKey("R", "active"), state: "retired" as const },
+    { ...aSigningKey("C", "active"), state: "compromised" as const },
+    aSigningKey("A", "active"),
+    aSigningKey("P", "pending"),
+  ];
+  expect(jwks(keyRing(keys)).keys.map((key) => key.kid)).toEqual(["R", "A", "P"]);
+});
+
+const since = now - 5 * dayMs;
+const change = { since, bits: 2048, now };
+
+test.each<["active" | "pending", object]>([
+  ["active", { state: "compromised", compromisedSince: since, retiredAt: now, sealed: null }],
+  ["pending", { state: "compromised", compromisedSince: since, retiredAt: null, sealed: null }],
+])("a compromised %s key is replaced, and is not published", (which, record) =>
+  withStores(async ({ keys }) => {
+    const before = await fillRing(keys, now);
+    const { kid } = before[which];
+    await compromiseKey(keys, secrets, { ...change, kid });
+    const ring = keyRing(await keys.list());
+    const other = which === "active" ? before.pending : before.active;
+    expect(ring.active.kid).toBe(other.kid);
+    expect([kid, other.kid]).not.toContain(ring.pending.kid);
+    expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(kid);
+    expect(ring.keys.find((key) => key.kid === kid)).toMatchObject(record);
+  }),
+);
+
+test("a retired key can be marked as compromised, and keeps the earliest time", () =>
+  withStores(async (world) => {
+    const { keys } = world;
+    const { active } = await fillRing(keys, now);
+    await rotateKeys(world.keys, secrets, rotation);
+    for (const time of [since, since + dayMs, since - dayMs]) {
+      await compromiseKey(keys, secrets, { ...change, kid: active.kid, since: time });
     }
-  });
-});
+    const ring = keyRing(await keys.list());
+    expect(ring.keys).toHaveLength(3);
+    const flagged = ring.keys.find((key) => key.kid === active.kid);
+    expect(flagged).toMatchObject({
+      state: "compromised",
+      compromisedSince: since - dayMs,
+      retiredAt: now + dayMs,
+    });
+  }));
 
-describe("the ring", () => {
-  test("begins with one active and one pending key, once", () =>
-    withStores(async ({ keys }) => {
-      await ensureKeys(keys, secrets, { bits: 2048, now });
-      const { active, pending } = keyRing(await keys.list());
-      expect(active).toMatchObject({ activatedAt: now, publishedAt: now });
-      expect(pending).toMatchObject({ activatedAt: null, publishedAt: now });
-      await ensureKeys(keys, secrets, { bits: 2048, now: now + 1 });
-      expect(await keys.list()).toHaveLength(2);
-    }));
-
-  test("without an active or a pending key is no ring", () => {
-    for (const keys of [[], [aSigningKey("A", "active")], [aSigningKey("B", "pending")]]) {
-      expect(() => keyRing(keys)).toThrow("restore a backup");
-    }
-  });
-
-  test("publishes every key but the compromised, retired ones for ever", () => {
-    const keys = [
-      { ...aSigningKey("R", "active"), state: "retired" as const },
-      { ...aSigningKey("C", "active"), state: "compromised" as const },
-      aSigningKey("A", "active"),
-      aSigningKey("P", "pending"),
-    ];
-    expect(jwks(keyRing(keys)).keys.map((key) => key.kid)).toEqual(["R", "A", "P"]);
-  });
-});
-
-describe("a compromised key", () => {
-  const since = now - 5 * dayMs;
-  const change = { since, bits: 2048, now };
-
-  test.each<["active" | "pending", object]>([
-    ["active", { state: "compromised", compromisedSince: since, retiredAt: now, sealed: null }],
-    ["pending", { state: "compromised", compromisedSince: since, retiredAt: null, sealed: null }],
-  ])("that was %s is replaced at once, and published no more", (which, record) =>
-    withStores(async ({ keys }) => {
-      const before = await fillRing(keys, now);
-      const { kid } = before[which];
-      await compromiseKey(keys, secrets, { ...change, kid });
-      const ring = keyRing(await keys.list());
-      const other = which === "active" ? before.pending : before.active;
-      expect(ring.active.kid).toBe(other.kid);
-      expect([kid, other.kid]).not.toContain(ring.pending.kid);
-      expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(kid);
-      expect(ring.keys.find((key) => key.kid === kid)).toMatchObject(record);
-    }),
-  );
-
-  test("that was retired leaves the ring as it is, and keeps the earliest time", () =>
-    withStores(async (world) => {
-      const { keys } = world;
-      const { active } = await fillRing(keys, now);
-      await rotateKeys(world.keys, secrets, rotation);
-      for (const time of [since, since + dayMs, since - dayMs]) {
-        await compromiseKey(keys, secrets, { ...change, kid: active.kid, since: time });
-      }
-      const ring = keyRing(await keys.list());
-      expect(ring.keys).toHaveLength(3);
-      const flagged = ring.keys.find((key) => key.kid === active.kid);
-      expect(flagged).toMatchObject({
-        state: "compromised",
-        compromisedSince: since - dayMs,
-        retiredAt: now + dayMs,
-      });
-    }));
-
-  test("must be known, and since a time that has come", () =>
-    withStores(async (world) => {
-      const { active } = await fillRing(world.keys, now);
-      const before = await statesOf(world);
-      const unknown = compromiseKey(world.keys, secrets, { ...change, kid: "nobody" });
-      expect(await rejection(unknown)).toMatchObject({ code: "NOT_KNOWN" });
-      const future = compromiseKey(world.keys, secrets, { ...change, kid: active.kid, since: now + 1 });
-      expect(await rejection(future)).toMatchObject({ code: "REFUSED" });
-      expect(await statesOf(world)).toEqual(before);
-    }));
-});
+test("a compromise needs a known key and a time in the past", () =>
+  withStores(async (world) => {
+    const { active } = await fillRing(world.keys, now);
+    const before = await statesOf(world);
+    const unknown = compromiseKey(world.keys, secrets, { ...change, kid: "nobody" });
+    expect(await rejection(unknown)).toMatchObject({ code: "NOT_KNOWN" });
+    const future = compromiseKey(world.keys, secrets, { ...change, kid: active.kid, since: now + 1 });
+    expect(await rejection(future)).toMatchObject({ code: "REFUSED" });
+    expect(await statesOf(world)).toEqual(before);
+  }));
 
 test("the key history is signed by the active key and lists every key with its window, and no private half", () =>
   withStores(async ({ keys }) => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { contextForEvidence } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
@@ -44,60 +44,54 @@ const harmless = [
   "4bf92f35-7712-3456-8901-a3ce929d0e0e", "Adékúnlé Ọlọ́run-Ṣẹ̀yẹ O’Neil",
 ];
 
-describe("what looks like a person's number or address", () => {
-  test.each([...nins, ...phones, ...addresses])("is recognised: %s", (text) => {
-    expect(holdsPersonalData(text)).toBe(true);
-    expect(withoutPersonalData(text)).not.toMatch(/\p{Nd}{2}|example/u);
-    expect(holdsPersonalData(`see ${text}, please`)).toBe(true);
-  });
-
-  test.each(scripts)("is recognised in the digits of every script: %s", (_name, zero) => {
-    for (const text of [...nins, ...phones]) expect(holdsPersonalData(written(text, zero))).toBe(true);
-    expect(digitsOf(written("0123456789", zero))).toBe("0123456789");
-    for (const text of ["2026-01-31", "2019/2020", "NTC/2026/14/00012", "31/12/2019 123"])
-      expect(holdsPersonalData(written(text, zero))).toBe(false);
-  });
-
-  test("is recognised in what NFKC makes a digit of", () => {
-    expect(holdsPersonalData("①②③④⑤⑥⑦⑧⑨⓪①")).toBe(true);
-    expect(holdsPersonalData("⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹")).toBe(true);
-    expect(holdsPersonalData("9\ufe0f\u20e39\ufe0f\u20e39 0000 0001")).toBe(true);
-  });
-
-  test.each(harmless)("is not a date, a year, a file's number or an id: %j", (text) => {
-    expect(withoutPersonalData(text)).toBe(text);
-  });
+test.each([...nins, ...phones, ...addresses])("%s is recognised as personal data", (text) => {
+  expect(holdsPersonalData(text)).toBe(true);
+  expect(withoutPersonalData(text)).not.toMatch(/\p{Nd}{2}|example/u);
+  expect(holdsPersonalData(`see ${text}, please`)).toBe(true);
 });
 
-describe("one recogniser stands before all that is stored", () => {
-  const spellings = ["999/0000/0001", "999_000_000_01", written("99900000001", 0xff10), "+234 803 123 4567"];
+test.each(scripts)("personal data is recognised in digits of the script %s", (_name, zero) => {
+  for (const text of [...nins, ...phones]) expect(holdsPersonalData(written(text, zero))).toBe(true);
+  expect(digitsOf(written("0123456789", zero))).toBe("0123456789");
+  for (const text of ["2026-01-31", "2019/2020", "NTC/2026/14/00012", "31/12/2019 123"])
+    expect(holdsPersonalData(written(text, zero))).toBe(false);
+});
 
-  test.each(spellings)("an extract's name, state, category, reason and profile: %s", (text) =>
-    withImports(async ({ add, everything }) => {
-      const fields = ["name", "state", "category", "license_revoked_reason"] as const;
-      const bad = fields.map((field, n) =>
-        row(n, { license_revoked_on: "2026-01-01", [field]: `of ${text}` }),
-      );
-      const { report, inserted } = await add(csv(bad));
-      expect(inserted).toBe(0);
-      expect(report.rejected.map(placeOf)).toEqual(
-        fields.map((field, n) => ({ line: n + 2, field, code: "PERSONAL_DATA" })),
-      );
-      const profile = { employment: [{ employer: `school ${text}` }] };
-      const { reg_no: regNo, name } = row(9) as { reg_no: string; name: string };
-      const member = { regNo, name, source: "legacy", certificateStatus: "CLAIMED", profile };
-      const json = await add(`${JSON.stringify(member)}\n`, { name: "a.ndjson" });
-      expect(json.report.rejected.map(placeOf)).toEqual([
-        { line: 1, field: "profile", code: "PROFILE_INVALID" },
-      ]);
-      expect(everything()).not.toContain(text);
-    }),
-  );
+test("personal data is recognised in characters that NFKC makes digits of", () => {
+  expect(holdsPersonalData("①②③④⑤⑥⑦⑧⑨⓪①")).toBe(true);
+  expect(holdsPersonalData("⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹")).toBe(true);
+  expect(holdsPersonalData("9\ufe0f\u20e39\ufe0f\u20e39 0000 0001")).toBe(true);
+});
 
-  test.each(spellings)("a call's context, a command's reason and a partner's name: %s", (text) => {
-    expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
-    const usage = expect.objectContaining({ code: "USAGE" });
-    expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
-    expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
-  });
+test.each(harmless)("%j is not taken for personal data", (text) => {
+  expect(withoutPersonalData(text)).toBe(text);
+});
+
+const spellings = ["999/0000/0001", "999_000_000_01", written("99900000001", 0xff10), "+234 803 123 4567"];
+
+test.each(spellings)("an extract's texts with %s are rejected and not stored", (text) =>
+  withImports(async ({ add, everything }) => {
+    const fields = ["name", "state", "category", "license_revoked_reason"] as const;
+    const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: `of ${text}` }));
+    const { report, inserted } = await add(csv(bad));
+    expect(inserted).toBe(0);
+    expect(report.rejected.map(placeOf)).toEqual(
+      fields.map((field, n) => ({ line: n + 2, field, code: "PERSONAL_DATA" })),
+    );
+    const profile = { employment: [{ employer: `school ${text}` }] };
+    const { reg_no: regNo, name } = row(9) as { reg_no: string; name: string };
+    const member = { regNo, name, source: "legacy", certificateStatus: "CLAIMED", profile };
+    const json = await add(`${JSON.stringify(member)}\n`, { name: "a.ndjson" });
+    expect(json.report.rejected.map(placeOf)).toEqual([
+      { line: 1, field: "profile", code: "PROFILE_INVALID" },
+    ]);
+    expect(everything()).not.toContain(text);
+  }),
+);
+
+test.each(spellings)("a call's context, a command's reason and a partner's name do not keep %s", (text) => {
+  expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
+  const usage = expect.objectContaining({ code: "USAGE" });
+  expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
+  expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
 });

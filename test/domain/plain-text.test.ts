@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
@@ -17,50 +17,46 @@ const hidden: [string, string][] = [
   ["empty braille", "\u2800"], ["interlinear anchor", "\ufff9"], ["failed decoding", "\ufffd"],
 ];
 
-describe("a character that nobody sees", () => {
-  test.each(hidden)("rejects its row, a reason and a partner's name, wherever it stands: %s", (_name, mark) =>
-    withImports(async ({ add }) => {
-      const usage = expect.objectContaining({ code: "USAGE" });
-      expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
-      expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
-      const fields = ["name", "state", "category", "license_revoked_reason"] as const;
-      const text = `Ada${mark}Obi`;
-      const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: text }));
-      const { report, inserted } = await add(csv([...bad, row(`1${mark}2`)]));
-      expect(inserted).toBe(mark === "\ufeff" ? 1 : 0);
-      const ofFields = fields.map((field, n) => ({ line: n + 2, field, code: "TEXT_INVALID" }));
-      const ofNumber = { line: 6, field: "reg_no", code: "REG_NO_INVALID" };
-      // White space is no part of a number, in a file nor in a search, and this mark counts as that.
-      expect(report.rejected.map(placeOf)).toEqual(mark === "\ufeff" ? ofFields : [...ofFields, ofNumber]);
-    }),
-  );
+test.each(hidden)("a hidden character rejects its row, a reason and a partner's name: %s", (_name, mark) =>
+  withImports(async ({ add }) => {
+    const usage = expect.objectContaining({ code: "USAGE" });
+    expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
+    expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
+    const fields = ["name", "state", "category", "license_revoked_reason"] as const;
+    const text = `Ada${mark}Obi`;
+    const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: text }));
+    const { report, inserted } = await add(csv([...bad, row(`1${mark}2`)]));
+    expect(inserted).toBe(mark === "\ufeff" ? 1 : 0);
+    const ofFields = fields.map((field, n) => ({ line: n + 2, field, code: "TEXT_INVALID" }));
+    const ofNumber = { line: 6, field: "reg_no", code: "REG_NO_INVALID" };
+    // White space is no part of a number, in a file nor in a search, and this mark counts as that.
+    expect(report.rejected.map(placeOf)).toEqual(mark === "\ufeff" ? ofFields : [...ofFields, ofNumber]);
+  }),
+);
 
-  test("is no part of a registration number, not even where it would be spelling in a name", () => {
-    expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
-    expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
-  });
+test("a registration number has no hidden character, not even one that names may have", () => {
+  expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
+  expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
 });
 
-describe("names as people write them", () => {
+// biome-ignore format: a list reads better in rows
+const names = [
+  "Adékúnlé Ọlọ́run-Ṣẹ̀yẹ", "Chukwuẹ́bùka O\u2019Neil Nwáòkọ́", "Ɗanladi Ƙofar-Mata Ya\u02bcu",
+  "عبد الله بن محمّد", "علی\u200cرضا", "क्\u200dषत्रिय", "𞤀𞤣𞤤𞤢𞤥",
+];
+
+test.each(names)("the name %s is kept", (name) =>
+  withImports(async ({ add, find }) => {
+    expect(await add(csv([row(1, { name })]))).toMatchObject({ inserted: 1, rejected: 0 });
+    expect((await find("TR/2019/LA/1"))?.name).toBe(name.normalize("NFC"));
+  }),
+);
+
+test("a name may have a joiner only between two letters that it joins", () => {
+  expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
   // biome-ignore format: a list reads better in rows
-  const names = [
-    "Adékúnlé Ọlọ́run-Ṣẹ̀yẹ", "Chukwuẹ́bùka O\u2019Neil Nwáòkọ́", "Ɗanladi Ƙofar-Mata Ya\u02bcu",
-    "عبد الله بن محمّد", "علی\u200cرضا", "क्\u200dषत्रिय", "𞤀𞤣𞤤𞤢𞤥",
-  ];
-
-  test.each(names)("are kept: %s", (name) =>
-    withImports(async ({ add, find }) => {
-      expect(await add(csv([row(1, { name })]))).toMatchObject({ inserted: 1, rejected: 0 });
-      expect((await find("TR/2019/LA/1"))?.name).toBe(name.normalize("NFC"));
-    }),
-  );
-
-  test("hold a joiner between two letters that it joins, and nowhere else", () => {
-    expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
-    // biome-ignore format: a list reads better in rows
-    for (const text of [
-      "علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫",
-    ])
-      expect(hasHiddenCharacter(text)).toBe(true);
-  });
+  for (const text of [
+    "علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫",
+  ])
+    expect(hasHiddenCharacter(text)).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { parsePolicy } from "../../src/domain/policy.ts";
 
 const rule = { certificate: ["VERIFIED"], sources: ["new_system"], categories: [], minDaysRemaining: 0 };
@@ -16,29 +16,27 @@ function refusalOf(text: string): string {
   throw new Error("the document was accepted");
 }
 
-describe("a policy document", () => {
-  test("may leave purposes out", () => {
-    expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
-  });
+test("a policy may leave out purposes", () => {
+  expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
+});
 
-  // biome-ignore format: a table reads better in rows
-  test.each<[string, string, RegExp]>([
-    ["no JSON", "{", /^the policy is not valid JSON$/],
-    ["no object", "7", /^the policy is not valid: the document: /],
-    ["an empty object", "{}", /^the policy is not valid: version: missing$/],
-    ["no version", JSON.stringify({ purposes: {} }), /: version: /],
-    ["a version that is too long", document({ version: "v".repeat(65) }), /: version: must be 1 to 64/],
-    ["a purpose that does not exist", document({ purposes: { NO_SUCH_PURPOSE: rule } }),
-      /: purposes\.NO_SUCH_PURPOSE: /],
-    ["a mistyped member", document({ purpose: {} }), /: purpose: /],
-    ["a mistyped member of a rule", oneRule({ minDayRemaining: 3 }), /CHECK\.minDayRemaining: /],
-    ["an unknown certificate", oneRule({ certificate: ["GOOD"] }), /CHECK\.certificate\.0: /],
-    ["an unknown source", oneRule({ sources: ["paper"] }), /CHECK\.sources\.0: /],
-    ["an empty category", oneRule({ categories: [""] }), /CHECK\.categories\.0: /],
-    ["fewer than no days", oneRule({ minDaysRemaining: -1 }), /CHECK\.minDaysRemaining: /],
-    ["more than a hundred years", oneRule({ minDaysRemaining: 36_501 }), /CHECK\.minDaysRemaining: /],
-    ["no categories", oneRule({ categories: undefined }), /CHECK\.categories: /],
-  ])("is refused with %s, by the member's name", (_what, text, message) => {
-    expect(refusalOf(text)).toMatch(message);
-  });
+// biome-ignore format: a table reads better in rows
+test.each<[string, string, RegExp]>([
+  ["no JSON", "{", /^the policy is not valid JSON$/],
+  ["no object", "7", /^the policy is not valid: the document: /],
+  ["an empty object", "{}", /^the policy is not valid: version: missing$/],
+  ["no version", JSON.stringify({ purposes: {} }), /: version: /],
+  ["a version that is too long", document({ version: "v".repeat(65) }), /: version: must be 1 to 64/],
+  ["a purpose that does not exist", document({ purposes: { NO_SUCH_PURPOSE: rule } }),
+    /: purposes\.NO_SUCH_PURPOSE: /],
+  ["a mistyped member", document({ purpose: {} }), /: purpose: /],
+  ["a mistyped member of a rule", oneRule({ minDayRemaining: 3 }), /CHECK\.minDayRemaining: /],
+  ["an unknown certificate", oneRule({ certificate: ["GOOD"] }), /CHECK\.certificate\.0: /],
+  ["an unknown source", oneRule({ sources: ["paper"] }), /CHECK\.sources\.0: /],
+  ["an empty category", oneRule({ categories: [""] }), /CHECK\.categories\.0: /],
+  ["fewer than no days", oneRule({ minDaysRemaining: -1 }), /CHECK\.minDaysRemaining: /],
+  ["more than a hundred years", oneRule({ minDaysRemaining: 36_501 }), /CHECK\.minDaysRemaining: /],
+  ["no categories", oneRule({ categories: undefined }), /CHECK\.categories: /],
+])("a policy with %s is refused by the member's name", (_what, text, message) => {
+  expect(refusalOf(text)).toMatch(message);
 });

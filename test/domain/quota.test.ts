@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import {
@@ -78,80 +78,74 @@ function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
   return refusalOf(() => void call.chargeFor(calls));
 }
 
-describe("what is left", () => {
-  test("belongs to each partner alone", () => {
-    const quota = aQuota(aClock(start));
-    for (let i = 0; i < 3; i++) work(quota, partner());
-    expect(quota.state(partner({ partnerId: "other" })).remaining).toBe(3);
-    expect(quota.state(partner({ partnerId: "agency 2" })).remaining).toBe(3);
-  });
-
-  test("is told of both windows, and so is when each ends", () => {
-    const quota = aQuota(aClock(start));
-    work(quota, partner());
-    const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;
-    const day = { name: "day", limit: 10, lasts: 86_400, left: 9, endsIn: 12 * 3600 } as const;
-    const told = { limit: 3, remaining: 2, resetAt: minuteEnd, windows: [minute, day] };
-    expect(quota.state(partner())).toEqual(told);
-  });
-
-  test.each([
-    [{ perMinute: 0 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
-    [{ perMinute: 0, perDay: 0 }, "DAY_QUOTA", "per-day quota exceeded; retry after 43200 s", 43_200],
-    [{ perMinute: 0, perDay: 1 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
-  ])("%j is refused with %s, in words and for programs", (changes, code, message, retryAfterSeconds) => {
-    const enter = () => entered(aQuota(aClock(start)), partner(changes));
-    expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
-  });
+test("each partner has its own quota", () => {
+  const quota = aQuota(aClock(start));
+  for (let i = 0; i < 3; i++) work(quota, partner());
+  expect(quota.state(partner({ partnerId: "other" })).remaining).toBe(3);
+  expect(quota.state(partner({ partnerId: "agency 2" })).remaining).toBe(3);
 });
 
-describe("the windows of the clock", () => {
-  test("the minute is whole again in its first millisecond, not before", () => {
-    const clock = aClock("2026-03-01T12:00:59.999Z");
-    const quota = aQuota(clock);
-    for (let i = 0; i < 3; i++) work(quota, partner());
-    expect(refused(quota, partner())).toMatchObject({ resetAt: minuteEnd, retryAfterSeconds: 1 });
-    clock.add(1);
-    expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd + 60 });
-    expect(work(quota, partner())).toBeNull();
-  });
-
-  test.each([
-    ["12:00:00.001", 60],
-    ["12:00:01.000", 59],
-
-    ["12:00:59.000", 1],
-    ["12:00:59.999", 1],
-  ])("at %s the wait is %d s", (time, seconds) => {
-    const quota = aQuota(aClock(`2026-03-01T${time}Z`));
-    expect(refused(quota, partner({ perMinute: 0 })).retryAfterSeconds).toBe(seconds);
-  });
-
-  test("the day is the day of UTC", () => {
-    const clock = aClock("2026-03-01T23:59:59.999Z");
-    const quota = aQuota(clock);
-    const daily = partner({ perDay: 1 });
-    expect(work(quota, daily)).toBeNull();
-    const told = { ...untilDayEnd, limit: 3, remaining: 0, retryAfterSeconds: 1 };
-    expect(work(quota, daily)).toMatchObject(told);
-    clock.add(1);
-    expect(quota.state(daily)).toMatchObject({ limit: 3, remaining: 1, resetAt: dayEnd + 60 });
-    expect(work(quota, daily)).toBeNull();
-  });
+test("the state of a quota has both windows and their ends", () => {
+  const quota = aQuota(aClock(start));
+  work(quota, partner());
+  const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;
+  const day = { name: "day", limit: 10, lasts: 86_400, left: 9, endsIn: 12 * 3600 } as const;
+  const told = { limit: 3, remaining: 2, resetAt: minuteEnd, windows: [minute, day] };
+  expect(quota.state(partner())).toEqual(told);
 });
 
-describe("a spent day", () => {
-  const spent = partner({ perDay: 1 });
-
-  test("with the minute spent too, the longer wait counts", () => {
-    const quota = aQuota(aClock(start));
-    for (let i = 0; i < 3; i++) work(quota, spent);
-    expect(refused(quota, spent)).toMatchObject(untilDayEnd);
-    expect(refused(quota, partner({ perDay: 100 }))).toMatchObject(untilMinuteEnd);
-  });
+test.each([
+  [{ perMinute: 0 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
+  [{ perMinute: 0, perDay: 0 }, "DAY_QUOTA", "per-day quota exceeded; retry after 43200 s", 43_200],
+  [{ perMinute: 0, perDay: 1 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
+])("a partner with %j is refused with %s", (changes, code, message, retryAfterSeconds) => {
+  const enter = () => entered(aQuota(aClock(start)), partner(changes));
+  expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
 });
 
-test("a quota that was changed counts at once, in the current window, raised or lowered", () => {
+test("the minute is whole again in its first millisecond, not before", () => {
+  const clock = aClock("2026-03-01T12:00:59.999Z");
+  const quota = aQuota(clock);
+  for (let i = 0; i < 3; i++) work(quota, partner());
+  expect(refused(quota, partner())).toMatchObject({ resetAt: minuteEnd, retryAfterSeconds: 1 });
+  clock.add(1);
+  expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd + 60 });
+  expect(work(quota, partner())).toBeNull();
+});
+
+test.each([
+  ["12:00:00.001", 60],
+  ["12:00:01.000", 59],
+
+  ["12:00:59.000", 1],
+  ["12:00:59.999", 1],
+])("a call that is refused at %s waits %d s", (time, seconds) => {
+  const quota = aQuota(aClock(`2026-03-01T${time}Z`));
+  expect(refused(quota, partner({ perMinute: 0 })).retryAfterSeconds).toBe(seconds);
+});
+
+test("the quota's day is the day of UTC", () => {
+  const clock = aClock("2026-03-01T23:59:59.999Z");
+  const quota = aQuota(clock);
+  const daily = partner({ perDay: 1 });
+  expect(work(quota, daily)).toBeNull();
+  const told = { ...untilDayEnd, limit: 3, remaining: 0, retryAfterSeconds: 1 };
+  expect(work(quota, daily)).toMatchObject(told);
+  clock.add(1);
+  expect(quota.state(daily)).toMatchObject({ limit: 3, remaining: 1, resetAt: dayEnd + 60 });
+  expect(work(quota, daily)).toBeNull();
+});
+
+const spent = partner({ perDay: 1 });
+
+test("the longer wait counts when minute and day are spent", () => {
+  const quota = aQuota(aClock(start));
+  for (let i = 0; i < 3; i++) work(quota, spent);
+  expect(refused(quota, spent)).toMatchObject(untilDayEnd);
+  expect(refused(quota, partner({ perDay: 100 }))).toMatchObject(untilMinuteEnd);
+});
+
+test("a changed quota counts in the current window, raised or lowered", () => {
   const quota = aQuota(aClock(start));
   for (let i = 0; i < 3; i++) work(quota, partner());
   refused(quota, partner());
@@ -163,199 +157,191 @@ test("a quota that was changed counts at once, in the current window, raised or 
   expect(quota.state(lowered)).toMatchObject({ limit: 2, remaining: 0, resetAt: minuteEnd });
 });
 
-describe("what a call costs", () => {
-  const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
+const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
 
-  test("is for its commit to charge: a call of the minute and the day, and what they have room for", () => {
-    const call = entered(aQuota(aClock(start)), partner());
-    const limits = { minute: 3, day: 10 };
-    expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, limits });
-    expect(call.chargeFor(1, 9)).toEqual({ partnerId: "agency", starts, calls: 1, ofDay: 9, limits });
-    expect(call.day()).toEqual({ used: 9, endsAt: dayEnd * 1000 });
-    expect(() => aQuota(aClock(start)).open().chargeFor(1)).toThrow(
-      expect.objectContaining({ code: "INTERNAL", message: "the call was not let in" }),
-    );
-  });
-
-  test("of the day is refused early where it is known not to fit, and nothing is held for it", () => {
-    const quota = aQuota(aClock(start));
-    const call = entered(quota, partner());
-    expect(refusalOf(() => call.expectOfDay(10))).toBeNull();
-    expect(refusalOf(() => call.expectOfDay(11))).toMatchObject(untilDayEnd);
-    expect(quota.state(partner()).remaining).toBe(2);
-  });
-
-  test("is held while it is under way, and given back when it comes to nothing", () => {
-    const quota = aQuota(aClock(start));
-    const call = entered(quota, partner());
-    call.chargeFor(2);
-    expect(quota.state(partner()).remaining).toBe(1);
-    call.end();
-    expect(quota.state(partner()).remaining).toBe(3);
-  });
-
-  test("is what the commit said: that is told, and known from then on", () => {
-    const quota = aQuota(aClock(start));
-    const [call, other] = [entered(quota, partner()), entered(quota, partner())];
-    call.chargeFor(1);
-    call.committed({ minute: 2, day: 9 });
-    expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
-    call.end();
-    expect(quota.state(partner()).remaining).toBe(0);
-    other.end();
-    expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
-    expect(work(quota, partner())).toBeNull();
-  });
-
-  test("a batch that fits exactly passes, one item more does not", () => {
-    const fitting = aQuota(aClock(start));
-    expect(work(fitting, partner(), 3)).toBeNull();
-    expect(fitting.state(partner()).remaining).toBe(0);
-    expect(work(aQuota(aClock(start)), partner(), 4)).toMatchObject(untilMinuteEnd);
-    const daily = partner({ perMinute: 20, perDay: 3 });
-    expect(work(aQuota(aClock(start)), daily, 4)).toMatchObject(untilDayEnd);
-  });
-
-  test("a call belongs to the minute and the day in which it came, also when its work begins later", () => {
-    const clock = aClock("2026-03-01T23:59:59.999Z");
-    const quota = aQuota(clock);
-    const call = entered(quota, partner());
-    clock.add(1);
-    const lastMinute = Date.parse("2026-03-01T23:59:00Z");
-    expect(call.chargeFor(2)).toMatchObject({ starts: { minute: lastMinute, day: starts.day } });
-    call.committed({ minute: 2, day: 2 });
-    expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: dayEnd });
-    expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: dayEnd + 60 });
-  });
+test("chargeFor gives the commit the calls, the windows and their limits", () => {
+  const call = entered(aQuota(aClock(start)), partner());
+  const limits = { minute: 3, day: 10 };
+  expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, limits });
+  expect(call.chargeFor(1, 9)).toEqual({ partnerId: "agency", starts, calls: 1, ofDay: 9, limits });
+  expect(call.day()).toEqual({ used: 9, endsAt: dayEnd * 1000 });
+  expect(() => aQuota(aClock(start)).open().chargeFor(1)).toThrow(
+    expect.objectContaining({ code: "INTERNAL", message: "the call was not let in" }),
+  );
 });
 
-describe("a clock that is moved", () => {
-  test("back over the turn of a minute: each minute keeps what was used of it", () => {
-    const clock = aClock(start);
-    const quota = aQuota(clock);
-    for (let i = 0; i < 3; i++) work(quota, partner());
-    clock.add(minuteMs);
-    for (let i = 0; i < 2; i++) work(quota, partner());
-    clock.add(-1);
-    expect(quota.state(partner())).toMatchObject({ remaining: 0, resetAt: minuteEnd });
-    expect(refused(quota, partner())).toMatchObject({ window: "minute", retryAfterSeconds: 1 });
-    clock.add(1);
-    expect(quota.state(partner())).toMatchObject({ remaining: 1, resetAt: minuteEnd + 60 });
-  });
-
-  test("far back: a partner is not shut out until the old time comes again", () => {
-    const clock = aClock(start);
-    const quota = aQuota(clock);
-    for (let i = 0; i < 3; i++) work(quota, partner());
-    clock.add(-2 * minuteMs);
-    expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
-  });
-
-  test("forward: a minute is remembered for an hour and a day for two, here and in the database", () => {
-    const clock = aClock(start);
-    const quota = aQuota(clock);
-    work(quota, partner());
-    for (const [minutes, left] of [
-      [60, 2],
-      [61, 3],
-    ] as const) {
-      clock.add(minutes * minuteMs);
-      quota.state(partner());
-      clock.add(-minutes * minuteMs);
-      expect(quota.state(partner()).windows.map((one) => one.left)).toEqual([left, 9]);
-    }
-    const at = Date.parse(start);
-    expect(forgottenWindows(at)).toEqual({ minute: at - 60 * minuteMs, day: at - 2 * 1440 * minuteMs });
-  });
+test("expectOfDay refuses calls that the day has no room for, and reserves nothing", () => {
+  const quota = aQuota(aClock(start));
+  const call = entered(quota, partner());
+  expect(refusalOf(() => call.expectOfDay(10))).toBeNull();
+  expect(refusalOf(() => call.expectOfDay(11))).toMatchObject(untilDayEnd);
+  expect(quota.state(partner()).remaining).toBe(2);
 });
 
-describe("after a restart", () => {
-  const at = Date.parse(start);
-  const stored = [
-    { partnerId: "agency", kind: "minute", startsAt: at, used: 2 },
-    { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 9 },
-  ] as const;
-
-  test("the operator sees what is used of the windows that are open", () => {
-    const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
-    expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
-      minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
-      day: { used: 9, limit: 10, resetAt: "2026-03-02T00:00:00.000Z" },
-    });
-    expect(shown("2026-03-01T12:01:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 9 } });
-    expect(shown("2026-03-02T00:00:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
-    const midnight = [1, 7].map((used) => ({
-      ...stored[used > 1 ? 0 : 1],
-      startsAt: stored[1].startsAt,
-      used,
-    }));
-    expect(quotaUse(partner(), midnight, stored[1].startsAt)).toMatchObject({
-      minute: { used: 7 },
-      day: { used: 1 },
-    });
-    expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject({
-      minute: { used: 0 },
-      day: { used: 0 },
-    });
-  });
+test("a running call's charge is reserved, and given back when the call fails", () => {
+  const quota = aQuota(aClock(start));
+  const call = entered(quota, partner());
+  call.chargeFor(2);
+  expect(quota.state(partner()).remaining).toBe(1);
+  call.end();
+  expect(quota.state(partner()).remaining).toBe(3);
 });
 
-describe("a call whose commit was refused", () => {
-  /** A database in which another server has used as much, and whose revision is 7. */
-  function aDatabase(used: WindowsUsed) {
-    const now = { ...used };
-    return {
-      used: async () => ({ ...now }),
-      async chargeMinute({ calls, limits }: QuotaCharge, revision: number) {
-        if (revision !== 7 || now.minute + calls > limits.minute) return null;
-        now.minute += calls;
-        return { ...now };
-      },
-    };
+test("the windows that a commit reports are shown and remembered", () => {
+  const quota = aQuota(aClock(start));
+  const [call, other] = [entered(quota, partner()), entered(quota, partner())];
+  call.chargeFor(1);
+  call.committed({ minute: 2, day: 9 });
+  expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
+  call.end();
+  expect(quota.state(partner()).remaining).toBe(0);
+  other.end();
+  expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
+  expect(work(quota, partner())).toBeNull();
+});
+
+test("a batch that fits exactly passes, one item more does not", () => {
+  const fitting = aQuota(aClock(start));
+  expect(work(fitting, partner(), 3)).toBeNull();
+  expect(fitting.state(partner()).remaining).toBe(0);
+  expect(work(aQuota(aClock(start)), partner(), 4)).toMatchObject(untilMinuteEnd);
+  const daily = partner({ perMinute: 20, perDay: 3 });
+  expect(work(aQuota(aClock(start)), daily, 4)).toMatchObject(untilDayEnd);
+});
+
+test("a call belongs to the minute and the day in which it came, also when its work begins later", () => {
+  const clock = aClock("2026-03-01T23:59:59.999Z");
+  const quota = aQuota(clock);
+  const call = entered(quota, partner());
+  clock.add(1);
+  const lastMinute = Date.parse("2026-03-01T23:59:00Z");
+  expect(call.chargeFor(2)).toMatchObject({ starts: { minute: lastMinute, day: starts.day } });
+  call.committed({ minute: 2, day: 2 });
+  expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: dayEnd });
+  expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: dayEnd + 60 });
+});
+
+test("a clock that goes back one minute finds that minute's use", () => {
+  const clock = aClock(start);
+  const quota = aQuota(clock);
+  for (let i = 0; i < 3; i++) work(quota, partner());
+  clock.add(minuteMs);
+  for (let i = 0; i < 2; i++) work(quota, partner());
+  clock.add(-1);
+  expect(quota.state(partner())).toMatchObject({ remaining: 0, resetAt: minuteEnd });
+  expect(refused(quota, partner())).toMatchObject({ window: "minute", retryAfterSeconds: 1 });
+  clock.add(1);
+  expect(quota.state(partner())).toMatchObject({ remaining: 1, resetAt: minuteEnd + 60 });
+});
+
+test("a clock that goes far back does not shut a partner out", () => {
+  const clock = aClock(start);
+  const quota = aQuota(clock);
+  for (let i = 0; i < 3; i++) work(quota, partner());
+  clock.add(-2 * minuteMs);
+  expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
+});
+
+test("minutes are remembered for an hour and days for two days, in memory and in the database", () => {
+  const clock = aClock(start);
+  const quota = aQuota(clock);
+  work(quota, partner());
+  for (const [minutes, left] of [
+    [60, 2],
+    [61, 3],
+  ] as const) {
+    clock.add(minutes * minuteMs);
+    quota.state(partner());
+    clock.add(-minutes * minuteMs);
+    expect(quota.state(partner()).windows.map((one) => one.left)).toEqual([left, 9]);
   }
-  const opened = (used: WindowsUsed) =>
-    createQuota({ clock: aClock(start), store: aDatabase(used), stored: [] });
+  const at = Date.parse(start);
+  expect(forgottenWindows(at)).toEqual({ minute: at - 60 * minuteMs, day: at - 2 * 1440 * minuteMs });
+});
 
-  test("is judged by what the database says, and so is who comes after it", async () => {
-    const quota = opened({ minute: 3, day: 3 });
-    const call = entered(quota, partner());
-    call.chargeFor(1);
-    expect(call.state()).toBeUndefined();
-    await call.reread();
-    expect(refusalOf(() => call.enter(partner()))).toMatchObject({ ...untilMinuteEnd, remaining: 0 });
-    expect(refusalOf(() => entered(quota, partner()))?.window).toBe("minute");
-    const looking = quota.open();
-    await looking.look(partner());
-    expect(looking.state()).toMatchObject({ limit: 3, remaining: 0 });
-    const raised = partner({ perMinute: 4 });
-    call.enter(raised);
-    expect(call.chargeFor(1)).toMatchObject({ calls: 1, limits: { minute: 4 } });
-    expect(refusalOf(() => call.chargeFor(2))).toMatchObject({ ...untilMinuteEnd, limit: 4 });
-    call.enter(partner({ partnerId: "other" }));
-    expect(call.state()).toBeUndefined();
-  });
+const at = Date.parse(start);
+const stored = [
+  { partnerId: "agency", kind: "minute", startsAt: at, used: 2 },
+  { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 9 },
+] as const;
 
-  test("is not refused for what its neighbours may use", async () => {
-    const quota = opened({ minute: 2, day: 2 });
-    const [call] = [entered(quota, partner()), entered(quota, partner())];
-    await call?.reread();
-    expect(refusalOf(() => call?.enter(partner()))).toBeNull();
+test("quotaUse shows the use of the current windows", () => {
+  const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
+  expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
+    minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
+    day: { used: 9, limit: 10, resetAt: "2026-03-02T00:00:00.000Z" },
   });
+  expect(shown("2026-03-01T12:01:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 9 } });
+  expect(shown("2026-03-02T00:00:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
+  const midnight = [1, 7].map((used) => ({
+    ...stored[used > 1 ? 0 : 1],
+    startsAt: stored[1].startsAt,
+    used,
+  }));
+  expect(quotaUse(partner(), midnight, stored[1].startsAt)).toMatchObject({
+    minute: { used: 7 },
+    day: { used: 1 },
+  });
+  expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject({
+    minute: { used: 0 },
+    day: { used: 0 },
+  });
+});
 
-  test("pays its minute token while the minute has room, and only as it is judged now", async () => {
-    const quota = opened({ minute: 1, day: 5 });
-    const call = entered(quota, partner());
-    expect(await call.pay(6)).toBe(false);
-    expect(await call.pay(7)).toBe(true);
-    expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
-    const last = entered(quota, partner());
-    expect(await last.pay(7)).toBe(true);
-    expect(last.state()?.remaining).toBe(0);
-  });
+/** A database in which another server has used as much, and whose revision is 7. */
+function aDatabase(used: WindowsUsed) {
+  const now = { ...used };
+  return {
+    used: async () => ({ ...now }),
+    async chargeMinute({ calls, limits }: QuotaCharge, revision: number) {
+      if (revision !== 7 || now.minute + calls > limits.minute) return null;
+      now.minute += calls;
+      return { ...now };
+    },
+  };
+}
+const opened = (used: WindowsUsed) =>
+  createQuota({ clock: aClock(start), store: aDatabase(used), stored: [] });
 
-  test("is refused by the window that blocks when there is none", async () => {
-    const call = entered(opened({ minute: 3, day: 10 }), partner());
-    expect(await call.pay(7)).toBe(false);
-    expect(refusalOf(() => call.enter(partner()))).toMatchObject({ window: "day", remaining: 0 });
-  });
+test("a refused call is judged again by the database's windows, as are later calls", async () => {
+  const quota = opened({ minute: 3, day: 3 });
+  const call = entered(quota, partner());
+  call.chargeFor(1);
+  expect(call.state()).toBeUndefined();
+  await call.reread();
+  expect(refusalOf(() => call.enter(partner()))).toMatchObject({ ...untilMinuteEnd, remaining: 0 });
+  expect(refusalOf(() => entered(quota, partner()))?.window).toBe("minute");
+  const looking = quota.open();
+  await looking.look(partner());
+  expect(looking.state()).toMatchObject({ limit: 3, remaining: 0 });
+  const raised = partner({ perMinute: 4 });
+  call.enter(raised);
+  expect(call.chargeFor(1)).toMatchObject({ calls: 1, limits: { minute: 4 } });
+  expect(refusalOf(() => call.chargeFor(2))).toMatchObject({ ...untilMinuteEnd, limit: 4 });
+  call.enter(partner({ partnerId: "other" }));
+  expect(call.state()).toBeUndefined();
+});
+
+test("a refused call is not refused again for what other running calls may use", async () => {
+  const quota = opened({ minute: 2, day: 2 });
+  const [call] = [entered(quota, partner()), entered(quota, partner())];
+  await call?.reread();
+  expect(refusalOf(() => call?.enter(partner()))).toBeNull();
+});
+
+test("a refused call pays its minute token while the minute has room", async () => {
+  const quota = opened({ minute: 1, day: 5 });
+  const call = entered(quota, partner());
+  expect(await call.pay(6)).toBe(false);
+  expect(await call.pay(7)).toBe(true);
+  expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
+  const last = entered(quota, partner());
+  expect(await last.pay(7)).toBe(true);
+  expect(last.state()?.remaining).toBe(0);
+});
+
+test("a call without room is refused by the window that blocks it", async () => {
+  const call = entered(opened({ minute: 3, day: 10 }), partner());
+  expect(await call.pay(7)).toBe(false);
+  expect(refusalOf(() => call.enter(partner()))).toMatchObject({ window: "day", remaining: 0 });
 });

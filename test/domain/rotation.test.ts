@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { publishAheadMs, rotateKeys } from "../../src/domain/rotation.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -12,70 +12,68 @@ const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 const statesOf = async ({ keys }: TestStores) =>
   Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
 
-describe("rotation", () => {
-  test("is refused while the pending key has been public for less than a day, and changes nothing", () =>
-    withStores(async (world) => {
-      await fillRing(world.keys, now);
-      const before = await statesOf(world);
-      const early = rotateKeys(world.keys, secrets, { ...rotation, now: now + publishAheadMs - 1 });
-      const refusal = await rejection(early);
-      expect(refusal).toMatchObject({ code: "REFUSED" });
-      expect(String(refusal)).toContain("2026-03-02T12:00:00.250Z");
-      expect(await statesOf(world)).toEqual(before);
-      expect(publishAheadMs).toBe(dayMs);
-    }));
+test("a rotation is refused while the pending key has been public for less than a day", () =>
+  withStores(async (world) => {
+    await fillRing(world.keys, now);
+    const before = await statesOf(world);
+    const early = rotateKeys(world.keys, secrets, { ...rotation, now: now + publishAheadMs - 1 });
+    const refusal = await rejection(early);
+    expect(refusal).toMatchObject({ code: "REFUSED" });
+    expect(String(refusal)).toContain("2026-03-02T12:00:00.250Z");
+    expect(await statesOf(world)).toEqual(before);
+    expect(publishAheadMs).toBe(dayMs);
+  }));
 
-  test("promotes the pending key, retires the active one and destroys its private half", () =>
-    withStores(async (world) => {
-      const { active, pending } = await fillRing(world.keys, now);
-      const rotated = await rotateKeys(world.keys, secrets, rotation);
-      expect(rotated).toMatchObject({ activeKid: pending.kid, previousKid: active.kid, early: false });
-      expect(await statesOf(world)).toEqual({
-        [active.kid]: "retired",
-        [pending.kid]: "active",
-        [rotated.pendingKid]: "pending",
-      });
-      const stored = await world.keys.list();
-      expect(stored.find((key) => key.kid === active.kid)).toMatchObject({
-        sealed: null,
-        retiredAt: now + dayMs,
-      });
-      expect(stored.find((key) => key.kid === pending.kid)).toMatchObject({
-        activatedAt: now + dayMs,
-        publishedAt: now,
-      });
-    }));
+test("a rotation promotes the pending key, retires the active one and deletes its private half", () =>
+  withStores(async (world) => {
+    const { active, pending } = await fillRing(world.keys, now);
+    const rotated = await rotateKeys(world.keys, secrets, rotation);
+    expect(rotated).toMatchObject({ activeKid: pending.kid, previousKid: active.kid, early: false });
+    expect(await statesOf(world)).toEqual({
+      [active.kid]: "retired",
+      [pending.kid]: "active",
+      [rotated.pendingKid]: "pending",
+    });
+    const stored = await world.keys.list();
+    expect(stored.find((key) => key.kid === active.kid)).toMatchObject({
+      sealed: null,
+      retiredAt: now + dayMs,
+    });
+    expect(stored.find((key) => key.kid === pending.kid)).toMatchObject({
+      activatedAt: now + dayMs,
+      publishedAt: now,
+    });
+  }));
 
-  test("covers what the old key signed meanwhile, and begins the new key's time with itself", () =>
-    withStores(async (world) => {
-      const { keys, driver } = world;
-      const { active, pending } = await fillRing(keys, now);
-      const signed = async (kid: string, at: number) => {
-        const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
-          policy_version, reference, status, eligible, credential, request_id, jws)
-          VALUES (?, 'p', ?, ?, 'batch', 'x', '1', 'nin', 'VALID', 1, 'k', 'r', 'j')`;
-        await driver.batch([{ sql, args: [`${kid} ${at}`, at / 1000, kid] }]);
-      };
-      const lastSecond = Date.parse("2026-03-02T12:00:03Z");
-      await signed(active.kid, lastSecond);
-      // A clock that was a year ahead for a moment, while another key was active.
-      await signed("an earlier key", lastSecond + 365 * dayMs);
-      await rotateKeys(world.keys, secrets, rotation);
-      const stored = await keys.list();
-      expect(stored.find(({ kid }) => kid === active.kid)?.retiredAt).toBe(lastSecond);
-      expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
-    }));
+test("a rotation ends the old key's time after its last signature", () =>
+  withStores(async (world) => {
+    const { keys, driver } = world;
+    const { active, pending } = await fillRing(keys, now);
+    const signed = async (kid: string, at: number) => {
+      const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+        policy_version, reference, status, eligible, credential, request_id, jws)
+        VALUES (?, 'p', ?, ?, 'batch', 'x', '1', 'nin', 'VALID', 1, 'k', 'r', 'j')`;
+      await driver.batch([{ sql, args: [`${kid} ${at}`, at / 1000, kid] }]);
+    };
+    const lastSecond = Date.parse("2026-03-02T12:00:03Z");
+    await signed(active.kid, lastSecond);
+    // A clock that was a year ahead for a moment, while another key was active.
+    await signed("an earlier key", lastSecond + 365 * dayMs);
+    await rotateKeys(world.keys, secrets, rotation);
+    const stored = await keys.list();
+    expect(stored.find(({ kid }) => kid === active.kid)?.retiredAt).toBe(lastSecond);
+    expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
+  }));
 
-  test("twice at the same time happens once", () =>
-    withStores(async (world) => {
-      const { keys } = world;
-      await fillRing(keys, now);
-      const both = await Promise.allSettled([
-        rotateKeys(world.keys, secrets, rotation),
-        rotateKeys(world.keys, secrets, rotation),
-      ]);
-      expect(both.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
-      expect(both.find((one) => one.status === "rejected")).toMatchObject({ reason: { code: "REFUSED" } });
-      expect(await keys.list()).toHaveLength(3);
-    }));
-});
+test("one of two rotations at the same time is refused", () =>
+  withStores(async (world) => {
+    const { keys } = world;
+    await fillRing(keys, now);
+    const both = await Promise.allSettled([
+      rotateKeys(world.keys, secrets, rotation),
+      rotateKeys(world.keys, secrets, rotation),
+    ]);
+    expect(both.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(both.find((one) => one.status === "rejected")).toMatchObject({ reason: { code: "REFUSED" } });
+    expect(await keys.list()).toHaveLength(3);
+  }));

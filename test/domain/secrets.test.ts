@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { deriveSecrets, equalBytes, newMasterKey } from "../../src/domain/secrets.ts";
 import { masterKey, secrets } from "../harness/samples.ts";
@@ -16,82 +16,74 @@ function codeOf(act: () => unknown): string | undefined {
   return undefined;
 }
 
-describe("what is derived from the master key", () => {
-  test("is HKDF-SHA-256 with a name for each use (computed with Python's hmac module)", () => {
-    expect(hex(secrets.blindIndexKey)).toBe(
-      "82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65",
-    );
-    expect(hex(Buffer.from(secrets.check, "base64url"))).toBe(
-      "da360fa0352b24630b800b5b6bb087bc8673993a8c47883d8f1b0c568dc3396f",
-    );
-    expect(hex(secrets.mac("api-key", "text"))).toBe(
-      "de60a28182d23458f4a1a18c9b30d82c1b0099e07dbf43d78f9da7dcc36d4e02",
-    );
-  });
-
-  test("differs with the use and with the master key", () => {
-    const other = deriveSecrets(newMasterKey());
-    expect(hex(secrets.mac("idempotency", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
-    expect(hex(other.mac("api-key", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
-    expect(other.check).not.toBe(secrets.check);
-    expect(hex(other.blindIndexKey)).not.toBe(hex(secrets.blindIndexKey));
-  });
+test("derived secrets are HKDF-SHA-256 with a name for each use", () => {
+  expect(hex(secrets.blindIndexKey)).toBe("82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65");
+  expect(hex(Buffer.from(secrets.check, "base64url"))).toBe(
+    "da360fa0352b24630b800b5b6bb087bc8673993a8c47883d8f1b0c568dc3396f",
+  );
+  expect(hex(secrets.mac("api-key", "text"))).toBe(
+    "de60a28182d23458f4a1a18c9b30d82c1b0099e07dbf43d78f9da7dcc36d4e02",
+  );
 });
 
-describe("the text of a master key", () => {
-  test("a new one is 32 random bytes, and is read again", () => {
-    const made = Array.from({ length: 20 }, newMasterKey);
-    expect(new Set(made).size).toBe(20);
-    for (const text of made) {
-      expect(text).toMatch(/^[\w-]{43}$/);
-      expect(deriveSecrets(`\n ${text}\r\n`).check).toBe(deriveSecrets(text).check);
-    }
-  });
-
-  test.each([
-    ["empty", ""],
-    ["a byte short", masterKey.slice(0, -2)],
-    ["a byte long", `${masterKey}AA`],
-    ["padded", `${masterKey}=`],
-    ["in the other base64", `${"+".repeat(42)}8`],
-    ["with spare bits set", `${masterKey.slice(0, -1)}9`],
-    ["with a line break inside", `${masterKey.slice(0, 20)}\n${masterKey.slice(20)}`],
-    ["in hexadecimal", "00".repeat(32)],
-  ])("%s is refused, and not repeated", (_what, text) => {
-    expect(codeOf(() => deriveSecrets(text))).toBe("MASTER_KEY_INVALID");
-  });
+test("derived secrets differ with the use and with the master key", () => {
+  const other = deriveSecrets(newMasterKey());
+  expect(hex(secrets.mac("idempotency", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
+  expect(hex(other.mac("api-key", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
+  expect(other.check).not.toBe(secrets.check);
+  expect(hex(other.blindIndexKey)).not.toBe(hex(secrets.blindIndexKey));
 });
 
-describe("a sealed secret", () => {
-  const sealed = secrets.seal(secret, "kid-1");
-
-  test("opens under its name", () => {
-    expect(secrets.open(sealed, "kid-1")).toEqual(secret);
-    expect(secrets.open(secrets.seal(new Uint8Array(), "none"), "none")).toEqual(new Uint8Array());
-  });
-
-  test("shows nothing of itself, and is another one each time", () => {
-    expect(Buffer.from(sealed).includes(Buffer.from(secret).subarray(0, 8))).toBe(false);
-    expect(sealed.length).toBe(12 + secret.length + 16);
-    expect(hex(secrets.seal(secret, "kid-1"))).not.toBe(hex(sealed));
-  });
-
-  test("does not open under another name or another master key", () => {
-    for (const name of ["kid-2", "", "kid-1 ", "KID-1"]) {
-      expect(codeOf(() => secrets.open(sealed, name))).toBe("MASTER_KEY_WRONG");
-    }
-    expect(codeOf(() => deriveSecrets(newMasterKey()).open(sealed, "kid-1"))).toBe("MASTER_KEY_WRONG");
-  });
-
-  test("does not open when any one of its bits was changed", () => {
-    for (let place = 0; place < sealed.length; place++) {
-      const changed = sealed.with(place, (sealed[place] ?? 0) ^ 1);
-      expect(codeOf(() => secrets.open(changed, "kid-1"))).toBe("MASTER_KEY_WRONG");
-    }
-  });
+test("a new master key is 32 random bytes, and can be read", () => {
+  const made = Array.from({ length: 20 }, newMasterKey);
+  expect(new Set(made).size).toBe(20);
+  for (const text of made) {
+    expect(text).toMatch(/^[\w-]{43}$/);
+    expect(deriveSecrets(`\n ${text}\r\n`).check).toBe(deriveSecrets(text).check);
+  }
 });
 
-test("bytes are equal when all of them are", () => {
+test.each([
+  ["empty", ""],
+  ["a byte short", masterKey.slice(0, -2)],
+  ["a byte long", `${masterKey}AA`],
+  ["padded", `${masterKey}=`],
+  ["in the other base64", `${"+".repeat(42)}8`],
+  ["with spare bits set", `${masterKey.slice(0, -1)}9`],
+  ["with a line break inside", `${masterKey.slice(0, 20)}\n${masterKey.slice(20)}`],
+  ["in hexadecimal", "00".repeat(32)],
+])("a master key that is %s is refused, and not repeated", (_what, text) => {
+  expect(codeOf(() => deriveSecrets(text))).toBe("MASTER_KEY_INVALID");
+});
+
+const sealed = secrets.seal(secret, "kid-1");
+
+test("a sealed secret opens under its name", () => {
+  expect(secrets.open(sealed, "kid-1")).toEqual(secret);
+  expect(secrets.open(secrets.seal(new Uint8Array(), "none"), "none")).toEqual(new Uint8Array());
+});
+
+test("sealing shows nothing of the secret, and differs each time", () => {
+  expect(Buffer.from(sealed).includes(Buffer.from(secret).subarray(0, 8))).toBe(false);
+  expect(sealed.length).toBe(12 + secret.length + 16);
+  expect(hex(secrets.seal(secret, "kid-1"))).not.toBe(hex(sealed));
+});
+
+test("a sealed secret does not open under another name or master key", () => {
+  for (const name of ["kid-2", "", "kid-1 ", "KID-1"]) {
+    expect(codeOf(() => secrets.open(sealed, name))).toBe("MASTER_KEY_WRONG");
+  }
+  expect(codeOf(() => deriveSecrets(newMasterKey()).open(sealed, "kid-1"))).toBe("MASTER_KEY_WRONG");
+});
+
+test("a sealed secret does not open when a byte was changed", () => {
+  for (let place = 0; place < sealed.length; place++) {
+    const changed = sealed.with(place, (sealed[place] ?? 0) ^ 1);
+    expect(codeOf(() => secrets.open(changed, "kid-1"))).toBe("MASTER_KEY_WRONG");
+  }
+});
+
+test("equalBytes compares every byte", () => {
   const bytes = (...values: number[]) => new Uint8Array(values);
   expect(equalBytes(bytes(1, 2, 3), bytes(1, 2, 3))).toBe(true);
   expect(equalBytes(bytes(), bytes())).toBe(true);

@@ -2,26 +2,7 @@ import { expect, test } from "bun:test";
 
 import { actAndRest, createSerial, repeat } from "../../src/domain/serial.ts";
 
-test("acts run one after the other, in the order in which they were asked for", async () => {
-  const inTurn = createSerial();
-  const seen: string[] = [];
-  const first = Promise.withResolvers<void>();
-  const slow = inTurn(async () => {
-    seen.push("first begins");
-    await first.promise;
-    seen.push("first ends");
-    return 1;
-  });
-  const quick = inTurn(async () => {
-    seen.push("second");
-    return 2;
-  });
-  first.resolve();
-  expect(await Promise.all([slow, quick])).toEqual([1, 2]);
-  expect(seen).toEqual(["first begins", "first ends", "second"]);
-});
-
-test("an act that fails tells its own caller, and stands in nobody's way", async () => {
+test("a serial act that fails fails for its own caller only", async () => {
   const inTurn = createSerial();
   const failing = inTurn(() => Promise.reject(new Error("no")));
   const next = inTurn(async () => "next");
@@ -29,7 +10,7 @@ test("an act that fails tells its own caller, and stands in nobody's way", async
   expect(await next).toBe("next");
 });
 
-test("what is repeated goes on after a failure, and its end waits for the act that is under way", async () => {
+test("repeat goes on after a failure, and its end waits for the running act", async () => {
   const errors: unknown[] = [];
   const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const second = Promise.withResolvers<void>();
@@ -53,7 +34,7 @@ test("what is repeated goes on after a failure, and its end waits for the act th
   expect({ isOver, acts, errors }).toEqual({ isOver: true, acts: 2, errors: ["Error: the first time"] });
 });
 
-test("who acts rests for as long as that took, yet not for the hours in which its process stood still", async () => {
+test("actAndRest rests for as long as the act took, and two seconds at most", async () => {
   for (const [tookMs, restMs] of [
     [300, 300],
     [3_600_000, 2_000],

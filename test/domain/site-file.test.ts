@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { defaultSite, rememberedSite, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
@@ -20,81 +20,77 @@ function refusalOf(document: object | string, logo: string | Uint8Array = ""): s
   throw new Error("the site was accepted");
 }
 
-describe("a site", () => {
-  test("needs a name alone", () => {
-    expect(read({ name: " Teachers  Council " })).toEqual({ ...defaultSite, name: "Teachers Council" });
-  });
-
-  test("is remembered as it was read, and stays the same object while it stays the same", () => {
-    const site = read(
-      {
-        name: "Ìgbìmọ̀ Olùkọ́",
-        logo: "logo.png",
-        accent: "#0B4F9C",
-        contact: {
-          email: "help@council.example",
-          phone: "+234 9 000 0000",
-          url: "https://council.example",
-          address: "1 Road, Abuja",
-        },
-        privacyUrl: "https://council.example/privacy",
-        accessibilityUrl: "https://council.example/accessibility",
-        reportUrl: "https://council.example/report",
-      },
-      png(),
-    );
-    expect(site.accent).toBe("#0b4f9c");
-    expect(site.logo?.type).toBe("image/png");
-    const text = storedSite(site);
-    expect(rememberedSite(text)).toEqual(site);
-    expect(rememberedSite(text)).toBe(rememberedSite(text));
-  });
-
-  test.each<[string, object | string]>([
-    ["it is no JSON", "{name:"],
-    ["name is missing", {}],
-
-    ["name is longer than 120 characters", { name: "a".repeat(121) }],
-    ["name holds a character that cannot be seen", { name: "Coun\u202ecil" }],
-    ['"colour" is not known', { name: "A", colour: "#000000" }],
-    ['"mail" is not known in contact', { name: "A", contact: { mail: "a@b.example" } }],
-    ["contact must be an object", { name: "A", contact: "a@b.example" }],
-    ["contact.email must be an e-mail address", { name: "A", contact: { email: "help" } }],
-    ["contact.phone must be a phone number", { name: "A", contact: { phone: "call us" } }],
-    ["privacyUrl must be a web address", { name: "A", privacyUrl: "javascript:alert(1)" }],
-    ["contact.url must be a web address", { name: "A", contact: { url: "https://a:b@c.example" } }],
-    ["accent must be a colour of the form #rrggbb", { name: "A", accent: "green" }],
-    ["white text on it has a contrast of 4.4:1", { name: "A", accent: "#787878" }],
-    ["without a folder", { name: "A", logo: "../logo.png" }],
-    ["the document must be an object", [1]],
-  ])("is refused with a line that says: %s", (line, document) => {
-    expect(refusalOf(document)).toContain(line);
-  });
-
-  test("may have an accent on which white text can just be read", () => {
-    expect(read({ name: "A", accent: "#767676" }).accent).toBe("#767676");
-  });
+test("a site needs only a name", () => {
+  expect(read({ name: " Teachers  Council " })).toEqual({ ...defaultSite, name: "Teachers Council" });
 });
 
-describe("a logo", () => {
-  const withLogo = { name: "A", logo: "logo" };
+test("a site is stored as it was read", () => {
+  const site = read(
+    {
+      name: "Ìgbìmọ̀ Olùkọ́",
+      logo: "logo.png",
+      accent: "#0B4F9C",
+      contact: {
+        email: "help@council.example",
+        phone: "+234 9 000 0000",
+        url: "https://council.example",
+        address: "1 Road, Abuja",
+      },
+      privacyUrl: "https://council.example/privacy",
+      accessibilityUrl: "https://council.example/accessibility",
+      reportUrl: "https://council.example/report",
+    },
+    png(),
+  );
+  expect(site.accent).toBe("#0b4f9c");
+  expect(site.logo?.type).toBe("image/png");
+  const text = storedSite(site);
+  expect(rememberedSite(text)).toEqual(site);
+  expect(rememberedSite(text)).toBe(rememberedSite(text));
+});
 
-  test.each(Object.entries(wholePngs()))("may be a PNG %s", (_, picture) => {
-    const { type, data } = read(withLogo, picture).logo ?? {};
-    expect([type, data]).toEqual(["image/png", picture.toString("base64")]);
-  });
+test.each<[string, object | string]>([
+  ["it is no JSON", "{name:"],
+  ["name is missing", {}],
 
-  test.each(Object.entries(damagedPngs()))("is refused as damaged when %s", (_, picture) => {
-    expect(refusalOf(withLogo, picture)).toContain("the logo logo is a damaged PNG");
-  });
+  ["name is longer than 120 characters", { name: "a".repeat(121) }],
+  ["name holds a character that cannot be seen", { name: "Coun\u202ecil" }],
+  ['"colour" is not known', { name: "A", colour: "#000000" }],
+  ['"mail" is not known in contact', { name: "A", contact: { mail: "a@b.example" } }],
+  ["contact must be an object", { name: "A", contact: "a@b.example" }],
+  ["contact.email must be an e-mail address", { name: "A", contact: { email: "help" } }],
+  ["contact.phone must be a phone number", { name: "A", contact: { phone: "call us" } }],
+  ["privacyUrl must be a web address", { name: "A", privacyUrl: "javascript:alert(1)" }],
+  ["contact.url must be a web address", { name: "A", contact: { url: "https://a:b@c.example" } }],
+  ["accent must be a colour of the form #rrggbb", { name: "A", accent: "green" }],
+  ["white text on it has a contrast of 4.4:1", { name: "A", accent: "#787878" }],
+  ["without a folder", { name: "A", logo: "../logo.png" }],
+  ["the document must be an object", [1]],
+])("the site's file is refused with a line that says: %s", (line, document) => {
+  expect(refusalOf(document)).toContain(line);
+});
 
-  test.each<[string, string | Uint8Array]>([
-    ["is empty", ""],
-    ["is larger than 64 KiB", " ".repeat(65_537)],
-    ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
-    ["is no PNG; save it as one", "GIF89a"],
-    ["is more than 2048 pixels", png(2_049, 1)],
-  ])("is refused with a line that says: %s", (line, logo) => {
-    expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);
-  });
+test("a site may have an accent with a contrast of 4.5:1 to white", () => {
+  expect(read({ name: "A", accent: "#767676" }).accent).toBe("#767676");
+});
+
+const withLogo = { name: "A", logo: "logo" };
+
+test.each(Object.entries(wholePngs()))("a logo may be a PNG %s", (_, picture) => {
+  const { type, data } = read(withLogo, picture).logo ?? {};
+  expect([type, data]).toEqual(["image/png", picture.toString("base64")]);
+});
+
+test.each(Object.entries(damagedPngs()))("a logo is refused as damaged when %s", (_, picture) => {
+  expect(refusalOf(withLogo, picture)).toContain("the logo logo is a damaged PNG");
+});
+
+test.each<[string, string | Uint8Array]>([
+  ["is empty", ""],
+  ["is larger than 64 KiB", " ".repeat(65_537)],
+  ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
+  ["is no PNG; save it as one", "GIF89a"],
+  ["is more than 2048 pixels", png(2_049, 1)],
+])("the site's file is refused with a line that says: %s", (line, logo) => {
+  expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
 import type { AskedList } from "../../src/domain/statements.ts";
@@ -34,174 +34,150 @@ async function stated(world: World, teachers: readonly Listed[]): Promise<Signed
 /** A partner with a day for long lists. */
 const room = { partner: { perMinute: 9, perDay: 1_000 } };
 
-describe("a statement over a list", () => {
-  test.each([1, 2, 3, 24, 25, 257])("of %i rows is one that a partner can verify", (count) =>
-    withVerification(async (world) => {
-      await enrol(world, { regNo: "A/1/B/é", licenseExpiryDate: "2020-01-01" });
-      const some = [
-        anybody,
-        nobody,
-        named({ regNo: "A/1/B/é" }, "Ада"),
-        named({ nin }),
-        named({ nin: "99999999999" }),
-      ];
-      const teachers = Array.from({ length: count }, (_, index) => some[index % some.length] as Listed);
-      const statement = await stated(world, teachers);
-      const { issuer, issuedAt, audience, signatureKid, rows } = statement;
-      const keys = await createKeySet({ jwks: world.configuration.current().jwks });
-      const options = { keys, issuer, audience: "agency", now: new Date(issuedAt) };
-      const { reason, statement: signed } = await verifyStatement(JSON.stringify(statement), options);
-      expect([reason, signed?.rows]).toEqual([null, rows]);
-      expect([issuedAt, audience, signatureKid]).toEqual([
-        "2026-03-01T09:30:00Z",
-        "agency",
-        world.active.kid,
-      ]);
-      expect(rows.map(({ row }) => row)).toEqual(teachers.map((_, index) => index + 1));
-    }, room),
-  );
+test.each([1, 2, 3, 24, 25, 257])("a partner can verify a statement of %i rows", (count) =>
+  withVerification(async (world) => {
+    await enrol(world, { regNo: "A/1/B/é", licenseExpiryDate: "2020-01-01" });
+    const some = [
+      anybody,
+      nobody,
+      named({ regNo: "A/1/B/é" }, "Ада"),
+      named({ nin }),
+      named({ nin: "99999999999" }),
+    ];
+    const teachers = Array.from({ length: count }, (_, index) => some[index % some.length] as Listed);
+    const statement = await stated(world, teachers);
+    const { issuer, issuedAt, audience, signatureKid, rows } = statement;
+    const keys = await createKeySet({ jwks: world.configuration.current().jwks });
+    const options = { keys, issuer, audience: "agency", now: new Date(issuedAt) };
+    const { reason, statement: signed } = await verifyStatement(JSON.stringify(statement), options);
+    expect([reason, signed?.rows]).toEqual([null, rows]);
+    expect([issuedAt, audience, signatureKid]).toEqual(["2026-03-01T09:30:00Z", "agency", world.active.kid]);
+    expect(rows.map(({ row }) => row)).toEqual(teachers.map((_, index) => index + 1));
+  }, room),
+);
 
-  test("counts people and not rows, and each reason for each of them", () =>
-    withVerification(async (world) => {
-      await enrol(world, {
-        regNo: "A/1/B/1",
-        tId: 5,
-        licenseExpiryDate: "2020-01-01",
-        certificateStatus: "CLAIMED",
-      });
-      const statement = await stated(world, [
-        anybody,
-        named({ tId: 204_417 }),
-        named({ nin }),
-        named({ regNo: "A/1/B/1" }),
-        named({ tId: 5 }),
-        nobody,
-        nobody,
-        named({ nin: "99999999999" }),
-      ]);
-      expect(statement.summary).toEqual({
-        ...{ listed: 8, distinct: 4, found: 2, eligible: 1, percentEligible: 25 },
-        byReason: { TEACHER_NOT_FOUND: 2, LICENSE_EXPIRED: 1, CERTIFICATE_CLAIMED: 1 },
-      });
-      const { rows } = statement;
-      expect(rows.slice(0, 3).map((row) => [row.regNo, row.tId, row.eligible])).toEqual(
-        Array.from({ length: 3 }, () => [regNo, 204_417, true]),
-      );
-    }));
+test("a statement counts people, not rows, and each person's reasons", () =>
+  withVerification(async (world) => {
+    await enrol(world, {
+      regNo: "A/1/B/1",
+      tId: 5,
+      licenseExpiryDate: "2020-01-01",
+      certificateStatus: "CLAIMED",
+    });
+    const statement = await stated(world, [
+      anybody,
+      named({ tId: 204_417 }),
+      named({ nin }),
+      named({ regNo: "A/1/B/1" }),
+      named({ tId: 5 }),
+      nobody,
+      nobody,
+      named({ nin: "99999999999" }),
+    ]);
+    expect(statement.summary).toEqual({
+      ...{ listed: 8, distinct: 4, found: 2, eligible: 1, percentEligible: 25 },
+      byReason: { TEACHER_NOT_FOUND: 2, LICENSE_EXPIRED: 1, CERTIFICATE_CLAIMED: 1 },
+    });
+    const { rows } = statement;
+    expect(rows.slice(0, 3).map((row) => [row.regNo, row.tId, row.eligible])).toEqual(
+      Array.from({ length: 3 }, () => [regNo, 204_417, true]),
+    );
+  }));
 
-  test("a person listed under another name is not eligible, unless another row has the registered one", () =>
-    withVerification(async (world) => {
-      for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });
-      const row = (n: number, name: string) => ({ ...named({ regNo: `N/1/B/${n}` }), name });
-      const list = [
-        row(1, "Ngozi Bello"),
-        row(2, "Chidi Okeke"),
-        row(3, "Chidi Okeke"),
-        row(3, "Bello, Ngozi"),
-      ];
-      const statement = await stated(world, list);
-      expect(JSON.stringify(statement)).not.toContain("Bello");
-      const { rows, summary } = statement;
-      expect(rows.map(({ eligible, reasons }) => [eligible, reasons])).toEqual([
-        [true, []],
-        [false, ["NAME_DIFFERS"]],
-        [false, ["NAME_DIFFERS"]],
-        [true, []],
-      ]);
-      expect(summary).toMatchObject({ listed: 4, distinct: 3, found: 3, eligible: 2, percentEligible: 66.6 });
-      expect(summary.byReason).toEqual({ NAME_DIFFERS: 1 });
-    }));
+test("a person listed under another name is not eligible, unless another row has the registered one", () =>
+  withVerification(async (world) => {
+    for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });
+    const row = (n: number, name: string) => ({ ...named({ regNo: `N/1/B/${n}` }), name });
+    const list = [
+      row(1, "Ngozi Bello"),
+      row(2, "Chidi Okeke"),
+      row(3, "Chidi Okeke"),
+      row(3, "Bello, Ngozi"),
+    ];
+    const statement = await stated(world, list);
+    expect(JSON.stringify(statement)).not.toContain("Bello");
+    const { rows, summary } = statement;
+    expect(rows.map(({ eligible, reasons }) => [eligible, reasons])).toEqual([
+      [true, []],
+      [false, ["NAME_DIFFERS"]],
+      [false, ["NAME_DIFFERS"]],
+      [true, []],
+    ]);
+    expect(summary).toMatchObject({ listed: 4, distinct: 3, found: 3, eligible: 2, percentEligible: 66.6 });
+    expect(summary.byReason).toEqual({ NAME_DIFFERS: 1 });
+  }));
 
-  test("is none where somebody is tried under ever more names", () =>
-    withVerification(async (world) => {
-      const tried = ["A", "B", "A", "C", "D"].map((name) => named({ regNo }, name));
-      expect((await stated(world, tried.slice(0, 4))).summary.distinct).toBe(1);
-      const refusal = await rejection(stated(world, tried));
-      expect(refusal).toMatchObject({
-        code: "REQUEST_INVALID",
-        message: expect.stringContaining("teachers[4]"),
-      });
-    }));
+test("a list that tries one person under more than three names is refused", () =>
+  withVerification(async (world) => {
+    const tried = ["A", "B", "A", "C", "D"].map((name) => named({ regNo }, name));
+    expect((await stated(world, tried.slice(0, 4))).summary.distinct).toBe(1);
+    const refusal = await rejection(stated(world, tried));
+    expect(refusal).toMatchObject({
+      code: "REQUEST_INVALID",
+      message: expect.stringContaining("teachers[4]"),
+    });
+  }));
 
-  test("repeats the number of nobody, but none that may be a NIN", () =>
-    withVerification(async (world) => {
-      const asked = [{ regNo: "X/1/Y/2" }, { tId: 77 }, { nin: "99999999999" }, { tId: 99_999_999_999 }];
-      const { rows } = await stated(
-        world,
-        asked.map((identifier) => named(identifier)),
-      );
-      expect(rows.map(({ tId, regNo }) => [tId, regNo])).toEqual([
-        [null, "X/1/Y/2"],
-        [77, null],
-        [null, null],
-        [null, null],
-      ]);
-    }));
-});
+test("a statement repeats an unknown number, but none that may be a NIN", () =>
+  withVerification(async (world) => {
+    const asked = [{ regNo: "X/1/Y/2" }, { tId: 77 }, { nin: "99999999999" }, { tId: 99_999_999_999 }];
+    const { rows } = await stated(
+      world,
+      asked.map((identifier) => named(identifier)),
+    );
+    expect(rows.map(({ tId, regNo }) => [tId, regNo])).toEqual([
+      [null, "X/1/Y/2"],
+      [77, null],
+      [null, null],
+      [null, null],
+    ]);
+  }));
 
-describe("its commit", () => {
-  test("has one row and one leaf of the evidence log, and whom it speaks of beside it", () =>
-    withVerification(async (world) => {
-      const statement = await stated(world, [anybody, nobody, named({ nin: "99999999999" })]);
-      const [kept, ...others] = await world.stored();
-      expect(others).toEqual([]);
-      expect(kept).toMatchObject({
-        ...{ verificationId: statement.statementId, partnerId: "agency", endpoint: "roster", purpose },
-        ...{
-          teacherId: null,
-          ninIndex: null,
-          reference: "list:Government College, Ikorodu",
-          eligible: false,
-        },
-        ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
-      });
-      expect(contradictionsIn({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
-      expect(await world.attestations.list({ teacherId: 1, limit: 9 })).toMatchObject([
-        {
-          reference: "row 1 of list:Government College, Ikorodu",
-          status: "VALID",
-          eligible: true,
-          teacherId: 1,
-        },
-      ]);
-      expect(await world.attestations.countOfTeacher(1)).toBe(1);
-      expect(await world.attestations.toldValid(1, 0)).toMatchObject([{ partnerId: "agency", times: 1 }]);
-      expect(await world.attestations.verifiedBy(1)).toEqual(["agency"]);
-    }));
-
-  test("costs a call of the minute, and of the day each row", () =>
-    withVerification(async (world) => {
-      await stated(world, [anybody, named({ nin }), nobody, nobody]);
-      const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
-      expect(windows).toEqual(["day 4", "minute 1"]);
-    }));
-
-  test("is refused whole where the day has room for some of them only", () =>
-    withVerification(
-      async (world) => {
-        const refusal = await rejection(stated(world, [anybody, nobody, named({ tId: 1 })]));
-        expect(refusal).toBeInstanceOf(QuotaExceeded);
-        expect((refusal as QuotaExceeded).refusal).toMatchObject({ window: "day", remaining: 2 });
-        expect(await world.stored()).toEqual([]);
-        expect((await stated(world, [anybody, nobody])).summary.distinct).toBe(2);
-        expect(await rejection(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceeded);
+test("a statement is stored as one attestation, with the people that it names", () =>
+  withVerification(async (world) => {
+    const statement = await stated(world, [anybody, nobody, named({ nin: "99999999999" })]);
+    const [kept, ...others] = await world.stored();
+    expect(others).toEqual([]);
+    expect(kept).toMatchObject({
+      ...{ verificationId: statement.statementId, partnerId: "agency", endpoint: "roster", purpose },
+      ...{ teacherId: null, ninIndex: null, reference: "list:Government College, Ikorodu", eligible: false },
+      ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
+    });
+    expect(contradictionsIn({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
+    expect(await world.attestations.list({ teacherId: 1, limit: 9 })).toMatchObject([
+      {
+        reference: "row 1 of list:Government College, Ikorodu",
+        status: "VALID",
+        eligible: true,
+        teacherId: 1,
       },
-      { partner: { perMinute: 9, perDay: 2 } },
-    ));
+    ]);
+    expect(await world.attestations.countOfTeacher(1)).toBe(1);
+    expect(await world.attestations.toldValid(1, 0)).toMatchObject([{ partnerId: "agency", times: 1 }]);
+    expect(await world.attestations.verifiedBy(1)).toEqual(["agency"]);
+  }));
 
-  test("is replayed under its key to the byte, and costs the day nothing again", () =>
-    withVerification(async (world) => {
-      const key = { key: "k", body: { n: 1 } };
-      const first = await world.roster([anybody], key);
-      expect(await world.roster([anybody], key)).toEqual({ ...first, replayed: true });
-      expect(await world.stored()).toHaveLength(1);
-      expect(await rejection(world.roster([anybody], { key: "k", body: { n: 2 } }))).toMatchObject({
-        code: "IDEMPOTENCY_KEY_REUSED",
-      });
-    }));
-});
+test("a statement costs one call of the minute, and each row one of the day", () =>
+  withVerification(async (world) => {
+    await stated(world, [anybody, named({ nin }), nobody, nobody]);
+    const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
+    expect(windows).toEqual(["day 4", "minute 1"]);
+  }));
 
-test("a person's export has what every statement said of them, and of their NIN when it named nobody", () =>
+test("a statement is refused whole when the day has room for some of its rows only", () =>
+  withVerification(
+    async (world) => {
+      const refusal = await rejection(stated(world, [anybody, nobody, named({ tId: 1 })]));
+      expect(refusal).toBeInstanceOf(QuotaExceeded);
+      expect((refusal as QuotaExceeded).refusal).toMatchObject({ window: "day", remaining: 2 });
+      expect(await world.stored()).toEqual([]);
+      expect((await stated(world, [anybody, nobody])).summary.distinct).toBe(2);
+      expect(await rejection(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceeded);
+    },
+    { partner: { perMinute: 9, perDay: 2 } },
+  ));
+
+test("a person's export has the rows of statements about them, by record and by NIN", () =>
   withVerification(async (world) => {
     const { statementId } = await stated(world, [nobody, anybody, named({ nin: "99999999999" })]);
     const stores = { ...world, blindIndex, kept: { from: null, through: null } as never };

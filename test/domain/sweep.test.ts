@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
@@ -15,148 +15,130 @@ function many(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `TR/LA/2020/${index}`);
 }
 
-describe("a sweep", () => {
-  test("announces an expiry at the local midnight after the expiry day", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find, events }) => {
-      const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
-      clock.set("2026-05-31T22:59:59Z");
-      const nothing = { date: "2026-05-31", expired: 0, started: 0, events: 0 };
-      expect(await sweep(teachers, { ...options, clock })).toEqual(nothing);
-      clock.set("2026-06-01T09:00:00Z");
-      const one = { date: "2026-06-01", expired: 1, started: 0, events: 1 };
-      expect(await sweep(teachers, { ...options, clock })).toEqual(one);
-      expect((await events(regNo)).at(-1)).toMatchObject({
-        eventType: "license.expired",
-        occurredAt: "2026-05-31T23:00:00.000Z",
-        data: { regNo, licenseStatus: "EXPIRED", previousStatus: "VALID" },
+test("a sweep announces an expiry with the local midnight after the expiry day", () =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find, events }) => {
+    const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
+    clock.set("2026-05-31T22:59:59Z");
+    const nothing = { date: "2026-05-31", expired: 0, started: 0, events: 0 };
+    expect(await sweep(teachers, { ...options, clock })).toEqual(nothing);
+    clock.set("2026-06-01T09:00:00Z");
+    const one = { date: "2026-06-01", expired: 1, started: 0, events: 1 };
+    expect(await sweep(teachers, { ...options, clock })).toEqual(one);
+    expect((await events(regNo)).at(-1)).toMatchObject({
+      eventType: "license.expired",
+      occurredAt: "2026-05-31T23:00:00.000Z",
+      data: { regNo, licenseStatus: "EXPIRED", previousStatus: "VALID" },
+    });
+    expect((await find(regNo)).announcedStatus).toBe("EXPIRED");
+    const swept = { action: "sweep", actor: "test", at: clock.now() };
+    expect((await teachers.history(id)).at(-1)).toMatchObject(swept);
+  }));
+
+test("a sweep catches up on missed days, each expiry once and with its own time", () =>
+  withStoresAt("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
+    const london = createCalendar("Europe/London");
+    await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
+    await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
+    await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
+    clock.set("2027-01-01T12:00:00Z");
+    for (const told of [3, 0])
+      expect(await sweep(teachers, { ...options, calendar: london, clock })).toMatchObject({
+        ...{ expired: told, events: told },
       });
-      expect((await find(regNo)).announcedStatus).toBe("EXPIRED");
-      const swept = { action: "sweep", actor: "test", at: clock.now() };
-      expect((await teachers.history(id)).at(-1)).toMatchObject(swept);
-    }));
+    const at = async (name: string) => (await events(name)).map(({ occurredAt }) => occurredAt).at(-1);
+    // The clocks of London change on 29 March and on 25 October.
+    expect(await at("A/B/C/1")).toBe("2026-03-29T00:00:00.000Z");
+    expect(await at("A/B/C/2")).toBe("2026-03-29T23:00:00.000Z");
+    expect(await at("A/B/C/3")).toBe("2026-10-26T00:00:00.000Z");
+  }));
 
-  test("catches up on all days missed, each expiry once and at its own time", () =>
-    withStoresAt("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
-      const london = createCalendar("Europe/London");
-      await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
-      await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
-      await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
-      clock.set("2027-01-01T12:00:00Z");
-      for (const told of [3, 0])
-        expect(await sweep(teachers, { ...options, calendar: london, clock })).toMatchObject({
-          ...{ expired: told, events: told },
-        });
-      const at = async (name: string) => (await events(name)).map(({ occurredAt }) => occurredAt).at(-1);
-      // The clocks of London change on 29 March and on 25 October.
-      expect(await at("A/B/C/1")).toBe("2026-03-29T00:00:00.000Z");
-      expect(await at("A/B/C/2")).toBe("2026-03-29T23:00:00.000Z");
-      expect(await at("A/B/C/3")).toBe("2026-10-26T00:00:00.000Z");
-    }));
-
-  test("says how many are due, and after each commit how many it has announced", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
-      for (const name of many(120)) await put(name, { licenseExpiryDate: "2026-05-31" });
-      await put("A/B/C/1", { licenseIssueDate: "2026-06-01", licenseExpiryDate: "2026-12-31" });
-      await put("A/B/C/2", { licenseExpiryDate: "2026-12-31" });
-      expect(await teachers.countDue("2026-05-31")).toBe(0);
-      clock.set("2026-06-20T09:00:00Z");
-      expect(await teachers.countDue("2026-06-20")).toBe(121);
-      const told: number[] = [];
-      await sweep(teachers, { ...options, clock, onProgress: (announced) => told.push(announced) });
-      expect(told).toEqual([50, 100, 121]);
-      expect(await teachers.countDue("2026-06-20")).toBe(0);
-    }));
-
-  test.each<[string, string, string, object, [string, string][]]>([
+test.each<[string, string, string, object, [string, string][]]>([
+  [
+    "a licence that begins at the midnight of its issue date",
+    ...(["2027-06-30", "2026-07-03", { started: 1, expired: 0, events: 1 }] as const),
+    [["license.verified", "2026-06-30T23:00:00.000Z"]],
+  ],
+  [
+    "a licence that began and ended while nobody swept as both, in order",
+    ...(["2026-07-31", "2026-12-01", { started: 1, expired: 1, events: 2 }] as const),
     [
-      "a licence that begins at the midnight of its issue date",
-      ...(["2027-06-30", "2026-07-03", { started: 1, expired: 0, events: 1 }] as const),
-      [["license.verified", "2026-06-30T23:00:00.000Z"]],
+      ["license.verified", "2026-06-30T23:00:00.000Z"],
+      ["license.expired", "2026-07-31T23:00:00.000Z"],
     ],
-    [
-      "a licence that began and ended while nobody swept as both, in order",
-      ...(["2026-07-31", "2026-12-01", { started: 1, expired: 1, events: 2 }] as const),
-      [
-        ["license.verified", "2026-06-30T23:00:00.000Z"],
-        ["license.expired", "2026-07-31T23:00:00.000Z"],
-      ],
-    ],
-  ])("announces %s", (_what, licenseExpiryDate, day, swept, told) =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
-      const license = { licenseIssueDate: "2026-07-01", licenseExpiryDate };
-      await put(regNo, { certificateStatus: "NOT_FOUND", ...license });
-      expect(await events(regNo)).toEqual([]);
-      clock.set(`${day}T09:00:00Z`);
-      expect(await sweep(teachers, { ...options, clock })).toMatchObject(swept);
-      const all = await events(regNo);
-      expect(all.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual(told);
-    }),
-  );
+  ],
+])("a sweep announces %s", (_what, licenseExpiryDate, day, swept, told) =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
+    const license = { licenseIssueDate: "2026-07-01", licenseExpiryDate };
+    await put(regNo, { certificateStatus: "NOT_FOUND", ...license });
+    expect(await events(regNo)).toEqual([]);
+    clock.set(`${day}T09:00:00Z`);
+    expect(await sweep(teachers, { ...options, clock })).toMatchObject(swept);
+    const all = await events(regNo);
+    expect(all.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual(told);
+  }),
+);
 
-  test("leaves alone what is revoked, deactivated, or never was a licence", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
-      await put("A/B/C/1", { licenseExpiryDate: "2026-05-31", licenseRevokedOn: "2026-04-01" });
-      await put("A/B/C/2", { licenseExpiryDate: "2026-05-31", active: false });
-      await put("A/B/C/3", { licenseExpiryDate: null });
-      await put("A/B/C/4", { licenseIssueDate: "2026-05-15", active: false });
-      clock.set("2026-06-20T09:00:00Z");
-      const nothing = { expired: 0, started: 0, events: 0 };
-      expect(await sweep(teachers, { ...options, clock })).toMatchObject(nothing);
-    }));
+test("a sweep ignores revoked, deactivated and missing licences", () =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
+    await put("A/B/C/1", { licenseExpiryDate: "2026-05-31", licenseRevokedOn: "2026-04-01" });
+    await put("A/B/C/2", { licenseExpiryDate: "2026-05-31", active: false });
+    await put("A/B/C/3", { licenseExpiryDate: null });
+    await put("A/B/C/4", { licenseIssueDate: "2026-05-15", active: false });
+    clock.set("2026-06-20T09:00:00Z");
+    const nothing = { expired: 0, started: 0, events: 0 };
+    expect(await sweep(teachers, { ...options, clock })).toMatchObject(nothing);
+  }));
 
-  test("stops between two commits when it is told to, and goes on later", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
-      await putMany(many(80), { licenseExpiryDate: "2026-05-31" });
-      clock.set("2026-06-01T09:00:00Z");
-      let looks = 0;
-      const isStopped = () => looks++ > 0;
-      expect(await sweep(teachers, { ...options, clock, isStopped })).toMatchObject({ expired: 50 });
-      expect(await sweep(teachers, { ...options, clock })).toMatchObject({ expired: 30 });
-    }));
+test("a sweep stops between two commits, and continues later", () =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
+    await putMany(many(80), { licenseExpiryDate: "2026-05-31" });
+    clock.set("2026-06-01T09:00:00Z");
+    let looks = 0;
+    const isStopped = () => looks++ > 0;
+    expect(await sweep(teachers, { ...options, clock, isStopped })).toMatchObject({ expired: 50 });
+    expect(await sweep(teachers, { ...options, clock })).toMatchObject({ expired: 30 });
+  }));
 
-  test("does not turn for ever around a record that cannot be written", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
-      await put(regNo, { licenseExpiryDate: "2026-05-31" });
-      clock.set("2026-06-01T09:00:00Z");
-      const stuck: TeacherStore = { ...teachers, apply: async (writes) => writes.map(() => false) };
-      expect(await rejection(sweep(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
-    }));
-});
+test("a sweep ends with an error when a record cannot be written", () =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
+    await put(regNo, { licenseExpiryDate: "2026-05-31" });
+    clock.set("2026-06-01T09:00:00Z");
+    const stuck: TeacherStore = { ...teachers, apply: async (writes) => writes.map(() => false) };
+    expect(await rejection(sweep(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
+  }));
 
-describe("a running service", () => {
-  const fail = (error: unknown) => {
-    throw error;
-  };
-  const configuration = { current: () => ({ calendar: lagos }) } as unknown as Configuration;
+const fail = (error: unknown) => {
+  throw error;
+};
+const configuration = { current: () => ({ calendar: lagos }) } as unknown as Configuration;
 
-  test("sweeps at start and after the local midnight", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
-      await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
-      await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
-      clock.set("2026-05-31T22:59:59.990Z");
-      const stop = startSweeping({ teachers, configuration, clock, onError: fail });
-      await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
-      expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
-      clock.set("2026-05-31T23:00:00Z");
-      await until(async () => (await find("A/B/C/2")).announcedStatus === "EXPIRED");
-      await stop();
-    }));
+test("a service sweeps at its start and after the local midnight", () =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
+    await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
+    await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
+    clock.set("2026-05-31T22:59:59.990Z");
+    const stop = startSweeping({ teachers, configuration, clock, onError: fail });
+    await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
+    expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
+    clock.set("2026-05-31T23:00:00Z");
+    await until(async () => (await find("A/B/C/2")).announcedStatus === "EXPIRED");
+    await stop();
+  }));
 
-  test("reports a sweep that failed and tries again", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
-      await put(regNo, { licenseExpiryDate: "2026-05-30" });
-      clock.set("2026-05-31T22:59:59.990Z");
-      let failures = 0;
-      const failing: TeacherStore = {
-        ...teachers,
-        dueByCalendar(today, limit) {
-          if (failures === 0) throw new Error("the disk is away");
-          return teachers.dueByCalendar(today, limit);
-        },
-      };
-      const stop = startSweeping({ teachers: failing, configuration, clock, onError: () => failures++ });
-      await until(async () => (await find(regNo)).announcedStatus === "EXPIRED");
-      expect(failures).toBe(1);
-      await stop();
-    }));
-});
+test("a service reports a failed sweep and tries again", () =>
+  withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
+    await put(regNo, { licenseExpiryDate: "2026-05-30" });
+    clock.set("2026-05-31T22:59:59.990Z");
+    let failures = 0;
+    const failing: TeacherStore = {
+      ...teachers,
+      dueByCalendar(today, limit) {
+        if (failures === 0) throw new Error("the disk is away");
+        return teachers.dueByCalendar(today, limit);
+      },
+    };
+    const stop = startSweeping({ teachers: failing, configuration, clock, onError: () => failures++ });
+    await until(async () => (await find(regNo)).announcedStatus === "EXPIRED");
+    expect(failures).toBe(1);
+    await stop();
+  }));

@@ -1,7 +1,6 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
-import { QuotaExceeded } from "../../src/domain/quota.ts";
 import { fixtureKey } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import type { TestStores } from "../harness/store.ts";
@@ -19,128 +18,99 @@ import {
   withVerification,
 } from "./with-verification.ts";
 
-describe("one question", () => {
-  test("is answered with an envelope that the published key verifies", () =>
-    withVerification(async (world) => {
-      const { body, headers, replayed } = await world.one(ask({ regNo }));
-      const envelope = JSON.parse(body);
-      const { payload, protectedHeader } = await verified(world, envelope);
-      expect(replayed).toBe(false);
-      const told = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
-      expect(headers).toEqual(told);
-      expect(payload as object).toEqual({
-        iss: "https://teachers.example",
-        aud: "agency",
-        sub: envelope.verificationId,
-        iat,
-        result: envelope.result,
-      });
-      expect(protectedHeader as object).toEqual({ alg: "RS256", kid: world.active.kid, typ: "JWT" });
-      expect(envelope).toMatchObject({ verifiedAt: "2026-03-01T09:30:00Z", signatureKid: world.active.kid });
-      expect(envelope.result).toMatchObject({ found: true, eligible: true, teacher: { tId: 204_417 } });
-    }));
+test("a check is answered with an envelope that the published key verifies", () =>
+  withVerification(async (world) => {
+    const { body, headers, replayed } = await world.one(ask({ regNo }));
+    const envelope = JSON.parse(body);
+    const { payload, protectedHeader } = await verified(world, envelope);
+    expect(replayed).toBe(false);
+    const told = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
+    expect(headers).toEqual(told);
+    expect(payload as object).toEqual({
+      iss: "https://teachers.example",
+      aud: "agency",
+      sub: envelope.verificationId,
+      iat,
+      result: envelope.result,
+    });
+    expect(protectedHeader as object).toEqual({ alg: "RS256", kid: world.active.kid, typ: "JWT" });
+    expect(envelope).toMatchObject({ verifiedAt: "2026-03-01T09:30:00Z", signatureKid: world.active.kid });
+    expect(envelope.result).toMatchObject({ found: true, eligible: true, teacher: { tId: 204_417 } });
+  }));
 
-  test("leaves its evidence, the exact signature included", () =>
-    withVerification(async (world) => {
-      const envelope = JSON.parse((await world.one(ask({ regNo }, { examBatch: "2026/1" }))).body);
-      expect(await world.stored()).toEqual([
-        {
-          ...{ verificationId: envelope.verificationId, partnerId: "agency", issuedAt: iat },
-          ...{ kid: world.active.kid, endpoint: "eligibility-check", purpose },
-          ...{ policyVersion: defaultPolicy.version, teacherId: 1, reference: `regNo:${regNo}` },
-          ...{ ninIndex: null, status: "VALID", eligible: true, context: '{"examBatch":"2026/1"}' },
-          ...{ credential: "KeyId0000000", requestId: "request-1", jws: envelope.signature },
+test("a check stores its evidence with the exact signature", () =>
+  withVerification(async (world) => {
+    const envelope = JSON.parse((await world.one(ask({ regNo }, { examBatch: "2026/1" }))).body);
+    expect(await world.stored()).toEqual([
+      {
+        ...{ verificationId: envelope.verificationId, partnerId: "agency", issuedAt: iat },
+        ...{ kid: world.active.kid, endpoint: "eligibility-check", purpose },
+        ...{ policyVersion: defaultPolicy.version, teacherId: 1, reference: `regNo:${regNo}` },
+        ...{ ninIndex: null, status: "VALID", eligible: true, context: '{"examBatch":"2026/1"}' },
+        ...{ credential: "KeyId0000000", requestId: "request-1", jws: envelope.signature },
+      },
+    ]);
+  }));
+
+test("an answer about nobody is signed too, after the register was asked", () =>
+  withVerification(async (world) => {
+    const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
+    expect((await verified(world, envelope)).payload.result).toMatchObject({
+      found: false,
+      reasons: ["TEACHER_NOT_FOUND"],
+    });
+    const kept = { teacherId: null, reference: "tId:1", status: "NOT_FOUND", eligible: false } as const;
+    expect(await world.stored()).toMatchObject([kept]);
+  }));
+
+test("a check uses the day of the service's time zone", () =>
+  withVerification(async (world) => {
+    await enrol(world, { regNo: "A/1/B/1", licenseExpiryDate: "2026-03-31" });
+    const status = async () => JSON.parse((await world.one(ask({ regNo: "A/1/B/1" }))).body).result.status;
+    world.clock.set("2026-03-31T22:59:59.999Z");
+    expect(await status()).toBe("VALID");
+    world.clock.add(1);
+    expect(await status()).toBe("EXPIRED");
+  }));
+
+test("a batch has an envelope for each item, in order, in one commit", async () => {
+  let commits = 0;
+  await withVerification(
+    async (world) => {
+      const tIds = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 204_417 : i));
+      const { count, results } = JSON.parse((await world.batch(tIds.map((tId) => ask({ tId })))).body);
+      expect(count).toBe(100);
+      expect(results.map((one: { result: { found: boolean } }) => one.result.found)).toEqual(
+        tIds.map((tId) => tId === 204_417),
+      );
+      expect(new Set(results.map((one: { verificationId: string }) => one.verificationId)).size).toBe(100);
+      for (const envelope of results.slice(0, 3)) await verified(world, envelope);
+      const rows = await world.stored();
+      expect(rows.map((row) => row.reference).reverse()).toEqual(tIds.map((tId) => `tId:${tId}`));
+      expect(rows.every((row) => row.endpoint === "batch")).toBe(true);
+      expect(commits).toBe(1);
+    },
+    {
+      attestations: (real) => ({
+        ...real,
+        record(call) {
+          commits++;
+          return real.record(call);
         },
-      ]);
-    }));
-
-  test("about nobody is signed as well, once the register was asked", () =>
-    withVerification(async (world) => {
-      const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
-      expect((await verified(world, envelope)).payload.result).toMatchObject({
-        found: false,
-        reasons: ["TEACHER_NOT_FOUND"],
-      });
-      const kept = { teacherId: null, reference: "tId:1", status: "NOT_FOUND", eligible: false } as const;
-      expect(await world.stored()).toMatchObject([kept]);
-    }));
-
-  test("is judged on the day that it is in the service's time zone", () =>
-    withVerification(async (world) => {
-      await enrol(world, { regNo: "A/1/B/1", licenseExpiryDate: "2026-03-31" });
-      const status = async () => JSON.parse((await world.one(ask({ regNo: "A/1/B/1" }))).body).result.status;
-      world.clock.set("2026-03-31T22:59:59.999Z");
-      expect(await status()).toBe("VALID");
-      world.clock.add(1);
-      expect(await status()).toBe("EXPIRED");
-    }));
+      }),
+    },
+  );
 });
 
-describe("a batch", () => {
-  test("has an envelope for each item, in their order, in one commit", async () => {
-    let commits = 0;
-    await withVerification(
-      async (world) => {
-        const tIds = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 204_417 : i));
-        const { count, results } = JSON.parse((await world.batch(tIds.map((tId) => ask({ tId })))).body);
-        expect(count).toBe(100);
-        expect(results.map((one: { result: { found: boolean } }) => one.result.found)).toEqual(
-          tIds.map((tId) => tId === 204_417),
-        );
-        expect(new Set(results.map((one: { verificationId: string }) => one.verificationId)).size).toBe(100);
-        for (const envelope of results.slice(0, 3)) await verified(world, envelope);
-        const rows = await world.stored();
-        expect(rows.map((row) => row.reference).reverse()).toEqual(tIds.map((tId) => `tId:${tId}`));
-        expect(rows.every((row) => row.endpoint === "batch")).toBe(true);
-        expect(commits).toBe(1);
-      },
-      {
-        attestations: (real) => ({
-          ...real,
-          record(call) {
-            commits++;
-            return real.record(call);
-          },
-        }),
-      },
-    );
-  });
-
-  test("is one call, or one a item where that was agreed", async () => {
-    const questions = [ask({ regNo }), ask({ tId: 1 }), ask({ tId: 2 })];
-    const used = async (world: World) => {
-      await world.batch(questions);
-      return (await world.quotaStore.windows()).map((one) => one.used);
-    };
-    await withVerification(async (world) => expect(await used(world)).toEqual([1, 1]));
-    await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), {
-      partner: { batchCost: "item" },
-    });
-  });
-
-  test("that costs more than is left looks nobody up", async () => {
-    let looked = 0;
-    await withVerification(
-      async (world) => {
-        const refusal = await rejection(world.batch(Array.from({ length: 11 }, (_, i) => ask({ tId: i }))));
-        expect(refusal).toBeInstanceOf(QuotaExceeded);
-        expect(refusal).toMatchObject({
-          code: "MINUTE_QUOTA",
-          refusal: { window: "minute", limit: 10, remaining: 9 },
-        });
-        expect(looked).toBe(0);
-      },
-      {
-        partner: { batchCost: "item" },
-        teachers: (real) => ({
-          ...real,
-          findEach(keys) {
-            looked++;
-            return real.findEach(keys);
-          },
-        }),
-      },
-    );
+test("a batch costs one call, or one call for each item where that was agreed", async () => {
+  const questions = [ask({ regNo }), ask({ tId: 1 }), ask({ tId: 2 })];
+  const used = async (world: World) => {
+    await world.batch(questions);
+    return (await world.quotaStore.windows()).map((one) => one.used);
+  };
+  await withVerification(async (world) => expect(await used(world)).toEqual([1, 1]));
+  await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), {
+    partner: { batchCost: "item" },
   });
 });
 
@@ -150,113 +120,104 @@ async function nothingStored(world: World): Promise<void> {
   expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
 }
 
-describe("a rotation between signing and committing", () => {
-  /** Rotates before the first `times` commits. */
-  function rotating(times: number, calls: { kid: string; stored: boolean }[]): Around {
-    const next = ["stranger", "retired", "compromised"] as const;
-    return {
-      attestations: (real, { keys }) => ({
-        ...real,
-        async record(call) {
-          const name = next[calls.length];
-          if (calls.length < times && name !== undefined) await rotate(keys, name);
-          const stored = await real.record(call);
-          calls.push({ kid: call.attestations[0]?.kid ?? "", stored: stored !== null });
-          return stored;
+/** Rotates before each of the first three commits. */
+function rotating(): Around {
+  const next: Parameters<typeof fixtureKey>[0][] = ["stranger", "retired", "compromised"];
+  return {
+    attestations: (real, { keys }) => ({
+      ...real,
+      async record(call) {
+        const name = next.shift();
+        if (name !== undefined) await rotate(keys, name);
+        return real.record(call);
+      },
+    }),
+  };
+}
+
+async function rotate(keys: TestStores["keys"], name: Parameters<typeof fixtureKey>[0]) {
+  const ring = await keys.list();
+  const kidOf = (state: string) => ring.find((key) => key.state === state)?.kid ?? "";
+  const at = Date.parse(start);
+  await keys.rotate({
+    active: kidOf("active"),
+    pending: kidOf("pending"),
+    next: await fixtureKey(name, at),
+    at,
+  });
+}
+
+test("a rotation that unloads the old key before the signature does not fail the call", async () => {
+  let rotated = false;
+  let keys: TestStores["keys"] | undefined;
+  await withVerification(
+    async (world) => {
+      keys = world.keys;
+      const envelope = JSON.parse((await world.one(ask({ regNo }))).body);
+      expect(envelope.signatureKid).toBe(world.pending.kid);
+      expect(await world.stored()).toHaveLength(1);
+    },
+    {
+      signer: (real) => ({
+        async sign(kid, inputs) {
+          if (rotated || keys === undefined) return real.sign(kid, inputs);
+          rotated = true;
+          await rotate(keys, "stranger");
+          throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
         },
       }),
-    };
-  }
-
-  async function rotate(keys: TestStores["keys"], name: Parameters<typeof fixtureKey>[0]) {
-    const ring = await keys.list();
-    const kidOf = (state: string) => ring.find((key) => key.state === state)?.kid ?? "";
-    const at = Date.parse(start);
-    await keys.rotate({
-      active: kidOf("active"),
-      pending: kidOf("pending"),
-      next: await fixtureKey(name, at),
-      at,
-    });
-  }
-
-  test("that takes the old key from the signer first is no failure either", async () => {
-    let rotated = false;
-    let keys: TestStores["keys"] | undefined;
-    await withVerification(
-      async (world) => {
-        keys = world.keys;
-        const envelope = JSON.parse((await world.one(ask({ regNo }))).body);
-        expect(envelope.signatureKid).toBe(world.pending.kid);
-        expect(await world.stored()).toHaveLength(1);
-      },
-      {
-        signer: (real) => ({
-          async sign(kid, inputs) {
-            if (rotated || keys === undefined) return real.sign(kid, inputs);
-            rotated = true;
-            await rotate(keys, "stranger");
-            throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
-          },
-        }),
-      },
-    );
-  });
-
-  test("again and again is a failure that stores nothing", async () => {
-    await withVerification(
-      async (world) => {
-        expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
-          code: "STORE_BUSY",
-        });
-        await nothingStored(world);
-      },
-      rotating(3, []),
-    );
-  });
+    },
+  );
 });
 
-describe("a failure is never an answer", () => {
-  const away = () => Promise.reject(new Error("away"));
-  const signed: string[] = [];
-  const watched: Around["signer"] = (real) => ({
-    sign(kid, inputs) {
-      signed.push(...inputs);
-      return real.sign(kid, inputs);
-    },
-  });
-  const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
-
-  // biome-ignore format: a table reads better in rows
-  test.each<[string, Around, (world: World) => Promise<unknown>]>([
-    ["a lookup", { teachers: () => ({ find: away, findEach: away }), signer: watched }, one],
-    ["a lookup by NIN", { teachers: () => ({ find: away, findEach: away }), signer: watched },
-      (world) => world.one(ask({ nin }), { key: "k", body: 1 })],
-    ["the signer", { signer: () => ({ sign: away }) }, one],
-    ["one item of a batch", { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
-      (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i })))],
-  ])("%s that fails signs nothing and stores nothing", (_what, around, asked) => {
-    signed.length = 0;
-    return withVerification(async (world) => {
-      expect(await rejection(asked(world))).toMatchObject({ message: "away" });
-      expect(signed).toEqual([]);
-      await nothingStored(world);
-    }, around);
-  });
-
-  test("a commit that fails answers nothing, and the same key may try again", () => {
-    let failures = 1;
-    const attestations: Around["attestations"] = (real) => ({
-      ...real,
-      record: (call) => (failures-- > 0 ? away() : real.record(call)),
+test("a call that meets three rotations fails and stores nothing", async () => {
+  await withVerification(async (world) => {
+    expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
+      code: "STORE_BUSY",
     });
-    return withVerification(
-      async (world) => {
-        expect(await rejection(one(world))).toMatchObject({ message: "away" });
-        expect((await one(world)).replayed).toBe(false);
-        expect(await world.stored()).toHaveLength(1);
-      },
-      { attestations },
-    );
+    await nothingStored(world);
+  }, rotating());
+});
+
+const away = () => Promise.reject(new Error("away"));
+const signed: string[] = [];
+const watched: Around["signer"] = (real) => ({
+  sign(kid, inputs) {
+    signed.push(...inputs);
+    return real.sign(kid, inputs);
+  },
+});
+const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
+
+// biome-ignore format: a table reads better in rows
+test.each<[string, Around, (world: World) => Promise<unknown>]>([
+  ["a lookup", { teachers: () => ({ find: away, findEach: away }), signer: watched }, one],
+  ["a lookup by NIN", { teachers: () => ({ find: away, findEach: away }), signer: watched },
+    (world) => world.one(ask({ nin }), { key: "k", body: 1 })],
+  ["the signer", { signer: () => ({ sign: away }) }, one],
+  ["one item of a batch", { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
+    (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i })))],
+])("a failure of %s signs nothing and stores nothing", (_what, around, asked) => {
+  signed.length = 0;
+  return withVerification(async (world) => {
+    expect(await rejection(asked(world))).toMatchObject({ message: "away" });
+    expect(signed).toEqual([]);
+    await nothingStored(world);
+  }, around);
+});
+
+test("a failed commit answers nothing, and the same idempotency key may be tried again", () => {
+  let failures = 1;
+  const attestations: Around["attestations"] = (real) => ({
+    ...real,
+    record: (call) => (failures-- > 0 ? away() : real.record(call)),
   });
+  return withVerification(
+    async (world) => {
+      expect(await rejection(one(world))).toMatchObject({ message: "away" });
+      expect((await one(world)).replayed).toBe(false);
+      expect(await world.stored()).toHaveLength(1);
+    },
+    { attestations },
+  );
 });

@@ -1,41 +1,37 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { bucketCount, bucketOf, percentileMs, upperBoundMs } from "../../src/metrics/durations.ts";
 
-describe("the buckets of durations", () => {
-  test("a bucket holds every duration up to its bound and none above it", () => {
-    for (const durationMs of [
-      0, 0.001, 0.125, 0.126, 0.5, 0.7, 1, 1.19, 1.2, 47, 8_191.9, 8_192, 8_193, 1e9,
-    ]) {
-      const bucket = bucketOf(durationMs);
-      expect(durationMs).toBeLessThanOrEqual(upperBoundMs(bucket));
-      if (bucket > 0) expect(durationMs).toBeGreaterThan(upperBoundMs(bucket - 1));
-    }
-  });
+test("a bucket holds every duration up to its bound and none above it", () => {
+  for (const durationMs of [0, 0.001, 0.125, 0.126, 0.5, 0.7, 1, 1.19, 1.2, 47, 8_191.9, 8_192, 8_193, 1e9]) {
+    const bucket = bucketOf(durationMs);
+    expect(durationMs).toBeLessThanOrEqual(upperBoundMs(bucket));
+    if (bucket > 0) expect(durationMs).toBeGreaterThan(upperBoundMs(bucket - 1));
+  }
+});
 
-  test("what is no duration counts as the shortest", () => {
-    expect([bucketOf(-1), bucketOf(Number.NaN)]).toEqual([0, 0]);
-    expect(bucketOf(Number.POSITIVE_INFINITY)).toBe(bucketCount - 1);
-  });
+test("a negative or missing duration counts as the shortest", () => {
+  expect([bucketOf(-1), bucketOf(Number.NaN)]).toEqual([0, 0]);
+  expect(bucketOf(Number.POSITIVE_INFINITY)).toBe(bucketCount - 1);
+});
 
-  test("a percentile is at most a fifth off", () => {
-    const counts = new Float64Array(bucketCount);
-    for (let i = 1; i <= 10_000; i++) {
-      const bucket = bucketOf(i / 100);
-      counts[bucket] = (counts[bucket] ?? 0) + 1;
-    }
-    for (const [share, truth] of [
-      [0.5, 50],
-      [0.9, 90],
-      [0.99, 99],
-    ] as const) {
-      expect(Math.abs((percentileMs(counts, share) ?? 0) - truth) / truth).toBeLessThan(0.2);
-    }
-  });
+test("a percentile is at most a fifth off", () => {
+  const counts = new Float64Array(bucketCount);
+  for (let i = 1; i <= 10_000; i++) {
+    const bucket = bucketOf(i / 100);
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
+  }
+  for (const [share, truth] of [
+    [0.5, 50],
+    [0.9, 90],
+    [0.99, 99],
+  ] as const) {
+    expect(Math.abs((percentileMs(counts, share) ?? 0) - truth) / truth).toBeLessThan(0.2);
+  }
+});
 
-  test("nothing has no percentile, and no percentile is beyond the last bound", () => {
-    const counts = new Float64Array(bucketCount);
-    expect(percentileMs(counts, 0.5)).toBeNull();
-    counts[bucketCount - 1] = 3;
-    expect(percentileMs(counts, 0.99)).toBe(8_192);
-  });
+test("no durations have no percentile, and no percentile is beyond the last bound", () => {
+  const counts = new Float64Array(bucketCount);
+  expect(percentileMs(counts, 0.5)).toBeNull();
+  counts[bucketCount - 1] = 3;
+  expect(percentileMs(counts, 0.99)).toBe(8_192);
 });

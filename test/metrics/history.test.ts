@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
 import { type History, maxPoints, startHistory } from "../../src/metrics/history.ts";
 
@@ -21,42 +21,40 @@ function nextPoint() {
   return history.points(now - 1)[0];
 }
 
-describe("the history of the last quarter of an hour", () => {
-  test("a point tells what happened since the point before, each kind of traffic by itself", () => {
-    for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 2);
-    counters.requested("/lookup", "GET", 429, 500);
-    counters.requested("/batch", "POST", 503, 40);
-    counters.requested("/nowhere", "GET", 404, 1);
-    const point = nextPoint();
-    expect(point?.publicRate).toBeGreaterThan(0);
-    expect((point?.publicRate ?? 0) / (point?.partnerRate ?? 1)).toBeCloseTo(100);
-    expect((point?.refusedRate ?? 0) / (point?.failedRate ?? 1)).toBeCloseTo(2);
-    expect(point?.publicP50).toBeLessThanOrEqual(2);
-    expect(point?.partnerP99).toBeGreaterThan(30);
-    const quiet = nextPoint();
-    expect([quiet?.publicRate, quiet?.publicP50, quiet?.partnerP99]).toEqual([0, null, null]);
-    expect(history.percentiles("public").p50).toBeLessThanOrEqual(2);
-    expect(history.percentiles("other").p99).toBeLessThanOrEqual(1);
-  });
+test("a point tells what happened since the point before, each kind of traffic by itself", () => {
+  for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 2);
+  counters.requested("/lookup", "GET", 429, 500);
+  counters.requested("/batch", "POST", 503, 40);
+  counters.requested("/nowhere", "GET", 404, 1);
+  const point = nextPoint();
+  expect(point?.publicRate).toBeGreaterThan(0);
+  expect((point?.publicRate ?? 0) / (point?.partnerRate ?? 1)).toBeCloseTo(100);
+  expect((point?.refusedRate ?? 0) / (point?.failedRate ?? 1)).toBeCloseTo(2);
+  expect(point?.publicP50).toBeLessThanOrEqual(2);
+  expect(point?.partnerP99).toBeGreaterThan(30);
+  const quiet = nextPoint();
+  expect([quiet?.publicRate, quiet?.publicP50, quiet?.partnerP99]).toEqual([0, null, null]);
+  expect(history.percentiles("public").p50).toBeLessThanOrEqual(2);
+  expect(history.percentiles("other").p99).toBeLessThanOrEqual(1);
+});
 
-  test("a point has the longest queue, the size of commits and what became of webhooks between two points", async () => {
-    const made = Promise.resolve();
-    for (let n = 0; n < 2; n++) counters.signing(1, made);
-    await made;
-    for (const writes of [3, 5]) counters.committed(writes);
-    for (const outcome of ["delivered", "dead"] as const) counters.attempted(outcome);
-    const point = nextPoint();
-    expect([point?.signingPeak, point?.groupSize]).toEqual([2, 4]);
-    expect(point?.signatureRate).toBeGreaterThan(0);
-    expect(point?.deliveredRate).toBe(point?.undeliveredRate ?? -1);
-    expect(nextPoint()).toMatchObject({ signingPeak: 0, groupSize: null, deliveredRate: 0 });
-  });
+test("a point has the longest queue, the size of commits and what became of webhooks between two points", async () => {
+  const made = Promise.resolve();
+  for (let n = 0; n < 2; n++) counters.signing(1, made);
+  await made;
+  for (const writes of [3, 5]) counters.committed(writes);
+  for (const outcome of ["delivered", "dead"] as const) counters.attempted(outcome);
+  const point = nextPoint();
+  expect([point?.signingPeak, point?.groupSize]).toEqual([2, 4]);
+  expect(point?.signatureRate).toBeGreaterThan(0);
+  expect(point?.deliveredRate).toBe(point?.undeliveredRate ?? -1);
+  expect(nextPoint()).toMatchObject({ signingPeak: 0, groupSize: null, deliveredRate: 0 });
+});
 
-  test("the history keeps a quarter of an hour and no more, and gives what is newer than asked", () => {
-    for (let i = 0; i < maxPoints + 5; i++) nextPoint();
-    const all = history.points(0);
-    expect(all).toHaveLength(maxPoints);
-    expect((all.at(-1)?.at ?? 0) - (all[0]?.at ?? 0)).toBe((maxPoints - 1) * 2_000);
-    expect(history.points(now - 4_000)).toHaveLength(2);
-  });
+test("the history keeps a quarter of an hour and no more, and gives what is newer than asked", () => {
+  for (let i = 0; i < maxPoints + 5; i++) nextPoint();
+  const all = history.points(0);
+  expect(all).toHaveLength(maxPoints);
+  expect((all.at(-1)?.at ?? 0) - (all[0]?.at ?? 0)).toBe((maxPoints - 1) * 2_000);
+  expect(history.points(now - 4_000)).toHaveLength(2);
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
@@ -30,55 +30,53 @@ const byPartner = async () =>
     value,
   ]);
 
-describe("refusals", () => {
-  test("refusals are counted by partner, key and code, the caller who was refused last first", async () => {
-    refuse("a", 429);
-    refuse("a", 403);
-    refuse("a", 403, "k2");
-    now += 1;
-    refuse("a", 429);
-    now += 1;
-    refuse(null, 401);
-    // biome-ignore format: a table reads better in rows
-    expect(shown()).toEqual([
-      [null, null, [["CREDENTIAL_REQUIRED", 1]], [["CREDENTIAL_REQUIRED", 1]]],
-      ["a", "k1", [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]], [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]]],
-      ["a", "k2", [["SCOPE_MISSING", 1]], [["SCOPE_MISSING", 1]]],
-    ]);
-    expect(await byPartner()).toEqual([
-      ["a", "MINUTE_QUOTA", 429, 2],
-      ["a", "SCOPE_MISSING", 403, 2],
-      [undefined, "CREDENTIAL_REQUIRED", 401, 1],
-    ]);
-  });
+test("refusals are counted by partner, key and code, the caller who was refused last first", async () => {
+  refuse("a", 429);
+  refuse("a", 403);
+  refuse("a", 403, "k2");
+  now += 1;
+  refuse("a", 429);
+  now += 1;
+  refuse(null, 401);
+  // biome-ignore format: a table reads better in rows
+  expect(shown()).toEqual([
+    [null, null, [["CREDENTIAL_REQUIRED", 1]], [["CREDENTIAL_REQUIRED", 1]]],
+    ["a", "k1", [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]], [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]]],
+    ["a", "k2", [["SCOPE_MISSING", 1]], [["SCOPE_MISSING", 1]]],
+  ]);
+  expect(await byPartner()).toEqual([
+    ["a", "MINUTE_QUOTA", 429, 2],
+    ["a", "SCOPE_MISSING", 403, 2],
+    [undefined, "CREDENTIAL_REQUIRED", 401, 1],
+  ]);
+});
 
-  test("answers, failures of ours and calls that need no credential are no refusals", () => {
-    refuse("a", 200);
-    refuse("a", 503);
-    refuse(null, 429);
-    refuse(null, 404);
-    expect(shown()).toEqual([]);
-  });
+test("answers, failures of ours and calls that need no credential are no refusals", () => {
+  refuse("a", 200);
+  refuse("a", 503);
+  refuse(null, 429);
+  refuse(null, 404);
+  expect(shown()).toEqual([]);
+});
 
-  test("a refusal is recent for a quarter of an hour, to the minute", () => {
-    refuse("a", 429);
-    now += 60_000;
-    refuse("a", 429);
-    now += 13 * 60_000;
-    expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 2]], [["MINUTE_QUOTA", 2]]]]);
-    now += 60_000;
-    expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 2]]]]);
-    now += 60_000;
-    expect(shown()).toMatchObject([["a", "k1", [], [["MINUTE_QUOTA", 2]]]]);
-    now += 365 * 86_400_000;
-    refuse("a", 429);
-    expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
-  });
+test("a refusal is recent for a quarter of an hour, to the minute", () => {
+  refuse("a", 429);
+  now += 60_000;
+  refuse("a", 429);
+  now += 13 * 60_000;
+  expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 2]], [["MINUTE_QUOTA", 2]]]]);
+  now += 60_000;
+  expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 2]]]]);
+  now += 60_000;
+  expect(shown()).toMatchObject([["a", "k1", [], [["MINUTE_QUOTA", 2]]]]);
+  now += 365 * 86_400_000;
+  refuse("a", 429);
+  expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
+});
 
-  test("of very many keys, those of further partners are counted together", async () => {
-    for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
-    for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
-    expect(refusals.callers()).toHaveLength(10_001);
-    expect(await byPartner()).toContainEqual(["b", "SCOPE_MISSING", 403, 100]);
-  });
+test("refusals of further partners are counted together after 10,000 keys", async () => {
+  for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
+  for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
+  expect(refusals.callers()).toHaveLength(10_001);
+  expect(await byPartner()).toContainEqual(["b", "SCOPE_MISSING", 403, 100]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ageOf, describeAge, describeAnswer, lookupAddress } from "../../src/partner/answer-age.ts";
 import type { Claims } from "../../src/partner/claims.ts";
 import type { Verification } from "../../src/partner/verification.ts";
@@ -29,26 +29,24 @@ function verificationAt(time: string, changed: Partial<Verification> = {}): Veri
   } as Verification;
 }
 
-describe("a licence that was valid in the answer", () => {
-  test("has ended when its last day is over in every time zone, and not an instant before", () => {
-    expect(ageAt("2026-12-14T11:59:59Z").licenseEndedOn).toBe(null);
-    expect(ageAt("2026-12-14T12:00:00Z").licenseEndedOn).toBe("2026-12-13");
-  });
-
-  test("is not told to have ended when it was none that day, has no end, or none that a calendar knows", () => {
-    const later = "2090-01-01T00:00:00Z";
-    for (const license of [
-      { status: "EXPIRED" as const },
-      { status: "REVOKED" as const },
-      { expiryDate: null },
-      { expiryDate: "2026-02-30" },
-      { expiryDate: "soon" },
-    ])
-      expect(ageAt(later, license).licenseEndedOn).toBe(null);
-  });
+test("a licence has ended when its last day is over in every time zone", () => {
+  expect(ageAt("2026-12-14T11:59:59Z").licenseEndedOn).toBe(null);
+  expect(ageAt("2026-12-14T12:00:00Z").licenseEndedOn).toBe("2026-12-13");
 });
 
-test("an answer is old after 30 days, and never younger than nothing", () => {
+test("no end is reported for a licence that was not valid, or whose end is missing or no date", () => {
+  const later = "2090-01-01T00:00:00Z";
+  for (const license of [
+    { status: "EXPIRED" as const },
+    { status: "REVOKED" as const },
+    { expiryDate: null },
+    { expiryDate: "2026-02-30" },
+    { expiryDate: "soon" },
+  ])
+    expect(ageAt(later, license).licenseEndedOn).toBe(null);
+});
+
+test("an answer is old after 30 days, and its age is never negative", () => {
   const signedMs = Date.parse(signedAt);
   const at = (ms: number) => ageOf(claimsWith({}), ms);
   expect(at(signedMs + 30 * day)).toMatchObject({ days: 30, isOld: false });
@@ -56,7 +54,7 @@ test("an answer is old after 30 days, and never younger than nothing", () => {
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
 });
 
-test("the verdict has its day in it, and what came after has a sentence of its own", () => {
+test("the verdict names its day, and a later end of the licence has its own sentence", () => {
   const today = verificationAt("2026-11-24T00:00:00Z");
   expect(describeAnswer(today)).toBe("Answer on 23 November 2026: VALID, eligible");
   expect(describeAge(today)).toBe(null);
@@ -75,39 +73,35 @@ test("the verdict has its day in it, and what came after has a sentence of its o
   expect(describeAnswer({ ...today, result: null })).toBe(null);
 });
 
-describe("the way to today's answer", () => {
-  const at = (changed: Partial<Verification>, ownOrigin?: string) =>
-    lookupAddress(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
-  const of = (tId: number | null, regNo: string | null) => {
-    const { result: signed } = verificationAt(signedAt);
-    return {
-      result: {
-        ...signed,
-        teacher: { name: "N", tId, state: null, category: null },
-        certificate: { status: "VERIFIED", regNo, issueDate: null },
-      } as Verification["result"],
-    };
+const at = (changed: Partial<Verification>, ownOrigin?: string) =>
+  lookupAddress(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
+const of = (tId: number | null, regNo: string | null) => {
+  const { result: signed } = verificationAt(signedAt);
+  return {
+    result: {
+      ...signed,
+      teacher: { name: "N", tId, state: null, category: null },
+      certificate: { status: "VERIFIED", regNo, issueDate: null },
+    } as Verification["result"],
   };
+};
 
-  test("is the look-up of the issuer that is signed, by https or where the page itself is from", () => {
-    expect(at({ issuer: "https://verify.example.org/tvs/" })).toBe(
-      "https://verify.example.org/tvs/?tId=204417",
-    );
-    expect(at({ issuer: "http://127.0.0.1:8080" })).toBe(null);
-    expect(at({ issuer: "http://127.0.0.1:8080" }, "http://127.0.0.1:8080")).toBe(
-      "http://127.0.0.1:8080/?tId=204417",
-    );
-    for (const issuer of ["javascript:alert(1)", "https://real.example@evil.example", "teachers", null])
-      expect(at({ issuer })).toBe(null);
-    expect(at({ valid: false })).toBe(null);
-  });
+test("the link to today's answer is the signed issuer's lookup, by https or on the page's own origin", () => {
+  expect(at({ issuer: "https://verify.example.org/tvs/" })).toBe(
+    "https://verify.example.org/tvs/?tId=204417",
+  );
+  expect(at({ issuer: "http://127.0.0.1:8080" })).toBe(null);
+  expect(at({ issuer: "http://127.0.0.1:8080" }, "http://127.0.0.1:8080")).toBe(
+    "http://127.0.0.1:8080/?tId=204417",
+  );
+  for (const issuer of ["javascript:alert(1)", "https://real.example@evil.example", "teachers", null])
+    expect(at({ issuer })).toBe(null);
+  expect(at({ valid: false })).toBe(null);
+});
 
-  test("is by registration number without a teacher id, and by no number that may be somebody's own", () => {
-    expect(at(of(null, "TR/2019/LA/000001"))).toBe(
-      "https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001",
-    );
-    expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
-    expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");
-    expect(at(of(null, null))).toBe("https://verify.example.org/");
-  });
+test("the link to today's answer uses the registration number without a teacher id, and no personal number", () => {
+  expect(at(of(null, "TR/2019/LA/000001"))).toBe("https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001");
+  expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
+  expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");
+  expect(at(of(null, null))).toBe("https://verify.example.org/");
 });

@@ -24,7 +24,7 @@ function complaints(file: string): string {
   }
 }
 
-test("what the client sends and gets is made from the OpenAPI document as it is", () => {
+test("the client's types are made from the OpenAPI document", () => {
   expect(readFileSync(typesFile, "utf8")).toBe(apiTypes());
 });
 
@@ -47,7 +47,7 @@ test("the contract's types are those of the OpenAPI document", async () => {
   });
 });
 
-test("a schema that no type is known for is not passed over", () => {
+test("a schema without a known type is refused", () => {
   expect(() => schemaTypes({ One: { title: "?" } }, ["One"])).toThrow("no type is known");
   expect(() => schemaTypes({}, ["One"])).toThrow("no schema One");
 });

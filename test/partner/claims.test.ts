@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   findResultProblem,
   firstDifference,
@@ -22,126 +22,122 @@ const result = {
 };
 const nobody = { found: false, status: "NOT_FOUND", eligible: false, reasons: [] };
 
-describe("a signed result", () => {
-  test("may lack, or have as null, what describes nobody", () => {
-    expect([result, nobody].map(findResultProblem)).toEqual([null, null]);
-    for (const member of ["source", "teacher", "license", "certificate", "profile"])
-      for (const value of [{ [member]: null }, { [member]: undefined as unknown as null }])
-        expect([result, nobody].map((one) => findResultProblem({ ...one, ...value }))).toEqual([null, null]);
-  });
-
-  const [name, status] = ["Ada", "VALID"];
-  // biome-ignore format: a table reads better in rows
-  test.each<[member: string, ...wrong: JsonValue[]]>([
-    ["found", "true", null],
-    ["source", "", 7],
-    ["status", "SUSPENDED", 7, null, ["VALID"]],
-    ["eligible", 1, null],
-    ["reasons", "", null, [7], ["", null]],
-    ["teacher", 7, [], {}, { name: 7 }, { name, tId: "1" }, { name, tId: 0.5 }, { name, state: 7 },
-      { name, category: 7 }],
-    ["license", "", {}, { status: "VERIFIED" }, { status, issueDate: 7 }, { status, expiryDate: 7 }],
-    ["license", { status, daysRemaining: 0.5 }, { status, daysRemaining: "1" }],
-    ["certificate", "", {}, { status }, { status: "CLAIMED", regNo: 7 }, { status: "CLAIMED", issueDate: 7 }],
-    ["profile", 7, "", []],
-  ])("has a well-formed %s", (member, ...wrong) => {
-    for (const value of wrong)
-      expect(findResultProblem({ ...result, [member]: value })).toBe(
-        `The signed result's member ${member} is missing or malformed.`,
-      );
-  });
-
-  test("is an object that does not contradict itself", () => {
-    expect(findResultProblem([])).toBe("The signed result is not an object.");
-    for (const member of ["source", "teacher", "license", "certificate", "profile"] as const)
-      expect(findResultProblem({ ...nobody, [member]: result[member] })).toBe(
-        "Nobody was found, yet the signed result describes somebody.",
-      );
-    expect(findResultProblem({ ...nobody, status: "EXPIRED" })).toBe(
-      "Nobody was found, yet the signed status is not NOT_FOUND.",
-    );
-    const eligible = "The signed result is eligible without a VALID licence.";
-    expect(findResultProblem({ ...nobody, eligible: true })).toBe(eligible);
-    expect(findResultProblem({ ...result, status: "EXPIRED" })).toBe(eligible);
-    expect(findResultProblem({ ...result, status: "EXPIRED", eligible: false })).toBeNull();
-  });
+test("a signed result may lack, or have as null, the members about a teacher", () => {
+  expect([result, nobody].map(findResultProblem)).toEqual([null, null]);
+  for (const member of ["source", "teacher", "license", "certificate", "profile"])
+    for (const value of [{ [member]: null }, { [member]: undefined as unknown as null }])
+      expect([result, nobody].map((one) => findResultProblem({ ...one, ...value }))).toEqual([null, null]);
 });
 
-describe("the claims", () => {
-  const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, result } as JsonObject;
-  const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
-  const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
+const [name, status] = ["Ada", "VALID"];
+// biome-ignore format: a table reads better in rows
+test.each<[member: string, ...wrong: JsonValue[]]>([
+  ["found", "true", null],
+  ["source", "", 7],
+  ["status", "SUSPENDED", 7, null, ["VALID"]],
+  ["eligible", 1, null],
+  ["reasons", "", null, [7], ["", null]],
+  ["teacher", 7, [], {}, { name: 7 }, { name, tId: "1" }, { name, tId: 0.5 }, { name, state: 7 },
+    { name, category: 7 }],
+  ["license", "", {}, { status: "VERIFIED" }, { status, issueDate: 7 }, { status, expiryDate: 7 }],
+  ["license", { status, daysRemaining: 0.5 }, { status, daysRemaining: "1" }],
+  ["certificate", "", {}, { status }, { status: "CLAIMED", regNo: 7 }, { status: "CLAIMED", issueDate: 7 }],
+  ["profile", 7, "", []],
+])("a signed result has a well-formed %s", (member, ...wrong) => {
+  for (const value of wrong)
+    expect(findResultProblem({ ...result, [member]: value })).toBe(
+      `The signed result's member ${member} is missing or malformed.`,
+    );
+});
 
-  test("are read as they are, with limits and a place in a list where there are any", () => {
-    const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
-    expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
-    const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
-    expect(readClaims({ ...payload, exp: 9, nbf: 8.5, status }, 7)).toEqual({
-      ...texts,
-      ...{ expiresSeconds: 9, notBeforeSeconds: 8.5, status: { idx: 0, uri: "u" } },
-    } as never);
-  });
+test("a signed result is an object without contradictions", () => {
+  expect(findResultProblem([])).toBe("The signed result is not an object.");
+  for (const member of ["source", "teacher", "license", "certificate", "profile"] as const)
+    expect(findResultProblem({ ...nobody, [member]: result[member] })).toBe(
+      "Nobody was found, yet the signed result describes somebody.",
+    );
+  expect(findResultProblem({ ...nobody, status: "EXPIRED" })).toBe(
+    "Nobody was found, yet the signed status is not NOT_FOUND.",
+  );
+  const eligible = "The signed result is eligible without a VALID licence.";
+  expect(findResultProblem({ ...nobody, eligible: true })).toBe(eligible);
+  expect(findResultProblem({ ...result, status: "EXPIRED" })).toBe(eligible);
+  expect(findResultProblem({ ...result, status: "EXPIRED", eligible: false })).toBeNull();
+});
 
-  test.each<[claims: JsonObject, reason: string, detail: string]>([
-    [{ aud: [] }, "AUDIENCE_NOT_SINGLE", "What is signed is addressed to a list of audiences."],
-    ...["iss", "aud", "sub"].flatMap((claim): [JsonObject, string, string][] => [
-      [{ [claim]: "" }, "CLAIM_TYPE", `The claim ${claim} is not a text.`],
-      [{ [claim]: 7 }, "CLAIM_TYPE", `The claim ${claim} is not a text.`],
-    ]),
-    [{ result: 7 }, "RESULT_MALFORMED", "The signed result is not an object."],
-    ...["exp", "nbf"].map((claim): [JsonObject, string, string] => [
-      { [claim]: "9" },
-      ...(["CLAIM_TYPE", "The claim exp or nbf is not a number."] as const),
-    ]),
-    ...[
-      null,
-      {},
-      [],
-      { status_list: null },
-      { status_list: { idx: -1, uri: "u" } },
-      { status_list: { idx: 0.5, uri: "u" } },
-      { status_list: { idx: "1", uri: "u" } },
-      { status_list: { idx: 1, uri: "" } },
-      { status_list: { idx: 1, uri: 7 } },
-    ].map((status): [JsonObject, string, string] => [
-      { status },
-      ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
-    ]),
-  ])("with %j are refused as %s", (claims, reason, detail) => {
-    expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
-  });
+const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, result } as JsonObject;
+const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
+const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-  test("that are missing are named", () => {
-    for (const claim of ["iss", "aud", "sub", "iat", "result"]) {
-      const { [claim]: _left, ...others } = payload;
-      const detail = `The claim ${claim} is missing.`;
-      expect(readClaims(others, 7)).toMatchObject({ reason: "CLAIM_MISSING", detail } as never);
-    }
-    expect(readIssuedAt({})).toMatchObject({
-      reason: "CLAIM_MISSING",
-      detail: "The claim iat is missing.",
-    } as never);
-  });
+test("the claims are read with their limits and their place in a status list", () => {
+  const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
+  expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
+  const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
+  expect(readClaims({ ...payload, exp: 9, nbf: 8.5, status }, 7)).toEqual({
+    ...texts,
+    ...{ expiresSeconds: 9, notBeforeSeconds: 8.5, status: { idx: 0, uri: "u" } },
+  } as never);
+});
 
-  test("have a time of signing in whole seconds that a calendar has", () => {
-    expect([0, 7].map((iat) => readIssuedAt({ iat }))).toEqual([0, 7]);
-    const detail = "The claim iat is not a time in whole seconds.";
-    for (const iat of ["7", -1, 0.5, 1e15, null])
-      expect(readIssuedAt({ iat })).toMatchObject({ reason: "CLAIM_TYPE", detail } as never);
-  });
+test.each<[claims: JsonObject, reason: string, detail: string]>([
+  [{ aud: [] }, "AUDIENCE_NOT_SINGLE", "What is signed is addressed to a list of audiences."],
+  ...["iss", "aud", "sub"].flatMap((claim): [JsonObject, string, string][] => [
+    [{ [claim]: "" }, "CLAIM_TYPE", `The claim ${claim} is not a text.`],
+    [{ [claim]: 7 }, "CLAIM_TYPE", `The claim ${claim} is not a text.`],
+  ]),
+  [{ result: 7 }, "RESULT_MALFORMED", "The signed result is not an object."],
+  ...["exp", "nbf"].map((claim): [JsonObject, string, string] => [
+    { [claim]: "9" },
+    ...(["CLAIM_TYPE", "The claim exp or nbf is not a number."] as const),
+  ]),
+  ...[
+    null,
+    {},
+    [],
+    { status_list: null },
+    { status_list: { idx: -1, uri: "u" } },
+    { status_list: { idx: 0.5, uri: "u" } },
+    { status_list: { idx: "1", uri: "u" } },
+    { status_list: { idx: 1, uri: "" } },
+    { status_list: { idx: 1, uri: 7 } },
+  ].map((status): [JsonObject, string, string] => [
+    { status },
+    ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
+  ]),
+])("the claims %j are refused as %s", (claims, reason, detail) => {
+  expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
+});
 
-  test("name whoever claims to have signed where a reader can be told", () => {
-    const long = `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.example/${"d".repeat(1)}`;
-    const named = ["https://a.example", long.padEnd(200, "d")];
-    expect(named.map((iss) => readClaimedIssuer({ iss }))).toEqual(named);
-    // biome-ignore format: a table reads better in rows
-    for (const iss of [
-      7, "", "https://a .example", " https://a.example", "https://é.example", "mailto:a",
-      long.padEnd(201, "d"),
-    ])
-      expect(readClaimedIssuer({ iss })).toBeNull();
-    expect(readClaimedIssuer(refuse("JWS_MALFORMED"))).toBeNull();
-  });
+test("a missing claim is named", () => {
+  for (const claim of ["iss", "aud", "sub", "iat", "result"]) {
+    const { [claim]: _left, ...others } = payload;
+    const detail = `The claim ${claim} is missing.`;
+    expect(readClaims(others, 7)).toMatchObject({ reason: "CLAIM_MISSING", detail } as never);
+  }
+  expect(readIssuedAt({})).toMatchObject({
+    reason: "CLAIM_MISSING",
+    detail: "The claim iat is missing.",
+  } as never);
+});
+
+test("the claim iat is a time in whole seconds", () => {
+  expect([0, 7].map((iat) => readIssuedAt({ iat }))).toEqual([0, 7]);
+  const detail = "The claim iat is not a time in whole seconds.";
+  for (const iat of ["7", -1, 0.5, 1e15, null])
+    expect(readIssuedAt({ iat })).toMatchObject({ reason: "CLAIM_TYPE", detail } as never);
+});
+
+test("the claimed issuer is named only when it is a plain web address", () => {
+  const long = `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.example/${"d".repeat(1)}`;
+  const named = ["https://a.example", long.padEnd(200, "d")];
+  expect(named.map((iss) => readClaimedIssuer({ iss }))).toEqual(named);
+  // biome-ignore format: a table reads better in rows
+  for (const iss of [
+    7, "", "https://a .example", " https://a.example", "https://é.example", "mailto:a",
+    long.padEnd(201, "d"),
+  ])
+    expect(readClaimedIssuer({ iss })).toBeNull();
+  expect(readClaimedIssuer(refuse("JWS_MALFORMED"))).toBeNull();
 });
 
 test("an issuer's page is verify-envelope below the issuer's address", () => {
@@ -175,16 +171,16 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   ["7", "7", "result"],
   // Every object inherits this member, and an empty one is what it looks like.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
-])("%s, and unsigned %j, differ first at %p", (signed, outer, place) => {
+])("%s and unsigned %j differ first at %p", (signed, outer, place) => {
   expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
 });
 
-test("a time that cannot be read is of no second", () => {
+test("an unreadable time is in no second", () => {
   const times = ["", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01Z"];
   expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
 });
 
-test("what is missing of an envelope is named", () => {
+test("a missing member of an envelope is named", () => {
   const texts = {
     verificationId: "",
     verifiedAt: "",

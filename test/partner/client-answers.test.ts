@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ClientError, createClient } from "tvs/partner";
 import type { Identifier } from "../../src/partner/api-types.ts";
 import { findStatementMismatch } from "../../src/partner/client-answers.ts";
@@ -63,120 +63,114 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
 const asIs = () => null;
 const about = (tId: number) => ({ identifier: { tId }, purpose }) as const;
 
-describe("a genuine answer to another question is refused", () => {
-  test("when it is about another teacher than the one that was asked for", async () => {
-    const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacy.tId}`));
-    const calls = [
-      client().lookUpByTId(known.tId),
-      client().lookUpByRegNo(known.regNo),
-      client().checkEligibility(about(known.tId)),
-      client().checkEligibility({ identifier: { regNo: known.regNo }, purpose }),
-    ];
-    for (const code of await Promise.all(calls.map(codeOf)))
-      expect(code).toMatch(/^ANSWER_MISMATCH: .*another teacher$/);
-    expect(await codeOf(client().lookUpByTId(legacy.tId))).toBe("answered");
-    expect(await codeOf(client().lookUpByNin(known.nin))).toBe("answered");
-  });
-
-  test("and a number is the same however it is spelt", async () => {
-    const client = aClient(asIs);
-    const identifier = { regNo: ` ${known.regNo.toLowerCase()} ` };
-    expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
-    expect(await codeOf(client.lookUpByRegNo(identifier.regNo))).toBe("answered");
-    expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
-  });
-
-  test("when a batch is in another order, or has one envelope twice", async () => {
-    const items = [about(known.tId), about(legacy.tId)];
-    const changed = (change: (results: unknown[]) => unknown[]) =>
-      aClient(async (_, ask) => {
-        const { results } = (await (await ask("/batch", { items })).json()) as { results: unknown[] };
-        return Response.json({ count: 2, results: change(results) });
-      });
-    expect(await codeOf(changed((results) => results).checkBatch(items))).toBe("answered");
-    const turned = codeOf(changed((results) => results.toReversed()).checkBatch(items));
-    expect(await turned).toMatch(/^ANSWER_MISMATCH: .*another teacher \(item 0\)$/);
-    const twice = changed(([first]) => [first, first]).checkBatch([about(known.tId), about(known.tId)]);
-    expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
-  });
-
-  test("when the header names another verification, or none", async () => {
-    for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
-      const client = aClient(async (_, ask) => {
-        const answer = await ask(`/lookup/by-tid/${known.tId}`);
-        const headers = new Headers(answer.headers);
-        headers.delete("X-Verification-Id");
-        if (name !== null) headers.set("X-Verification-Id", name);
-        return new Response(await answer.text(), { headers });
-      });
-      expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH: .*X-Verification-Id/);
-    }
-  });
-
-  test("when it was signed before the call", async () => {
-    const client = aClient(asIs, 1);
-    const calls = [
-      client.lookUpByTId(known.tId),
-      client.checkBatch([about(known.tId)]),
-      client.checkEligibility(about(known.tId), { idempotencyKey: "own" }),
-    ];
-    for (const code of await Promise.all(calls.map(codeOf)))
-      expect(code).toMatch(/^ANSWER_MISMATCH: .*another time/);
-  });
+test("the client refuses a genuine answer about another teacher", async () => {
+  const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacy.tId}`));
+  const calls = [
+    client().lookUpByTId(known.tId),
+    client().lookUpByRegNo(known.regNo),
+    client().checkEligibility(about(known.tId)),
+    client().checkEligibility({ identifier: { regNo: known.regNo }, purpose }),
+  ];
+  for (const code of await Promise.all(calls.map(codeOf)))
+    expect(code).toMatch(/^ANSWER_MISMATCH: .*another teacher$/);
+  expect(await codeOf(client().lookUpByTId(legacy.tId))).toBe("answered");
+  expect(await codeOf(client().lookUpByNin(known.nin))).toBe("answered");
 });
 
-describe("a statement whose row has no number", () => {
-  const row: StatementRow = {
-    ...{ row: 1, tId: null, regNo: null, eligible: false, status: "NOT_FOUND", reasons: [] },
-    nameMatches: null,
-  };
-  const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
-    const nowMs = Date.now();
-    const list = { name: "A school", reference: null };
-    const stated = { statementId: "x", purpose, list, rows: [{ ...row, ...change }] };
-    const given = { ...stated, issuedAt: new Date(nowMs).toISOString() } as unknown as SignedStatement;
-    const received = { verificationId: "x", begunAtMs: nowMs, endedAtMs: nowMs, info: { isReplay: false } };
-    return findStatementMismatch(
-      given,
-      { purpose, list: { name: list.name }, teachers: [asked] },
-      received as unknown as Received,
-    );
-  };
-
-  test("is about nobody, and never tells of one who is registered or eligible", async () => {
-    for (const asked of [{ tId: known.tId }, { regNo: known.regNo }, { nin: known.nin }]) {
-      expect(await mismatch({}, asked)).toBeNull();
-      for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])
-        expect(await mismatch(change as Partial<StatementRow>, asked)).toBe(
-          "its row 1 is about another teacher",
-        );
-    }
-  });
+test("the client accepts a number in any spelling", async () => {
+  const client = aClient(asIs);
+  const identifier = { regNo: ` ${known.regNo.toLowerCase()} ` };
+  expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
+  expect(await codeOf(client.lookUpByRegNo(identifier.regNo))).toBe("answered");
+  expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
 });
 
-describe("a replay", () => {
-  test("may be as old as the service keeps answers, and not older", async () => {
-    for (const [age, expected] of [
-      [1, /^answered$/],
-      [73, /^ANSWER_MISMATCH: .*another time/],
-    ] as const) {
-      const client = aClient(asIs, age);
-      const ask = () => codeOf(client.checkEligibility(about(known.tId), { idempotencyKey: "kept" }));
-      expect(await ask()).toMatch(/^ANSWER_MISMATCH/);
-      expect(await ask()).toMatch(expected);
-    }
-  });
+test("the client refuses a batch in another order, or with one envelope twice", async () => {
+  const items = [about(known.tId), about(legacy.tId)];
+  const changed = (change: (results: unknown[]) => unknown[]) =>
+    aClient(async (_, ask) => {
+      const { results } = (await (await ask("/batch", { items })).json()) as { results: unknown[] };
+      return Response.json({ count: 2, results: change(results) });
+    });
+  expect(await codeOf(changed((results) => results).checkBatch(items))).toBe("answered");
+  const turned = codeOf(changed((results) => results.toReversed()).checkBatch(items));
+  expect(await turned).toMatch(/^ANSWER_MISMATCH: .*another teacher \(item 0\)$/);
+  const twice = changed(([first]) => [first, first]).checkBatch([about(known.tId), about(known.tId)]);
+  expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
+});
 
-  test("is none under a key that was made for the call, whatever the answer says", async () => {
+test("the client refuses an answer whose header names another verification, or none", async () => {
+  for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
     const client = aClient(async (_, ask) => {
-      const answer = await ask("/eligibility-check", about(known.tId));
+      const answer = await ask(`/lookup/by-tid/${known.tId}`);
       const headers = new Headers(answer.headers);
-      headers.set("Idempotent-Replayed", "true");
+      headers.delete("X-Verification-Id");
+      if (name !== null) headers.set("X-Verification-Id", name);
       return new Response(await answer.text(), { headers });
-    }, 1);
-    expect(await codeOf(client.checkEligibility(about(known.tId)))).toMatch(/^ANSWER_MISMATCH/);
-    expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH/);
-    const idempotencyKey = "own";
-    expect(await codeOf(client.checkEligibility(about(known.tId), { idempotencyKey }))).toBe("answered");
-  });
+    });
+    expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH: .*X-Verification-Id/);
+  }
+});
+
+test("the client refuses an answer that was signed before the call", async () => {
+  const client = aClient(asIs, 1);
+  const calls = [
+    client.lookUpByTId(known.tId),
+    client.checkBatch([about(known.tId)]),
+    client.checkEligibility(about(known.tId), { idempotencyKey: "own" }),
+  ];
+  for (const code of await Promise.all(calls.map(codeOf)))
+    expect(code).toMatch(/^ANSWER_MISMATCH: .*another time/);
+});
+
+const row: StatementRow = {
+  ...{ row: 1, tId: null, regNo: null, eligible: false, status: "NOT_FOUND", reasons: [] },
+  nameMatches: null,
+};
+const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
+  const nowMs = Date.now();
+  const list = { name: "A school", reference: null };
+  const stated = { statementId: "x", purpose, list, rows: [{ ...row, ...change }] };
+  const given = { ...stated, issuedAt: new Date(nowMs).toISOString() } as unknown as SignedStatement;
+  const received = { verificationId: "x", begunAtMs: nowMs, endedAtMs: nowMs, info: { isReplay: false } };
+  return findStatementMismatch(
+    given,
+    { purpose, list: { name: list.name }, teachers: [asked] },
+    received as unknown as Received,
+  );
+};
+
+test("a statement's row without a number is about nobody", async () => {
+  for (const asked of [{ tId: known.tId }, { regNo: known.regNo }, { nin: known.nin }]) {
+    expect(await mismatch({}, asked)).toBeNull();
+    for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])
+      expect(await mismatch(change as Partial<StatementRow>, asked)).toBe(
+        "its row 1 is about another teacher",
+      );
+  }
+});
+
+test("a replay may be as old as the service keeps answers", async () => {
+  for (const [age, expected] of [
+    [1, /^answered$/],
+    [73, /^ANSWER_MISMATCH: .*another time/],
+  ] as const) {
+    const client = aClient(asIs, age);
+    const ask = () => codeOf(client.checkEligibility(about(known.tId), { idempotencyKey: "kept" }));
+    expect(await ask()).toMatch(/^ANSWER_MISMATCH/);
+    expect(await ask()).toMatch(expected);
+  }
+});
+
+test("an answer under a new idempotency key is no replay, whatever its header says", async () => {
+  const client = aClient(async (_, ask) => {
+    const answer = await ask("/eligibility-check", about(known.tId));
+    const headers = new Headers(answer.headers);
+    headers.set("Idempotent-Replayed", "true");
+    return new Response(await answer.text(), { headers });
+  }, 1);
+  expect(await codeOf(client.checkEligibility(about(known.tId)))).toMatch(/^ANSWER_MISMATCH/);
+  expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH/);
+  const idempotencyKey = "own";
+  expect(await codeOf(client.checkEligibility(about(known.tId), { idempotencyKey }))).toBe("answered");
 });

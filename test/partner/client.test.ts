@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import { ClientError, type ClientOptions, createClient, createKeySet, verifyEnvelope } from "tvs/partner";
 import { aTeacherWrite } from "../harness/samples.ts";
 import {
@@ -73,262 +73,253 @@ function problem(status: number, headers: Record<string, string> = {}): Response
   return Response.json({ statusCode: status, message: "not now" }, { status, headers });
 }
 
-describe("a client", () => {
-  test("gives the signed result, and the envelope as it came, which verifies without the client", async () => {
-    const { client } = aClient();
-    const { result, verification, text, call } = await client.checkEligibility(check);
-    expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: known.regNo } });
-    expect(verification).toMatchObject({ valid: true, audience: "full" });
-    expect(call).toMatchObject({ attempts: 1, isReplay: false, quota: { limit: 5_000 } });
-    const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
-    const keys = await createKeySet({ jwks });
-    expect(await verifyEnvelope(text, { keys, issuer, audience: "full" })).toMatchObject({ valid: true });
-  });
-
-  test("gives a statement over a whole list, as it came", async () => {
-    const { client } = aClient();
-    const asked = {
-      purpose: check.purpose,
-      list: { name: "A school" },
-      teachers: [{ regNo: known.regNo, name: "x" }, { tId: 999_999 }, { nin: known.nin }],
-    };
-    const { statement, verification, text } = await client.stateRoster(asked);
-    expect(statement.summary).toMatchObject({ listed: 3, distinct: 2, found: 1 });
-    expect(verification).toMatchObject({ valid: true, statement: { list: { name: "A school" } } });
-    expect(JSON.parse(text)).toEqual(statement);
-    const mixed: [object, string][] = [
-      [{ ...asked, purpose: "BODYB_INVIGILATOR_ELIGIBILITY" }, "another purpose"],
-      [{ ...asked, list: { name: "Another" } }, "another list"],
-      [{ ...asked, teachers: [...asked.teachers.slice(1), { tId: 1 }] }, "row 1 is about another teacher"],
-    ];
-    for (const [other, message] of mixed) {
-      const kept = aClient({
-        answer: ({ path }) => (path.endsWith("rosters") ? replyOf(text, statement) : undefined),
-      });
-      expect(await failure(kept.client.stateRoster(other as typeof asked))).toMatchObject({
-        code: "ANSWER_MISMATCH",
-        message: expect.stringContaining(message),
-      });
-    }
-    const changed = text.replace('"listed":3', '"listed":4');
-    const forged = aClient({
-      answer: ({ path }) => (path.endsWith("rosters") ? replyOf(changed, statement) : undefined),
-    });
-    expect(await failure(forged.client.stateRoster(asked))).toMatchObject({ code: "ENVELOPE_REFUSED" });
-  });
-
-  test("fetches events once each, and keeps a watch list", async () => {
-    const { client, of } = aClient();
-    expect(await client.me()).toMatchObject({ partnerId: "full", told: { teachers: "all" }, webhook: null });
-    const [one, other] = ["A/1/B/1", "A/1/B/2"];
-    expect(await client.watch.add([one, other])).toEqual({ watched: 2 });
-    expect(await client.watch.remove(one)).toEqual({ watched: 1 });
-    expect(await client.watch.list({ limit: 1 })).toMatchObject({ data: [other], done: true });
-    const { iterator } = await client.events();
-    await world.operator.stores.teachers.apply([aTeacherWrite(one)]);
-    const first = await client.events({ after: iterator, limit: 1 });
-    const second = await client.events({ after: first.iterator });
-    const types = [first, second].map(({ data }) => data.map(({ eventType }) => eventType));
-    expect(types).toEqual([["license.verified"], ["certificate.verified"]]);
-    expect(second.done).toBe(true);
-    expect(of("events?")[1]?.path).toEndWith("limit=1");
-    const gone = client.events({ after: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3" });
-    expect(await failure(gone)).toMatchObject({ code: "EVENTS_GONE", status: 410, attempts: 1 });
-  });
-
-  test("asks in every way that the contract has", async () => {
-    const { client, of } = aClient();
-    for (const call of [
-      client.lookUpByRegNo(known.regNo),
-      client.lookUpByTId(known.tId),
-      client.lookUpByNin(known.nin),
-    ])
-      expect((await call).result.teacher?.tId).toBe(known.tId);
-    expect(of("by-reg-no")[0]?.path).toEndWith("/LA%2F2019%2FPRI%2F04417");
-    expect(of("by-nin")[0]).toMatchObject({ path: "/v1/inter-agency/lookup/by-nin" });
-    const { answers } = await client.checkBatch([check, { ...check, identifier: { tId: 1 } }]);
-    expect(answers.map(({ result }) => result.found)).toEqual([true, false]);
-    expect(await client.verifyLicense(known.regNo)).toMatchObject({ found: true, tId: String(known.tId) });
-    expect(await client.getHealth()).toMatchObject({ status: "ok", issuer });
-    expect(of("verify-license")[0]?.headers.has("authorization")).toBe(false);
-  });
-
-  test("fetches the keys once for many answers, and none when it was given some", async () => {
-    const { client, of } = aClient();
-    for (let call = 0; call < 3; call++) await client.lookUpByTId(known.tId);
-    expect(of("jwks.json")).toHaveLength(1);
-    const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
-    const given = aClient({ verify: { issuer, audience: "full", keys: await createKeySet({ jwks }) } });
-    await given.client.lookUpByTId(known.tId);
-    expect(given.of(".well-known")).toHaveLength(0);
-  });
-
-  test("asks for keys again that cannot be used, and not only when five minutes are over", async () => {
-    const { client, of } = aClient({
-      answer: ({ path }, attempt) =>
-        path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
-    });
-    expect(await failure(client.lookUpByTId(known.tId))).toMatchObject({ code: "ENVELOPE_REFUSED" });
-    setSystemTime(Date.now() + 6_000);
-    try {
-      expect((await client.lookUpByTId(known.tId)).result.found).toBe(true);
-    } finally {
-      setSystemTime();
-    }
-    expect(of("jwks.json")).toHaveLength(2);
-  });
-
-  test("gives nothing out that does not verify", async () => {
-    const { client } = aClient({ verify: { issuer, audience: "somebody-else" } });
-    const error = await failure(client.checkBatch([check]));
-    expect(error).toMatchObject({ code: "ENVELOPE_REFUSED", status: 200 });
-    expect(error.requestId).not.toBeNull();
-    expect(error.message).toContain("AUDIENCE_MISMATCH");
-    expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
-  });
-
-  test("says that it has not verified when it was not told to", async () => {
-    const client = createClient({
-      baseUrl: issuer,
-      apiKey: world.keyOf("full") ?? "",
-      fetch: (url, init) =>
-        Promise.resolve(world.call(url.slice(issuer.length), { headers: new Headers(init.headers) })),
-    });
-    expect(await client.lookUpByTId(known.tId)).toMatchObject({
-      verification: null,
-      result: { found: true },
-    });
-  });
-
-  test("tries again after 1, 2 and 4 seconds, always under the same key, and then gives up", async () => {
-    const { client, waits, of } = aClient({
-      answer: ({ path }) => (path.includes("check") ? problem(503) : undefined),
-    });
-    const error = await failure(client.checkEligibility(check));
-    expect(error).toMatchObject({ code: "UNREACHABLE", status: 503, attempts: 4, message: "503: not now" });
-    for (const [index, wait] of waits.entries()) {
-      expect(wait).toBeGreaterThanOrEqual(1_000 * 2 ** index);
-      expect(wait).toBeLessThan(1_200 * 2 ** index);
-    }
-    const keys = of("check").map(({ headers }) => headers.get("idempotency-key"));
-    expect(keys).toHaveLength(4);
-    expect([...new Set(keys)]).toEqual([error.idempotencyKey]);
-  });
-
-  test("gets the answer of a call whose answer was lost, which did not run twice", async () => {
-    const { client } = aClient({
-      answer: async ({ path, headers, body }, attempt) => {
-        if (attempt > 1 || !path.endsWith("eligibility-check")) return undefined;
-        await world.call(path, { method: "POST", headers, body });
-        throw new TypeError("the connection broke");
-      },
-    });
-    const { call, result } = await client.checkEligibility(check);
-    expect(call).toMatchObject({ attempts: 2, isReplay: true });
-    expect(result.found).toBe(true);
-  });
-
-  test("waits as long as a spent quota asks, but not for a day", async () => {
-    const short = aClient({
-      answer: ({ path }, attempt) =>
-        path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
-    });
-    await short.client.lookUpByTId(known.tId);
-    expect(short.waits).toEqual([17_000]);
-    const long = aClient({
-      answer: () => problem(429, { "Retry-After": "40000", "X-Error-Code": "DAY_QUOTA" }),
-    });
-    expect(await failure(long.client.lookUpByTId(1))).toMatchObject({
-      code: "DAY_QUOTA",
-      retryAfterSeconds: 40_000,
-      attempts: 1,
-    });
-    expect(long.waits).toEqual([]);
-  });
-
-  test("names each refusal of the service, which it does not ask again", async () => {
-    const { client } = aClient();
-    const { client: stranger } = aClient({ apiKey: "tvs_live_nobody" });
-    const idempotencyKey = "one";
-    await client.checkEligibility(check, { idempotencyKey });
-    const codes = [
-      client.lookUpByRegNo("1/2"),
-      stranger.lookUpByTId(1),
-      aClient({ as: "unscoped" }).client.lookUpByTId(1),
-      client.checkEligibility({ ...check, purpose: refusedPurpose }),
-      client.checkEligibility({ ...check, identifier: { tId: 1 } }, { idempotencyKey }),
-      aClient({ as: "spent", maxWaitSeconds: 0 }).client.lookUpByTId(1),
-    ].map(async (call) => {
-      const { code, attempts } = await failure(call);
-      return `${code} ${attempts}`;
-    });
-    // biome-ignore format: a list reads better in rows
-    expect(await Promise.all(codes)).toEqual([
-      "REQUEST_INVALID 1", "CREDENTIAL_MISTYPED 1", "SCOPE_MISSING 1", "PURPOSE_NOT_ALLOWED 1",
-      "IDEMPOTENCY_KEY_REUSED 1", "MINUTE_QUOTA 1",
-    ]);
-  });
+test("the client gives the signed result, and the envelope's text, which verifies without the client", async () => {
+  const { client } = aClient();
+  const { result, verification, text, call } = await client.checkEligibility(check);
+  expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: known.regNo } });
+  expect(verification).toMatchObject({ valid: true, audience: "full" });
+  expect(call).toMatchObject({ attempts: 1, isReplay: false, quota: { limit: 5_000 } });
+  const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
+  const keys = await createKeySet({ jwks });
+  expect(await verifyEnvelope(text, { keys, issuer, audience: "full" })).toMatchObject({ valid: true });
 });
 
-describe("what is not the service", () => {
-  /** A text that never ends. */
-  const endless = () => {
-    const piece = new Uint8Array(1024 * 1024).fill(32);
-    return new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(piece) });
+test("the client gives a statement over a list, and refuses one over another list", async () => {
+  const { client } = aClient();
+  const asked = {
+    purpose: check.purpose,
+    list: { name: "A school" },
+    teachers: [{ regNo: known.regNo, name: "x" }, { tId: 999_999 }, { nin: known.nin }],
   };
-  const answers: readonly (readonly [string, () => Response, string])[] = [
-    ["a page", () => new Response("<html>portal</html>"), "ANSWER_UNEXPECTED"],
-
-    ["bytes", () => new Response(new Uint8Array([0xff, 0xfe])), "ANSWER_UNEXPECTED"],
-    ["more than fits", () => new Response(endless()), "ANSWER_UNEXPECTED"],
-    [
-      "another place",
-      () => new Response(null, { status: 302, headers: { Location: "/" } }),
-      "ANSWER_UNEXPECTED",
-    ],
+  const { statement, verification, text } = await client.stateRoster(asked);
+  expect(statement.summary).toMatchObject({ listed: 3, distinct: 2, found: 1 });
+  expect(verification).toMatchObject({ valid: true, statement: { list: { name: "A school" } } });
+  expect(JSON.parse(text)).toEqual(statement);
+  const mixed: [object, string][] = [
+    [{ ...asked, purpose: "BODYB_INVIGILATOR_ELIGIBILITY" }, "another purpose"],
+    [{ ...asked, list: { name: "Another" } }, "another list"],
+    [{ ...asked, teachers: [...asked.teachers.slice(1), { tId: 1 }] }, "row 1 is about another teacher"],
   ];
-  test.each(answers)("is told from it: %s", async (_, answer, code) => {
-    const { client, sent } = aClient({ answer });
-    expect(await failure(client.checkEligibility(check))).toMatchObject({ code });
-    expect(sent).toHaveLength(1);
+  for (const [other, message] of mixed) {
+    const kept = aClient({
+      answer: ({ path }) => (path.endsWith("rosters") ? replyOf(text, statement) : undefined),
+    });
+    expect(await failure(kept.client.stateRoster(other as typeof asked))).toMatchObject({
+      code: "ANSWER_MISMATCH",
+      message: expect.stringContaining(message),
+    });
+  }
+  const changed = text.replace('"listed":3', '"listed":4');
+  const forged = aClient({
+    answer: ({ path }) => (path.endsWith("rosters") ? replyOf(changed, statement) : undefined),
   });
-
-  test("is told from it by the number of envelopes in a batch", async () => {
-    const { client } = aClient({ answer: () => Response.json({ count: 0, results: [] }) });
-    expect(await failure(client.checkBatch([check]))).toMatchObject({ code: "ANSWER_UNEXPECTED" });
-  });
-
-  test("a page of events has events alone", async () => {
-    const answer = () => Response.json({ data: [null], iterator: null, done: true });
-    const { client } = aClient({ answer });
-    expect(await failure(client.events())).toMatchObject({ code: "ANSWER_UNEXPECTED" });
-  });
+  expect(await failure(forged.client.stateRoster(asked))).toMatchObject({ code: "ENVELOPE_REFUSED" });
 });
 
-describe("a call", () => {
-  const never = (signal: AbortSignal | null | undefined) =>
-    new Promise<Response>((_, reject) => {
-      signal?.addEventListener("abort", () => reject(signal.reason));
-    });
+test("the client fetches each event once, and keeps a watch list", async () => {
+  const { client, of } = aClient();
+  expect(await client.me()).toMatchObject({ partnerId: "full", told: { teachers: "all" }, webhook: null });
+  const [one, other] = ["A/1/B/1", "A/1/B/2"];
+  expect(await client.watch.add([one, other])).toEqual({ watched: 2 });
+  expect(await client.watch.remove(one)).toEqual({ watched: 1 });
+  expect(await client.watch.list({ limit: 1 })).toMatchObject({ data: [other], done: true });
+  const { iterator } = await client.events();
+  await world.operator.stores.teachers.apply([aTeacherWrite(one)]);
+  const first = await client.events({ after: iterator, limit: 1 });
+  const second = await client.events({ after: first.iterator });
+  const types = [first, second].map(({ data }) => data.map(({ eventType }) => eventType));
+  expect(types).toEqual([["license.verified"], ["certificate.verified"]]);
+  expect(second.done).toBe(true);
+  expect(of("events?")[1]?.path).toEndWith("limit=1");
+  const gone = client.events({ after: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3" });
+  expect(await failure(gone)).toMatchObject({ code: "EVENTS_GONE", status: 410, attempts: 1 });
+});
 
-  test("that gets no answer is timed out, and made again", async () => {
-    const { client, waits } = aClient({ timeoutMs: 1, fetch: (_, { signal }) => never(signal) });
-    expect(await failure(client.lookUpByTId(1))).toMatchObject({ code: "TIMED_OUT", attempts: 4 });
-    expect(waits).toHaveLength(3);
+test("the client makes every call of the contract", async () => {
+  const { client, of } = aClient();
+  for (const call of [
+    client.lookUpByRegNo(known.regNo),
+    client.lookUpByTId(known.tId),
+    client.lookUpByNin(known.nin),
+  ])
+    expect((await call).result.teacher?.tId).toBe(known.tId);
+  expect(of("by-reg-no")[0]?.path).toEndWith("/LA%2F2019%2FPRI%2F04417");
+  expect(of("by-nin")[0]).toMatchObject({ path: "/v1/inter-agency/lookup/by-nin" });
+  const { answers } = await client.checkBatch([check, { ...check, identifier: { tId: 1 } }]);
+  expect(answers.map(({ result }) => result.found)).toEqual([true, false]);
+  expect(await client.verifyLicense(known.regNo)).toMatchObject({ found: true, tId: String(known.tId) });
+  expect(await client.getHealth()).toMatchObject({ status: "ok", issuer });
+  expect(of("verify-license")[0]?.headers.has("authorization")).toBe(false);
+});
+
+test("the client fetches the keys once for many answers, and none when it was given keys", async () => {
+  const { client, of } = aClient();
+  for (let call = 0; call < 3; call++) await client.lookUpByTId(known.tId);
+  expect(of("jwks.json")).toHaveLength(1);
+  const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
+  const given = aClient({ verify: { issuer, audience: "full", keys: await createKeySet({ jwks }) } });
+  await given.client.lookUpByTId(known.tId);
+  expect(given.of(".well-known")).toHaveLength(0);
+});
+
+test("the client fetches unusable keys again after some seconds", async () => {
+  const { client, of } = aClient({
+    answer: ({ path }, attempt) =>
+      path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
+  });
+  expect(await failure(client.lookUpByTId(known.tId))).toMatchObject({ code: "ENVELOPE_REFUSED" });
+  setSystemTime(Date.now() + 6_000);
+  try {
+    expect((await client.lookUpByTId(known.tId)).result.found).toBe(true);
+  } finally {
+    setSystemTime();
+  }
+  expect(of("jwks.json")).toHaveLength(2);
+});
+
+test("the client gives no answer that does not verify", async () => {
+  const { client } = aClient({ verify: { issuer, audience: "somebody-else" } });
+  const error = await failure(client.checkBatch([check]));
+  expect(error).toMatchObject({ code: "ENVELOPE_REFUSED", status: 200 });
+  expect(error.requestId).not.toBeNull();
+  expect(error.message).toContain("AUDIENCE_MISMATCH");
+  expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
+});
+
+test("the client says that it has not verified when it has no options for it", async () => {
+  const client = createClient({
+    baseUrl: issuer,
+    apiKey: world.keyOf("full") ?? "",
+    fetch: (url, init) =>
+      Promise.resolve(world.call(url.slice(issuer.length), { headers: new Headers(init.headers) })),
+  });
+  expect(await client.lookUpByTId(known.tId)).toMatchObject({ verification: null, result: { found: true } });
+});
+
+test("the client retries after 1, 2 and 4 seconds under the same idempotency key, and then gives up", async () => {
+  const { client, waits, of } = aClient({
+    answer: ({ path }) => (path.includes("check") ? problem(503) : undefined),
+  });
+  const error = await failure(client.checkEligibility(check));
+  expect(error).toMatchObject({ code: "UNREACHABLE", status: 503, attempts: 4, message: "503: not now" });
+  for (const [index, wait] of waits.entries()) {
+    expect(wait).toBeGreaterThanOrEqual(1_000 * 2 ** index);
+    expect(wait).toBeLessThan(1_200 * 2 ** index);
+  }
+  const keys = of("check").map(({ headers }) => headers.get("idempotency-key"));
+  expect(keys).toHaveLength(4);
+  expect([...new Set(keys)]).toEqual([error.idempotencyKey]);
+});
+
+test("the client gets the lost answer of a call, which runs once", async () => {
+  const { client } = aClient({
+    answer: async ({ path, headers, body }, attempt) => {
+      if (attempt > 1 || !path.endsWith("eligibility-check")) return undefined;
+      await world.call(path, { method: "POST", headers, body });
+      throw new TypeError("the connection broke");
+    },
+  });
+  const { call, result } = await client.checkEligibility(check);
+  expect(call).toMatchObject({ attempts: 2, isReplay: true });
+  expect(result.found).toBe(true);
+});
+
+test("the client waits for a spent minute, but not for a spent day", async () => {
+  const short = aClient({
+    answer: ({ path }, attempt) =>
+      path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
+  });
+  await short.client.lookUpByTId(known.tId);
+  expect(short.waits).toEqual([17_000]);
+  const long = aClient({
+    answer: () => problem(429, { "Retry-After": "40000", "X-Error-Code": "DAY_QUOTA" }),
+  });
+  expect(await failure(long.client.lookUpByTId(1))).toMatchObject({
+    code: "DAY_QUOTA",
+    retryAfterSeconds: 40_000,
+    attempts: 1,
+  });
+  expect(long.waits).toEqual([]);
+});
+
+test("the client names each refusal of the service, and does not retry it", async () => {
+  const { client } = aClient();
+  const { client: stranger } = aClient({ apiKey: "tvs_live_nobody" });
+  const idempotencyKey = "one";
+  await client.checkEligibility(check, { idempotencyKey });
+  const codes = [
+    client.lookUpByRegNo("1/2"),
+    stranger.lookUpByTId(1),
+    aClient({ as: "unscoped" }).client.lookUpByTId(1),
+    client.checkEligibility({ ...check, purpose: refusedPurpose }),
+    client.checkEligibility({ ...check, identifier: { tId: 1 } }, { idempotencyKey }),
+    aClient({ as: "spent", maxWaitSeconds: 0 }).client.lookUpByTId(1),
+  ].map(async (call) => {
+    const { code, attempts } = await failure(call);
+    return `${code} ${attempts}`;
+  });
+  // biome-ignore format: a list reads better in rows
+  expect(await Promise.all(codes)).toEqual([
+    "REQUEST_INVALID 1", "CREDENTIAL_MISTYPED 1", "SCOPE_MISSING 1", "PURPOSE_NOT_ALLOWED 1",
+    "IDEMPOTENCY_KEY_REUSED 1", "MINUTE_QUOTA 1",
+  ]);
+});
+
+/** A text that never ends. */
+const endless = () => {
+  const piece = new Uint8Array(1024 * 1024).fill(32);
+  return new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(piece) });
+};
+const answers: readonly (readonly [string, () => Response, string])[] = [
+  ["a page", () => new Response("<html>portal</html>"), "ANSWER_UNEXPECTED"],
+
+  ["bytes", () => new Response(new Uint8Array([0xff, 0xfe])), "ANSWER_UNEXPECTED"],
+  ["more than fits", () => new Response(endless()), "ANSWER_UNEXPECTED"],
+  [
+    "another place",
+    () => new Response(null, { status: 302, headers: { Location: "/" } }),
+    "ANSWER_UNEXPECTED",
+  ],
+];
+test.each(answers)("the client refuses %s as an unexpected answer", async (_, answer, code) => {
+  const { client, sent } = aClient({ answer });
+  expect(await failure(client.checkEligibility(check))).toMatchObject({ code });
+  expect(sent).toHaveLength(1);
+});
+
+test("the client refuses a batch with another number of envelopes", async () => {
+  const { client } = aClient({ answer: () => Response.json({ count: 0, results: [] }) });
+  expect(await failure(client.checkBatch([check]))).toMatchObject({ code: "ANSWER_UNEXPECTED" });
+});
+
+test("the client refuses a page of events with something else", async () => {
+  const answer = () => Response.json({ data: [null], iterator: null, done: true });
+  const { client } = aClient({ answer });
+  expect(await failure(client.events())).toMatchObject({ code: "ANSWER_UNEXPECTED" });
+});
+
+const never = (signal: AbortSignal | null | undefined) =>
+  new Promise<Response>((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason));
   });
 
-  test("is ended by its caller, also while it waits, for the caller's own reason", async () => {
-    const ended = new AbortController();
-    const { client } = aClient({ fetch: (_, { signal }) => never(signal) });
-    const call = client.lookUpByTId(1, { signal: ended.signal });
-    ended.abort(new RangeError("enough"));
-    await expect(call).rejects.toThrow("enough");
-    const waiting = createClient({ baseUrl: issuer, fetch: async () => problem(503) });
-    const later = new AbortController();
-    const failing = waiting.lookUpByTId(1, { signal: later.signal });
-    later.abort(new RangeError("enough"));
-    await expect(failing).rejects.toThrow("enough");
-  });
+test("a call without an answer times out, and is made again", async () => {
+  const { client, waits } = aClient({ timeoutMs: 1, fetch: (_, { signal }) => never(signal) });
+  expect(await failure(client.lookUpByTId(1))).toMatchObject({ code: "TIMED_OUT", attempts: 4 });
+  expect(waits).toHaveLength(3);
+});
+
+test("a caller ends its call, also during a wait, with its own reason", async () => {
+  const ended = new AbortController();
+  const { client } = aClient({ fetch: (_, { signal }) => never(signal) });
+  const call = client.lookUpByTId(1, { signal: ended.signal });
+  ended.abort(new RangeError("enough"));
+  await expect(call).rejects.toThrow("enough");
+  const waiting = createClient({ baseUrl: issuer, fetch: async () => problem(503) });
+  const later = new AbortController();
+  const failing = waiting.lookUpByTId(1, { signal: later.signal });
+  later.abort(new RangeError("enough"));
+  await expect(failing).rejects.toThrow("enough");
 });
 
 test.each([
@@ -338,6 +329,6 @@ test.each([
   { baseUrl: issuer, apiKey: " key" },
   { baseUrl: issuer, timeoutMs: 0 },
   { baseUrl: issuer, maxRetries: 9 },
-])("a client is not made of what cannot be meant: %o", (options) => {
+])("createClient refuses the options %o", (options) => {
   expect(() => createClient(options)).toThrow(TypeError);
 });

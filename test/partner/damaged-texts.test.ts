@@ -1,6 +1,6 @@
 /** What partners really have: files in other encodings, and texts that mail or an editor has changed. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -39,33 +39,31 @@ async function judge(input: string | Uint8Array) {
   );
 }
 
-describe("a genuine envelope", () => {
-  for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
-    test(`${name} is one item and ${verdict}, as a file`, async () => {
-      const found = await judge(bytes);
-      const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
-      expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
-    });
-    test(`${name} is never refused, as a text`, async () => {
-      const text = Buffer.from(bytes).toString("utf8");
-      const found = [...(await judge(text)), await verifyEnvelope(text, options)];
-      expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
-    });
-  }
-
-  test("a forged envelope is not made genuine by any of these", async () => {
-    const forged = JSON.stringify({ ...JSON.parse(json), audience: "somebody-else" });
-    for (const [name, { bytes }] of Object.entries(damagedTexts(forged)))
-      for (const { valid } of await judge(bytes))
-        expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
+for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
+  test(`a genuine envelope ${name} is one item and ${verdict}, as a file`, async () => {
+    const found = await judge(bytes);
+    const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
+    expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
   });
-
-  test("a folded signature beside whole ones costs itself alone", async () => {
-    const { signature } = JSON.parse(json);
-    const folded = signature.match(/.{1,76}/g).join("\n");
-    const found = await judge(`${json}\n${folded}\n${signature}\n`);
-    expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
+  test(`a genuine envelope ${name} is never refused, as a text`, async () => {
+    const text = Buffer.from(bytes).toString("utf8");
+    const found = [...(await judge(text)), await verifyEnvelope(text, options)];
+    expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
   });
+}
+
+test("a forged envelope is not made genuine by any of these", async () => {
+  const forged = JSON.stringify({ ...JSON.parse(json), audience: "somebody-else" });
+  for (const [name, { bytes }] of Object.entries(damagedTexts(forged)))
+    for (const { valid } of await judge(bytes))
+      expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
+});
+
+test("a folded signature beside whole ones costs itself alone", async () => {
+  const { signature } = JSON.parse(json);
+  const folded = signature.match(/.{1,76}/g).join("\n");
+  const found = await judge(`${json}\n${folded}\n${signature}\n`);
+  expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
 });
 
 test.each(["le", "be"] as const)("key set, key history and pack are read in UTF-16%s", async (order) => {
@@ -81,77 +79,73 @@ test.each(["le", "be"] as const)("key set, key history and pack are read in UTF-
   expect(readOfflinePack(`\uFEFF${pack}`)).toEqual(readOfflinePack(pack));
 });
 
-describe("a genuine proof", async () => {
-  const logKeys = (await readLogKeys(vkey(log))) as readonly VerifierKey[];
-  const proof = honestProof("genuine", "before");
-  const reasonOf = async (text: string | Uint8Array) =>
-    (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
+const logKeys = (await readLogKeys(vkey(log))) as readonly VerifierKey[];
+const proof = honestProof("genuine", "before");
+const reasonOf = async (text: string | Uint8Array) =>
+  (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
 
-  test("without its last line end, or in UTF-16, is read", async () => {
-    expect(await reasonOf(proof.trimEnd())).toBeNull();
-    expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
-    expect(await reasonOf(utf16(proof, "be"))).toBeNull();
-    expect(await readLogKeys(utf16(`\uFEFF${vkey(log)}`, "le"))).toEqual(logKeys);
-  });
-
-  test.each<[name: string, change: (text: string) => string]>([
-    ["with a mark", (text) => `\uFEFF${text}`],
-    ["with carriage returns", (text) => text.replaceAll("\n", "\r\n")],
-    ["with a surplus line end", (text) => `${text}\n`],
-    ["with a blank line before it", (text) => `\n${text}`],
-    ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
-    ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
-    ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
-    ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
-    [
-      "in quoted-printable",
-      (text) =>
-        text
-          .replaceAll("=", "=3D")
-          .replaceAll("—", "=E2=80=94")
-          .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
-    ],
-  ])("%s is undecidable", async (_name, change) => {
-    expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
-  });
+test("a proof without its last line end, or in UTF-16, is read", async () => {
+  expect(await reasonOf(proof.trimEnd())).toBeNull();
+  expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
+  expect(await reasonOf(utf16(proof, "be"))).toBeNull();
+  expect(await readLogKeys(utf16(`\uFEFF${vkey(log)}`, "le"))).toEqual(logKeys);
 });
 
-describe("the damage of a text", () => {
-  const { signature }: { signature: string } = JSON.parse(json);
-  const dashed = signature.replaceAll("_", "-");
-  test.each<[damage: string, text: string]>([
-    ["Quote marks (>) stand before its lines; mail has quoted it.", `>${json}`],
-    ["It is in quoted-printable, as mail carries a text.", json.replace(/.{76}/g, "$&=\n")],
-    ["It is in quoted-printable, as mail carries a text.", json.replace("eyJ", "=3DeyJ")],
-    ["An editor has put dashes for hyphens.", dashed.replaceAll("-", "\u2010")],
-    ["There is white space inside the signature; mail has folded it.", signature.replace(/.{76}/g, "$& \n")],
-    ["An editor has put curly quotation marks for straight ones.", json.replaceAll('"', "\u201D")],
-    ["It is in HTML, as a web page or a mail carries a text.", json.replaceAll('"', "&#0034;")],
-    ["An editor has put other spaces for plain ones.", json.replaceAll(",", ",\u00A0")],
-    ["Its end is missing, or another text follows it.", ` ${json.slice(0, -1)}`],
-    ["A line ends inside a text; mail has folded it.", json.replace("exam-", "exam\n-")],
-    ["White space or another text stands around the signature.", `Signature: ${signature}`],
-  ])("is named: %s", (damage, text) => {
-    expect(findDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
-  });
+test.each<[name: string, change: (text: string) => string]>([
+  ["with a mark", (text) => `\uFEFF${text}`],
+  ["with carriage returns", (text) => text.replaceAll("\n", "\r\n")],
+  ["with a surplus line end", (text) => `${text}\n`],
+  ["with a blank line before it", (text) => `\n${text}`],
+  ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
+  ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
+  ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
+  ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
+  [
+    "in quoted-printable",
+    (text) =>
+      text
+        .replaceAll("=", "=3D")
+        .replaceAll("—", "=E2=80=94")
+        .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
+  ],
+])("a proof %s is undecidable", async (_name, change) => {
+  expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
+});
 
-  test("is not sought in a whole signature, a short one, or more than a mebibyte", () => {
-    const [head = "", payload = "", tail = ""] = signature.split(".");
-    const none = [
-      signature,
-      json,
-      `> ${head}.${payload}.${tail.slice(0, 99)}`,
-      `> ${head}.x${payload}.${tail}`,
-    ];
-    expect([...none, `> ${json}${" ".repeat(1024 * 1024)}`].map(findDamage)).toEqual([
-      null,
-      null,
-      null,
-      null,
-      null,
-    ]);
-    expect(findDamage(`> ${head}.${payload}.${tail.slice(0, 100)}`)).not.toBeNull();
-  });
+const { signature }: { signature: string } = JSON.parse(json);
+const dashed = signature.replaceAll("_", "-");
+test.each<[damage: string, text: string]>([
+  ["Quote marks (>) stand before its lines; mail has quoted it.", `>${json}`],
+  ["It is in quoted-printable, as mail carries a text.", json.replace(/.{76}/g, "$&=\n")],
+  ["It is in quoted-printable, as mail carries a text.", json.replace("eyJ", "=3DeyJ")],
+  ["An editor has put dashes for hyphens.", dashed.replaceAll("-", "\u2010")],
+  ["There is white space inside the signature; mail has folded it.", signature.replace(/.{76}/g, "$& \n")],
+  ["An editor has put curly quotation marks for straight ones.", json.replaceAll('"', "\u201D")],
+  ["It is in HTML, as a web page or a mail carries a text.", json.replaceAll('"', "&#0034;")],
+  ["An editor has put other spaces for plain ones.", json.replaceAll(",", ",\u00A0")],
+  ["Its end is missing, or another text follows it.", ` ${json.slice(0, -1)}`],
+  ["A line ends inside a text; mail has folded it.", json.replace("exam-", "exam\n-")],
+  ["White space or another text stands around the signature.", `Signature: ${signature}`],
+])("the damage of a text is named: %s", (damage, text) => {
+  expect(findDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
+});
+
+test("no damage is found in a whole signature, a short one, or more than a mebibyte", () => {
+  const [head = "", payload = "", tail = ""] = signature.split(".");
+  const none = [
+    signature,
+    json,
+    `> ${head}.${payload}.${tail.slice(0, 99)}`,
+    `> ${head}.x${payload}.${tail}`,
+  ];
+  expect([...none, `> ${json}${" ".repeat(1024 * 1024)}`].map(findDamage)).toEqual([
+    null,
+    null,
+    null,
+    null,
+    null,
+  ]);
+  expect(findDamage(`> ${head}.${payload}.${tail.slice(0, 100)}`)).not.toBeNull();
 });
 
 test.each<[bytes: number[], isIt: boolean]>([

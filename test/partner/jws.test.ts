@@ -5,7 +5,7 @@ import { Refusal } from "../../src/partner/reasons.ts";
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text));
 const encoded = (header: unknown) => Buffer.from(JSON.stringify(header)).toString("base64url");
 
-test("three parts make a JWS, of which the first is not empty", () => {
+test("a JWS has three parts, and the first is not empty", () => {
   const isRefused = (text: string) => splitCompactJws(text) instanceof Refusal;
   expect(["a.e30.AA", "a..", "e30.e30.AA"].map(isRefused)).toEqual([false, false, false]);
   expect(["", "e30", "e30.e30", ".e30.AA", "..", "a.e30.AA."].map(isRefused)).toEqual(Array(6).fill(true));
@@ -15,11 +15,11 @@ test.each([
   ["[]", "JWS_MALFORMED", "The payload is no JSON object."],
   ["{", "JWS_MALFORMED", "The payload is not JSON in UTF-8."],
   ['{"a":1,"a":1}', "JSON_DUPLICATE_MEMBER", "The payload is not strict JSON."],
-])("a part that is %s is refused as %s", (text, reason, detail) => {
+])("the JWS part %s is refused as %s", (text, reason, detail) => {
   expect(readJwsObject(bytesOf(text), "payload")).toMatchObject({ reason, detail } as object);
 });
 
-test("a part in other bytes than UTF-8 is refused", () => {
+test("a JWS part that is not UTF-8 is refused", () => {
   const detail = "The header is not JSON in UTF-8.";
   expect(readJwsObject(Uint8Array.of(0xff), "header")).toMatchObject({ reason: "JWS_MALFORMED", detail });
 });
@@ -32,6 +32,6 @@ test.each<[header: unknown, read: object]>([
   [{ alg: "RS256", kid: "k", typ: null }, { reason: "HEADER_TYP" }],
   [{ alg: "RS256", kid: "" }, { reason: "HEADER_KID" }],
   [[], { detail: "The header is no JSON object." }],
-])("the header %j is read as %j", (header, read) => {
+])("the JWS header %j is read as %j", (header, read) => {
   expect(readJwsHeader(encoded(header))).toMatchObject(read);
 });

@@ -119,14 +119,14 @@ const window = (times: Partial<KeyWindow>): KeyWindow => ({
   ...times,
 });
 
-test("a key is in use from the second of its activation to that of its retirement", () => {
+test("a key is in use from the second of its activation to the second of its retirement", () => {
   const isIn = (times: Partial<KeyWindow>, seconds: number) => "ok" in checkWindow(window(times), seconds);
   expect([9, 10, 20, 21].map((seconds) => isIn({}, seconds))).toEqual([false, true, true, false]);
   expect([isIn({ retiredAtMs: null }, 99), isIn({ activatedAtMs: null }, 15)]).toEqual([true, false]);
   expect(checkWindow(null, 0)).toMatchObject({ ok: null });
 });
 
-test("a compromise counts from its second on, unless the log had it before", () => {
+test("a compromise counts from its second on, unless the log had the signature before", () => {
   const told = (seconds: number, logged: number | null, since: number | null = 15_500) => {
     const found = checkCompromise(window({ compromisedSinceMs: since }), seconds, logged);
     return "reason" in found ? found.detail : [found.warnings.length, found.precedesCompromise];

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKeySet, type KeySetSources } from "../../src/partner/key-set.ts";
@@ -19,129 +19,123 @@ function keySetDetail({ checks }: Verification): string {
   return checks.find(({ name }) => name === "keySet")?.detail ?? "";
 }
 
-describe("what a key set rests on", () => {
-  const signedAt = "2026-02-01T00:00:00Z";
+const signedAt = "2026-02-01T00:00:00Z";
 
-  test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", async () => {
-    const alone = await judgeWith({ jwks: read("jwks.json") });
-    expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
-    const both = await judgeWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
-    expect(both).toMatchObject({
-      valid: true,
-      trust: { basis: "jwks", historySigner: keys.active.kid, historySignedAt: signedAt },
-    });
-    expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
+test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", async () => {
+  const alone = await judgeWith({ jwks: read("jwks.json") });
+  expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
+  const both = await judgeWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
+  expect(both).toMatchObject({
+    valid: true,
+    trust: { basis: "jwks", historySigner: keys.active.kid, historySignedAt: signedAt },
   });
-
-  test("a key history alone says so, and names its signer and its time", async () => {
-    const alone = await judgeWith({ keyHistory: read("history.jose") });
-    expect(alone).toMatchObject({
-      valid: true,
-      trust: { basis: "key-history", historySigner: keys.active.kid, historySignedAt: signedAt },
-    });
-    expect(keySetDetail(alone)).toContain(
-      `rests on the key history alone, which key ${keys.active.kid} signed`,
-    );
-  });
-
-  test("the signer is named by the thumbprint of its key, not by the key id that the history gives it", async () => {
-    const lied = await judgeWith({ keyHistory: read("history-by-liar.jose") });
-    expect(lied).toMatchObject({ kid: keys.active.kid, trust: { historySigner: keys.stranger.kid } });
-    expect(keySetDetail(lied)).not.toContain(keys.active.kid);
-  });
-
-  test("an anchor lets only the pinned key have signed the history", async () => {
-    const keyHistory = read("history.jose");
-    const pinned = await judgeWith({ keyHistory, anchor: keys.active.kid });
-    expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
-    expect(keySetDetail(pinned)).toBe(
-      `No key of the set is forbidden. Trust rests on the key history, which key ${keys.active.kid} signed on ${signedAt}, and you pinned that key.`,
-    );
-    const other = await judgeWith({ keyHistory, anchor: keys.retired.kid });
-    expect(other).toMatchObject({
-      valid: false,
-      reason: "KEY_HISTORY_NOT_ANCHORED",
-      verdict: "refused",
-      trust: null,
-    });
-    expect(keySetDetail(other)).toBe(
-      `The key that signed the key history, ${keys.active.kid}, is not ${keys.retired.kid}, the one that you pinned.`,
-    );
-    const forged = JSON.stringify(envelope({}, "stranger"));
-    const stranger = { keyHistory: read("history-by-stranger.jose"), anchor: keys.active.kid };
-    expect((await judgeWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
-  });
-
-  test("an anchor and a JWKS must both know the signer", async () => {
-    const sources = { jwks: read("jwks.json"), keyHistory: read("history.jose") };
-    expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
-    expect((await judgeWith({ ...sources, anchor: keys.pending.kid })).reason).toBe(
-      "KEY_HISTORY_NOT_ANCHORED",
-    );
-    const old = { ...sources, jwks: read("jwks-two-rotations-older.json"), anchor: keys.active.kid };
-    expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
-  });
-
-  test("an anchor lets a JWKS add no key: who hands out a false one cannot put his own into it", async () => {
-    const set = JSON.parse(read("jwks.json").toString());
-    set.keys.push(keys.stranger.jwk);
-    const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
-    const forged = JSON.stringify(envelope({}, "stranger"));
-    expect((await judgeWith(sources, forged)).valid).toBe(true);
-    const pinned = await judgeWith({ ...sources, anchor: keys.active.kid }, forged);
-    expect(pinned).toMatchObject({ valid: false, reason: "KID_UNKNOWN", verdict: "undecidable" });
-    expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
-  });
-
-  test("an anchor that pins nothing, or is no thumbprint, is the caller's mistake", async () => {
-    const attempts = [
-      { jwks: read("jwks.json"), anchor: keys.active.kid },
-      { keyHistory: read("history.jose"), anchor: "" },
-      { keyHistory: read("history.jose"), anchor: "active" },
-    ];
-    const why = "the anchor is the 43-character id of the key that signed the key history";
-    for (const attempt of attempts) await expect(createKeySet(attempt)).rejects.toThrow(new TypeError(why));
-    const nothing = new TypeError("createKeySet needs a JWKS, a key history or both");
-    await expect(createKeySet({})).rejects.toThrow(nothing);
-  });
+  expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
 });
 
-describe("what a key set is read from", () => {
-  const jwks = JSON.parse(read("jwks.json").toString());
-  const [first, ...others] = jwks.keys;
-
-  test("a text, which may begin with a mark, bytes, or for the JWKS a value", async () => {
-    const history = read("history.jose").toString();
-    const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
-    for (const sources of [marked, { jwks }, { keyHistory: history }])
-      expect(await judgeWith(sources)).toMatchObject({ valid: true });
+test("trust in a key history alone names its signer and its time", async () => {
+  const alone = await judgeWith({ keyHistory: read("history.jose") });
+  expect(alone).toMatchObject({
+    valid: true,
+    trust: { basis: "key-history", historySigner: keys.active.kid, historySignedAt: signedAt },
   });
+  expect(keySetDetail(alone)).toContain(
+    `rests on the key history alone, which key ${keys.active.kid} signed`,
+  );
+});
 
-  test("keys of other kinds need no ids", async () => {
-    const more = { keys: [...jwks.keys, { kty: "EC" }, { kty: "EC" }] };
-    expect(await judgeWith({ jwks: more })).toMatchObject({ valid: true });
+test("the signer is named by the thumbprint of its key, not by the key id that the history gives it", async () => {
+  const lied = await judgeWith({ keyHistory: read("history-by-liar.jose") });
+  expect(lied).toMatchObject({ kid: keys.active.kid, trust: { historySigner: keys.stranger.kid } });
+  expect(keySetDetail(lied)).not.toContain(keys.active.kid);
+});
+
+test("an anchor lets only the pinned key have signed the history", async () => {
+  const keyHistory = read("history.jose");
+  const pinned = await judgeWith({ keyHistory, anchor: keys.active.kid });
+  expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
+  expect(keySetDetail(pinned)).toBe(
+    `No key of the set is forbidden. Trust rests on the key history, which key ${keys.active.kid} signed on ${signedAt}, and you pinned that key.`,
+  );
+  const other = await judgeWith({ keyHistory, anchor: keys.retired.kid });
+  expect(other).toMatchObject({
+    valid: false,
+    reason: "KEY_HISTORY_NOT_ANCHORED",
+    verdict: "refused",
+    trust: null,
   });
+  expect(keySetDetail(other)).toBe(
+    `The key that signed the key history, ${keys.active.kid}, is not ${keys.retired.kid}, the one that you pinned.`,
+  );
+  const forged = JSON.stringify(envelope({}, "stranger"));
+  const stranger = { keyHistory: read("history-by-stranger.jose"), anchor: keys.active.kid };
+  expect((await judgeWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+});
 
-  test("what is no key is refused, and so is another exponent than the history's", async () => {
-    const odd = await judgeWith({ jwks: { keys: [7] } });
-    expect([odd.reason, keySetDetail(odd)]).toEqual([
-      "KEY_SET_KEY_MALFORMED",
-      "The key set holds something that is no key.",
-    ]);
-    const other = { keys: [{ ...first, e: "Aw" }, ...others] };
-    const conflict = await judgeWith({ jwks: other, keyHistory: read("history.jose") });
-    expect(conflict.reason).toBe("KEY_SET_CONFLICT");
-  });
+test("an anchor and a JWKS must both know the signer", async () => {
+  const sources = { jwks: read("jwks.json"), keyHistory: read("history.jose") };
+  expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
+  expect((await judgeWith({ ...sources, anchor: keys.pending.kid })).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  const old = { ...sources, jwks: read("jwks-two-rotations-older.json"), anchor: keys.active.kid };
+  expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+});
 
-  test("cryptography that fails leaves every envelope undecided", async () => {
-    const broken = {
-      get keys() {
-        throw new Error("broken");
-      },
-    };
-    expect(await judgeWith({ jwks: broken })).toMatchObject({
-      reason: "VERIFIER_FAILED",
-      verdict: "undecidable",
-    });
+test("a JWKS can add no key to an anchored history", async () => {
+  const set = JSON.parse(read("jwks.json").toString());
+  set.keys.push(keys.stranger.jwk);
+  const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
+  const forged = JSON.stringify(envelope({}, "stranger"));
+  expect((await judgeWith(sources, forged)).valid).toBe(true);
+  const pinned = await judgeWith({ ...sources, anchor: keys.active.kid }, forged);
+  expect(pinned).toMatchObject({ valid: false, reason: "KID_UNKNOWN", verdict: "undecidable" });
+  expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
+});
+
+test("an anchor without a key history, or that is no thumbprint, throws", async () => {
+  const attempts = [
+    { jwks: read("jwks.json"), anchor: keys.active.kid },
+    { keyHistory: read("history.jose"), anchor: "" },
+    { keyHistory: read("history.jose"), anchor: "active" },
+  ];
+  const why = "the anchor is the 43-character id of the key that signed the key history";
+  for (const attempt of attempts) await expect(createKeySet(attempt)).rejects.toThrow(new TypeError(why));
+  const nothing = new TypeError("createKeySet needs a JWKS, a key history or both");
+  await expect(createKeySet({})).rejects.toThrow(nothing);
+});
+
+const jwks = JSON.parse(read("jwks.json").toString());
+const [first, ...others] = jwks.keys;
+
+test("a key set is read from a text with a byte order mark, bytes, or a value", async () => {
+  const history = read("history.jose").toString();
+  const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
+  for (const sources of [marked, { jwks }, { keyHistory: history }])
+    expect(await judgeWith(sources)).toMatchObject({ valid: true });
+});
+
+test("keys of other kinds need no key ids", async () => {
+  const more = { keys: [...jwks.keys, { kty: "EC" }, { kty: "EC" }] };
+  expect(await judgeWith({ jwks: more })).toMatchObject({ valid: true });
+});
+
+test("a key set with something that is no key, or with another exponent than the history's, is refused", async () => {
+  const odd = await judgeWith({ jwks: { keys: [7] } });
+  expect([odd.reason, keySetDetail(odd)]).toEqual([
+    "KEY_SET_KEY_MALFORMED",
+    "The key set holds something that is no key.",
+  ]);
+  const other = { keys: [{ ...first, e: "Aw" }, ...others] };
+  const conflict = await judgeWith({ jwks: other, keyHistory: read("history.jose") });
+  expect(conflict.reason).toBe("KEY_SET_CONFLICT");
+});
+
+test("a failure of the cryptography leaves every envelope undecided", async () => {
+  const broken = {
+    get keys() {
+      throw new Error("broken");
+    },
+  };
+  expect(await judgeWith({ jwks: broken })).toMatchObject({
+    reason: "VERIFIER_FAILED",
+    verdict: "undecidable",
   });
 });

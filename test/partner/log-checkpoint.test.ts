@@ -41,7 +41,7 @@ test.each([
   expect(readTreeHead(text)).toMatchObject({ reason: "PROOF_MALFORMED", detail } as never);
 });
 
-test("a checkpoint is opened by one of the keys of its origin, with the time at which that signed it", async () => {
+test("a checkpoint is opened by a key of its origin, with its time", async () => {
   const [own, other] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
   const rawOf = ({ publicKey }: typeof own) =>
     Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
@@ -77,7 +77,7 @@ test.each([
   expect(readOrigin(name)).toEqual({ service, number });
 });
 
-test("counts have one spelling", () => {
+test("a count has one spelling", () => {
   expect(["0", "1", "10", "9007199254740991"].map(readCount)).toEqual([0, 1, 10, 9007199254740991]);
   const others = ["", "00", "01", "-1", "+1", "1.0", "1e3", " 1", "1 ", "٣", "9007199254740992"];
   expect(others.map(readCount)).toEqual(others.map(() => null));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeHash } from "../../src/partner/base64.ts";
@@ -47,22 +47,20 @@ async function judge({ envelope, proof, logKeys, logState }: LogCase) {
   return verifyEnvelope(item.value, { keys, issuer, audience, now, ...opened });
 }
 
-describe("an envelope with a proof", () => {
-  for (const one of index.cases) {
-    test(`${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
-      const { verdict, reason, warnings, log, checks } = await judge(one);
-      const { verdict: due, reason: why, warnings: told, log: evidence } = one;
-      expect({ verdict, reason, warnings, log }).toEqual({
-        verdict: due,
-        reason: why,
-        warnings: told,
-        log: evidence,
-      } as never);
-      const shown = checks.filter(({ name, ok }) => ok === false || ["log", "compromise"].includes(name));
-      expect(shown.map(({ name, detail }) => `${name}: ${detail}`)).toEqual(sentences[one.name] ?? []);
-    });
-  }
-});
+for (const one of index.cases) {
+  test(`the proof ${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
+    const { verdict, reason, warnings, log, checks } = await judge(one);
+    const { verdict: due, reason: why, warnings: told, log: evidence } = one;
+    expect({ verdict, reason, warnings, log }).toEqual({
+      verdict: due,
+      reason: why,
+      warnings: told,
+      log: evidence,
+    } as never);
+    const shown = checks.filter(({ name, ok }) => ok === false || ["log", "compromise"].includes(name));
+    expect(shown.map(({ name, detail }) => `${name}: ${detail}`)).toEqual(sentences[one.name] ?? []);
+  });
+}
 
 test("every checkpoint is judged as its index says", async () => {
   for (const { checkpoint, logKeys, reason } of index.checkpoints) {
@@ -116,7 +114,7 @@ test("a file that is no state of a log is refused as a whole", () => {
   }
 });
 
-test("what the log has signed is made again from its leaves and its key", () => {
+test("the log's fixtures are made again from its leaves and its key", () => {
   for (const { file, content } of Object.values(envelopes)) expect(read(file).toString()).toBe(content);
   const { tomorrow, secondLog, other, ...own } = checkpoints;
   const named = { ...own, "log-2": secondLog, "of-another-log": other };

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import { countEntries, formatLogProof, openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
@@ -14,66 +14,64 @@ const [first = "", index = "", ...rest] = proof.split("\n");
 const hash = encodeBase64(new Uint8Array(32));
 const openedWith = (text: string | Uint8Array) => openLogProof(text, { logKeys, now });
 
-describe("a proof", () => {
-  test("is written as it is read", async () => {
-    const hashes = path(2, leaves.slice(0, 7));
-    expect(formatLogProof({ index: 2, hashes, note })).toBe(proof);
-    expect(await openedWith(proof)).toMatchObject({
-      refusal: null,
-      index: 2,
-      hashes: hashes.map((one) => new Uint8Array(one)),
-      note,
-    } as never);
-    expect(await openedWith(Buffer.from(proof))).toMatchObject({ refusal: null } as never);
-    expect([1, 2].map(countEntries)).toEqual(["1 entry", "2 entries"]);
-  });
+test("a log proof is written as it is read", async () => {
+  const hashes = path(2, leaves.slice(0, 7));
+  expect(formatLogProof({ index: 2, hashes, note })).toBe(proof);
+  expect(await openedWith(proof)).toMatchObject({
+    refusal: null,
+    index: 2,
+    hashes: hashes.map((one) => new Uint8Array(one)),
+    note,
+  } as never);
+  expect(await openedWith(Buffer.from(proof))).toMatchObject({ refusal: null } as never);
+  expect([1, 2].map(countEntries)).toEqual(["1 entry", "2 entries"]);
+});
 
-  test("may have extra data, and as many hashes as a tree can be high", async () => {
-    for (const lines of [
-      ["extra AA==", index, ...rest],
-      [index, ...Array(53).fill(hash), "", note],
-    ])
-      expect(await openedWith([first, ...lines].join("\n"))).toMatchObject({ refusal: null } as never);
-  });
+test("a log proof may have extra data, and 53 hashes", async () => {
+  for (const lines of [
+    ["extra AA==", index, ...rest],
+    [index, ...Array(53).fill(hash), "", note],
+  ])
+    expect(await openedWith([first, ...lines].join("\n"))).toMatchObject({ refusal: null } as never);
+});
 
-  const resaved = "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
-  const unreadable = expect.not.stringContaining("editor");
-  // biome-ignore format: a table reads better in rows
-  test.each<[text: string | Uint8Array, reason: string, detail: unknown]>([
-    [`\uFEFF${proof}`, "PROOF_UNREADABLE", resaved],
-    [proof.replaceAll("\n", "\r\n"), "PROOF_UNREADABLE", resaved],
-    [`x${proof}`, "PROOF_UNREADABLE", unreadable],
-    ["", "PROOF_UNREADABLE", unreadable],
-    [Uint8Array.of(0xff), "PROOF_MALFORMED", "The proof is not valid UTF-8."],
-    [`${first}\n${index}\n`, "PROOF_MALFORMED", "The proof ends before its checkpoint."],
-    ...["", "!", "AA"].map((extra): [string, string, string] => [
-      [first, `extra ${extra}`, index, ...rest].join("\n"),
-      ...(["PROOF_MALFORMED", "The proof's extra data is not base64."] as const),
-    ]),
-    ...["", "2", "index", "index 02", "index -1", "Index 2"].map((line): [string, string, string] => [
-      [first, line || "x", ...rest].join("\n"),
-      ...(["PROOF_MALFORMED", "The proof does not say which entry of the log it is of."] as const),
-    ]),
-    [[first, index, ...Array(54).fill(hash), "", note].join("\n"), "PROOF_MALFORMED",
-      "The proof has more hashes than any tree is high."],
-    [[first, index, "AA==", "", note].join("\n"), "PROOF_MALFORMED",
-      "A line of the proof is not a hash in base64."],
-  ])("that is %j is refused as %s", async (text, reason, detail) => {
-    expect(await openedWith(text)).toEqual({ refusal: expect.objectContaining({ reason, detail }) });
-  });
+const resaved = "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
+const unreadable = expect.not.stringContaining("editor");
+// biome-ignore format: a table reads better in rows
+test.each<[text: string | Uint8Array, reason: string, detail: unknown]>([
+  [`\uFEFF${proof}`, "PROOF_UNREADABLE", resaved],
+  [proof.replaceAll("\n", "\r\n"), "PROOF_UNREADABLE", resaved],
+  [`x${proof}`, "PROOF_UNREADABLE", unreadable],
+  ["", "PROOF_UNREADABLE", unreadable],
+  [Uint8Array.of(0xff), "PROOF_MALFORMED", "The proof is not valid UTF-8."],
+  [`${first}\n${index}\n`, "PROOF_MALFORMED", "The proof ends before its checkpoint."],
+  ...["", "!", "AA"].map((extra): [string, string, string] => [
+    [first, `extra ${extra}`, index, ...rest].join("\n"),
+    ...(["PROOF_MALFORMED", "The proof's extra data is not base64."] as const),
+  ]),
+  ...["", "2", "index", "index 02", "index -1", "Index 2"].map((line): [string, string, string] => [
+    [first, line || "x", ...rest].join("\n"),
+    ...(["PROOF_MALFORMED", "The proof does not say which entry of the log it is of."] as const),
+  ]),
+  [[first, index, ...Array(54).fill(hash), "", note].join("\n"), "PROOF_MALFORMED",
+    "The proof has more hashes than any tree is high."],
+  [[first, index, "AA==", "", note].join("\n"), "PROOF_MALFORMED",
+    "A line of the proof is not a hash in base64."],
+])("the log proof %j is refused as %s", async (text, reason, detail) => {
+  expect(await openedWith(text)).toEqual({ refusal: expect.objectContaining({ reason, detail }) });
+});
 
-  test("is judged by a time and a tolerance that make sense", async () => {
-    const never = openLogProof(proof, { logKeys, now: new Date("never") });
-    await expect(never).rejects.toThrow(new TypeError("now is not a valid date"));
-    const negative = openLogProof(proof, { logKeys, now, clockToleranceSeconds: -1 });
-    await expect(negative).rejects.toThrow(new TypeError("clockToleranceSeconds is not a duration"));
-    expect(await openLogProof(proof, { logKeys })).toMatchObject({ refusal: null } as never);
-  });
+test("openLogProof refuses a wrong time or tolerance", async () => {
+  const never = openLogProof(proof, { logKeys, now: new Date("never") });
+  await expect(never).rejects.toThrow(new TypeError("now is not a valid date"));
+  const negative = openLogProof(proof, { logKeys, now, clockToleranceSeconds: -1 });
+  await expect(negative).rejects.toThrow(new TypeError("clockToleranceSeconds is not a duration"));
+  expect(await openLogProof(proof, { logKeys })).toMatchObject({ refusal: null } as never);
+});
 
-  test("stays undecided where the cryptography fails", async () => {
-    const broken = null as unknown as readonly VerifierKey[];
-    expect(await openLogProof(proof, { logKeys: broken, now })).toMatchObject({
-      refusal: { reason: "VERIFIER_FAILED" },
-    } as never);
-  });
+test("a log proof stays undecided where the cryptography fails", async () => {
+  const broken = null as unknown as readonly VerifierKey[];
+  expect(await openLogProof(proof, { logKeys: broken, now })).toMatchObject({
+    refusal: { reason: "VERIFIER_FAILED" },
+  } as never);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
   attestationLeafHash,
@@ -22,37 +22,35 @@ const [g, h, i] = [rootOf(0, 2), rootOf(2, 4), rootOf(4, 6)];
 const [k, l] = [rootOf(0, 4), rootOf(4, 7)];
 const [root3, root6, root7] = [rootOf(0, 3), rootOf(0, 6), rootOf(0, 7)];
 
-describe("an inclusion proof", () => {
-  test.each<[name: string, leafHash: Hash, index: number, hashes: Hash[]]>([
-    ["a", a, 0, [b, h, l]],
-    ["d", d, 3, [c, g, l]],
-    ["f", f, 5, [e, j, k]],
-    ["j", j, 6, [i, k]],
-  ])("of %s, as RFC 6962 has it, leads to the root", async (_name, leafHash, index, hashes) => {
-    expect(await rootOfInclusion({ leafHash, index, size: 7, hashes })).toEqual(root7);
-  });
+test.each<[name: string, leafHash: Hash, index: number, hashes: Hash[]]>([
+  ["a", a, 0, [b, h, l]],
+  ["d", d, 3, [c, g, l]],
+  ["f", f, 5, [e, j, k]],
+  ["j", j, 6, [i, k]],
+])("RFC 6962's inclusion proof of %s leads to the root", async (_name, leafHash, index, hashes) => {
+  expect(await rootOfInclusion({ leafHash, index, size: 7, hashes })).toEqual(root7);
+});
 
-  test("of no place in the tree, or of another number of hashes, leads nowhere", async () => {
-    for (const [index, size, hashes] of [
-      [7, 7, [b, h, l]],
-      [-1, 7, [b, h, l]],
-      [0, 0, []],
-      [7, 7, [i, k]],
-      [0, 1, [b]],
-      [0, 2, []],
-      [0, 2, [b, h, l]],
-    ] as const)
-      expect(await rootOfInclusion({ leafHash: a, index, size, hashes })).toBeNull();
-    expect(await rootOfInclusion({ leafHash: a, index: 0, size: 1, hashes: [] })).toEqual(a);
-  });
+test("an inclusion proof with a wrong place or number of hashes has no root", async () => {
+  for (const [index, size, hashes] of [
+    [7, 7, [b, h, l]],
+    [-1, 7, [b, h, l]],
+    [0, 0, []],
+    [7, 7, [i, k]],
+    [0, 1, [b]],
+    [0, 2, []],
+    [0, 2, [b, h, l]],
+  ] as const)
+    expect(await rootOfInclusion({ leafHash: a, index, size, hashes })).toBeNull();
+  expect(await rootOfInclusion({ leafHash: a, index: 0, size: 1, hashes: [] })).toEqual(a);
+});
 
-  test("reaches beyond 2^32 leaves", async () => {
-    const size = 2 ** 40;
-    const hashes = Array.from({ length: 40 }, (_, level) => leaf(Buffer.from(String(level))));
-    const root = hashes.reduce((node, hash) => mth([hash, node]), leaves[0] as Buffer);
-    const found = await rootOfInclusion({ leafHash: a, index: size - 1, size, hashes: hashes.map(asHash) });
-    expect(found).toEqual(asHash(root));
-  });
+test("an inclusion proof may be for more than 2^32 leaves", async () => {
+  const size = 2 ** 40;
+  const hashes = Array.from({ length: 40 }, (_, level) => leaf(Buffer.from(String(level))));
+  const root = hashes.reduce((node, hash) => mth([hash, node]), leaves[0] as Buffer);
+  const found = await rootOfInclusion({ leafHash: a, index: size - 1, size, hashes: hashes.map(asHash) });
+  expect(found).toEqual(asHash(root));
 });
 
 test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
@@ -95,6 +93,6 @@ test("some leaves have the root that RFC 6962 gives them", async () => {
   }
 });
 
-test("a part of a hash is not the same", () => {
+test("isSameHash compares whole hashes", () => {
   expect([a, a.subarray(0, 31), b].map((other) => isSameHash(other, a))).toEqual([true, false, false]);
 });

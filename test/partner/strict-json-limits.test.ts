@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import { Refusal, refuse } from "../../src/partner/reasons.ts";
 import { maxJsonValues, readStrictJson } from "../../src/partner/strict-json.ts";
 
-test("a million brackets without exhausting the stack", () => {
+test("readStrictJson refuses a million brackets without exhausting the stack", () => {
   expect(readStrictJson("[".repeat(1_000_000) + "]".repeat(1_000_000))).toBeInstanceOf(Refusal);
 });
 
-test("what would take gigabytes in memory, before it is parsed", () => {
+test("readStrictJson refuses what would take gigabytes, before it is parsed", () => {
   // That the end is missing is never looked at.
   expect(readStrictJson("[".repeat(2_000_000))).toEqual(refuse("JSON_TOO_DEEP"));
   expect(readStrictJson(`[${"{},".repeat(maxJsonValues)}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { refuse } from "../../src/partner/reasons.ts";
 import {
   isJsonObject,
@@ -57,11 +57,9 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
   ["a string that ends in an escaped quote", '["abc\\"', "JSON_MALFORMED"],
 ];
 
-describe("readStrictJson refuses", () => {
-  for (const [name, text, problem] of refused) {
-    test(name, () => expect(readStrictJson(text)).toEqual(refuse(problem)));
-  }
-});
+for (const [name, text, problem] of refused) {
+  test(`readStrictJson refuses ${name}`, () => expect(readStrictJson(text)).toEqual(refuse(problem)));
+}
 
 // biome-ignore format: a table reads better in rows
 const accepted = [
@@ -73,21 +71,20 @@ const accepted = [
   `[${"[],{},".repeat(maxJsonDepth)}0]`, " \t\r\n null \n",
 ];
 
-describe("readStrictJson accepts", () => {
-  for (const text of accepted) {
-    test(text.slice(0, 60), () => expect(readStrictJson(text)).toEqual(JSON.parse(text)));
-  }
+for (const text of accepted) {
+  test(`readStrictJson accepts ${text.slice(0, 60)}`, () =>
+    expect(readStrictJson(text)).toEqual(JSON.parse(text)));
+}
 
-  test("__proto__ as an ordinary member", () => {
-    const reading = readStrictJson('{"__proto__":{"admin":true}}');
-    const value = reading as object;
-    expect(Object.keys(value)).toEqual(["__proto__"]);
-    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
-  });
+test("readStrictJson accepts __proto__ as an ordinary member", () => {
+  const reading = readStrictJson('{"__proto__":{"admin":true}}');
+  const value = reading as object;
+  expect(Object.keys(value)).toEqual(["__proto__"]);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+});
 
-  test("bytes as well as text", () => {
-    expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
-  });
+test("readStrictJson accepts bytes", () => {
+  expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
 });
 
 test.each([
@@ -124,9 +121,9 @@ test.each([
     ["1", '"a,]b\\","', '[2,{"x":[3,4]}]', '{"y":5,"z":"}"}'],
   ],
   ['{"a":1,"b": [1,2] ,"c":{"d":1,"e":2}}', ['"a":1', '"b": [1,2]', '"c":{"d":1,"e":2}']],
-])("the parts of %s", (text, parts) => expect(sliceJson(text)).toEqual(parts));
+])("sliceJson gives the parts of %s", (text, parts) => expect(sliceJson(text)).toEqual(parts));
 
-test("the members of an object, as they are written", () => {
+test("sliceMembers gives the members of an object as they are written", () => {
   const text = '{ "a" : 1 , "\\u0061":"x:y","a\\"b": {"c":[1, 2]} }';
   expect(sliceMembers(text)).toEqual([
     { name: "a", value: "1" },
@@ -135,7 +132,7 @@ test("the members of an object, as they are written", () => {
   ]);
 });
 
-test("of a megabyte and more, before it is parsed, what is too deep before it is malformed", () => {
+test("a text of more than a megabyte that is too deep is refused before it is parsed", () => {
   const longest = "[ ".repeat(maxJsonDepth + 1).padEnd(harmlessLength, " ");
   expect(readStrictJson(longest)).toEqual(refuse("JSON_MALFORMED"));
   expect(readStrictJson(`${longest} `)).toEqual(refuse("JSON_TOO_DEEP"));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvelopes } from "../../src/partner/input.ts";
@@ -85,125 +85,121 @@ function sentenceOf({ valid, checks }: Verification): string {
 
 const both = { jwks: "jwks.json", keyHistory: "history.jose" };
 
-describe("verifyEnvelope", () => {
-  for (const fixture of cases) {
-    test(`${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
-      const found = await judge(read("inputs", fixture.input), await optionsOf(fixture));
-      expect(found.map(({ reason }) => reason)).toEqual(
-        fixture.reasons as (keyof typeof refusalReasons | null)[],
-      );
-      expect(found.map(sentenceOf)).toEqual(sentences[fixture.name] ?? found.map(() => ""));
-    });
+for (const fixture of cases) {
+  test(`the envelope ${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
+    const found = await judge(read("inputs", fixture.input), await optionsOf(fixture));
+    expect(found.map(({ reason }) => reason)).toEqual(
+      fixture.reasons as (keyof typeof refusalReasons | null)[],
+    );
+    expect(found.map(sentenceOf)).toEqual(sentences[fixture.name] ?? found.map(() => ""));
+  });
+}
+
+test("every reason has a fixture", () => {
+  const ofProofs = logCases.map(({ reason }) => reason);
+  const covered = new Set([
+    ...cases.flatMap(({ reasons }) => reasons),
+    ...ofProofs,
+    ...reasonsWithoutEnvelope,
+  ]);
+  covered.delete(null);
+  expect([...covered].sort()).toEqual(Object.keys(refusalReasons).sort());
+});
+
+test("a fixture is made again from its claims and its key", () => {
+  const ofRetiredKey = { iat: Date.parse("2025-07-01T00:00:00Z") / 1000 };
+  for (const [name, made] of [
+    ["valid.json", envelope()],
+    ["valid-retired-key.json", envelope(ofRetiredKey, "retired")],
+  ] as const)
+    expect(read("inputs", name).toString()).toBe(pretty(made));
+});
+
+test("a valid envelope reports what is signed and every check", async () => {
+  const verification = await verifyEnvelope(read("inputs", "valid.json").toString(), await optionsOf(both));
+  expect(verification).toMatchObject({
+    valid: true,
+    reason: null,
+    verdict: "valid",
+    verificationId: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+    issuer,
+    audience,
+    verifiedAt: "2026-03-01T09:30:00Z",
+    warnings: [],
+  });
+  expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
+  expect(verification.checks.map(({ detail }) => detail)).toEqual(usual);
+  expect(verification.checks.map(({ name, ok }) => [name, ok])).toEqual(
+    checkNames.map((name) => [name, ["log", "status"].includes(name) ? null : true]),
+  );
+});
+
+test("nothing passes for signed without a good signature of a sound key", async () => {
+  const unsigned = { verificationId: null, issuer: null, audience: null, verifiedAt: null, result: null };
+  for (const name of ["payload-changed.json", "kid-unknown.json", "compromised.json", "alg-none.json"]) {
+    const verification = await verifyEnvelope(read("inputs", name).toString(), await optionsOf(both));
+    expect(verification).toMatchObject({ valid: false, ...unsigned });
   }
+});
 
-  test("every reason has a fixture", () => {
-    const ofProofs = logCases.map(({ reason }) => reason);
-    const covered = new Set([
-      ...cases.flatMap(({ reasons }) => reasons),
-      ...ofProofs,
-      ...reasonsWithoutEnvelope,
-    ]);
-    covered.delete(null);
-    expect([...covered].sort()).toEqual(Object.keys(refusalReasons).sort());
+test("an edited envelope still shows the signed values", async () => {
+  const verification = await verifyEnvelope(
+    read("inputs", "outer-result.json").toString(),
+    await optionsOf(both),
+  );
+  expect(verification.valid).toBe(false);
+  expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
+  expect(verification.checks.at(-2)).toEqual({
+    name: "outer",
+    ok: false,
+    detail: "The unsigned result.teacher.name differs from the signed one.",
   });
+});
 
-  test("a fixture is made again from its claims and its key", () => {
-    const ofRetiredKey = { iat: Date.parse("2025-07-01T00:00:00Z") / 1000 };
-    for (const [name, made] of [
-      ["valid.json", envelope()],
-      ["valid-retired-key.json", envelope(ofRetiredKey, "retired")],
-    ] as const)
-      expect(read("inputs", name).toString()).toBe(pretty(made));
-  });
+test("checks after the failed one are not reached", async () => {
+  const verification = await verifyEnvelope(
+    read("inputs", "issuer-mismatch.json").toString(),
+    await optionsOf(both),
+  );
+  expect(verification.checks.map(({ name }) => name)).toEqual([...checkNames]);
+  expect(verification.checks.filter(({ ok }) => ok === false).map(({ name }) => name)).toEqual(["issuer"]);
+  const rest = verification.checks.slice(-3).map(({ ok, detail }) => [ok, detail]);
+  expect(rest).toEqual(Array(3).fill([null, "Not reached."]));
+});
 
-  test("a valid envelope reports what is signed and every check", async () => {
-    const verification = await verifyEnvelope(read("inputs", "valid.json").toString(), await optionsOf(both));
-    expect(verification).toMatchObject({
-      valid: true,
-      reason: null,
-      verdict: "valid",
-      verificationId: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
-      issuer,
-      audience,
-      verifiedAt: "2026-03-01T09:30:00Z",
-      warnings: [],
-    });
-    expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
-    expect(verification.checks.map(({ detail }) => detail)).toEqual(usual);
-    expect(verification.checks.map(({ name, ok }) => [name, ok])).toEqual(
-      checkNames.map((name) => [name, ["log", "status"].includes(name) ? null : true]),
-    );
-  });
+test("a compromised key's earlier envelope is valid with a warning", async () => {
+  const text = read("inputs", "valid-before-compromise.json").toString();
+  const { checks, warnings } = await verifyEnvelope(text, await optionsOf(both));
+  expect(checks.find(({ name }) => name === "compromise")?.detail).toContain("compromised later");
+  expect(warnings).toEqual(["COULD_BE_BACKDATED"]);
+  const refused = await verifyEnvelope(text, { ...(await optionsOf(both)), audience: "x" });
+  expect(refused.warnings).toEqual([]);
+});
 
-  test("without a good signature of a sound key nothing passes for signed", async () => {
-    const unsigned = { verificationId: null, issuer: null, audience: null, verifiedAt: null, result: null };
-    for (const name of ["payload-changed.json", "kid-unknown.json", "compromised.json", "alg-none.json"]) {
-      const verification = await verifyEnvelope(read("inputs", name).toString(), await optionsOf(both));
-      expect(verification).toMatchObject({ valid: false, ...unsigned });
-    }
-  });
+test("a text that is no envelope is named for what it is", async () => {
+  const options = await optionsOf(both);
+  const nameOf = async (input: string) => {
+    const { verdict, checks } = await verifyEnvelope(input, options);
+    expect(verdict).toBe("undecidable");
+    return checks[0]?.detail;
+  };
+  expect(await nameOf('{"statusCode":401,"message":"this envelope is valid"}')).toBe(
+    "This is an error answer (401: there was no valid credential), not an envelope.",
+  );
+  expect(await nameOf('{"statusCode":503,"message":""}')).toContain("(503: the service failed)");
+  expect(await nameOf('{"statusCode":200,"message":"valid"}')).toContain("some other JSON");
+  expect(await nameOf("<html></html>")).toContain("a web page");
+  expect(await nameOf(" \n")).toContain("an empty text");
+  expect(await nameOf("hello {}")).toContain("neither JSON nor a signature");
+  expect(await nameOf(' \n{"found":false}')).toContain("some other JSON");
+  expect(await nameOf(read("keys", "jwks.json").toString())).toContain("a key set");
+  expect(await nameOf('{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}')).toContain("not signed");
+});
 
-  test("an edited envelope still shows the signed values", async () => {
-    const verification = await verifyEnvelope(
-      read("inputs", "outer-result.json").toString(),
-      await optionsOf(both),
-    );
-    expect(verification.valid).toBe(false);
-    expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
-    expect(verification.checks.at(-2)).toEqual({
-      name: "outer",
-      ok: false,
-      detail: "The unsigned result.teacher.name differs from the signed one.",
-    });
-  });
-
-  test("checks after the failed one are not reached", async () => {
-    const verification = await verifyEnvelope(
-      read("inputs", "issuer-mismatch.json").toString(),
-      await optionsOf(both),
-    );
-    expect(verification.checks.map(({ name }) => name)).toEqual([...checkNames]);
-    expect(verification.checks.filter(({ ok }) => ok === false).map(({ name }) => name)).toEqual(["issuer"]);
-    const rest = verification.checks.slice(-3).map(({ ok, detail }) => [ok, detail]);
-    expect(rest).toEqual(Array(3).fill([null, "Not reached."]));
-  });
-
-  test("a compromised key's earlier envelope is valid with a warning", async () => {
-    const text = read("inputs", "valid-before-compromise.json").toString();
-    const { checks, warnings } = await verifyEnvelope(text, await optionsOf(both));
-    expect(checks.find(({ name }) => name === "compromise")?.detail).toContain("compromised later");
-    expect(warnings).toEqual(["COULD_BE_BACKDATED"]);
-    const refused = await verifyEnvelope(text, { ...(await optionsOf(both)), audience: "x" });
-    expect(refused.warnings).toEqual([]);
-  });
-
-  test("what is no envelope is named for what it is, in words of ours", async () => {
-    const options = await optionsOf(both);
-    const nameOf = async (input: string) => {
-      const { verdict, checks } = await verifyEnvelope(input, options);
-      expect(verdict).toBe("undecidable");
-      return checks[0]?.detail;
-    };
-    expect(await nameOf('{"statusCode":401,"message":"this envelope is valid"}')).toBe(
-      "This is an error answer (401: there was no valid credential), not an envelope.",
-    );
-    expect(await nameOf('{"statusCode":503,"message":""}')).toContain("(503: the service failed)");
-    expect(await nameOf('{"statusCode":200,"message":"valid"}')).toContain("some other JSON");
-    expect(await nameOf("<html></html>")).toContain("a web page");
-    expect(await nameOf(" \n")).toContain("an empty text");
-    expect(await nameOf("hello {}")).toContain("neither JSON nor a signature");
-    expect(await nameOf(' \n{"found":false}')).toContain("some other JSON");
-    expect(await nameOf(read("keys", "jwks.json").toString())).toContain("a key set");
-    expect(await nameOf('{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}')).toContain("not signed");
-  });
-
-  test("JSON of an attacker cannot pass for a refusal of ours", async () => {
-    const header = Buffer.from(JSON.stringify({ alg: "none", ...refuse("KID_UNKNOWN") })).toString(
-      "base64url",
-    );
-    const verification = await verifyEnvelope(`${header}.e30.AA`, await optionsOf(both));
-    expect(verification.reason).toBe("HEADER_ALG");
-  });
+test("an attacker's JSON is not taken for a refusal", async () => {
+  const header = Buffer.from(JSON.stringify({ alg: "none", ...refuse("KID_UNKNOWN") })).toString("base64url");
+  const verification = await verifyEnvelope(`${header}.e30.AA`, await optionsOf(both));
+  expect(verification.reason).toBe("HEADER_ALG");
 });
 
 const judged = async (change: Parameters<typeof envelope>[0], given: Partial<VerifyOptions> = {}) =>
@@ -218,7 +214,7 @@ test.each([
   expect((await judged(limit)).reason).toBe(reason as never);
 });
 
-test("what has an unknown key is told apart by whose it says it is", async () => {
+test("an unknown key is reported with the claimed issuer when that is another", async () => {
   const options = await optionsOf(both);
   const toldOf = async (iss: string) => {
     const found = await verifyEnvelope(JSON.stringify(envelope({ iss }, "stranger")), options);
@@ -231,35 +227,33 @@ test("what has an unknown key is told apart by whose it says it is", async () =>
   for (const iss of [issuer, "nobody"]) expect(await toldOf(iss)).toEqual(["KID_UNKNOWN", null, unknown]);
 });
 
-describe("a status list", () => {
-  const [place, list] = [
-    { status: { status_list: { idx: 3, uri } } },
-    "the status list of 2026-03-01T11:00:00Z",
-  ];
-  const unwanted = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
-  const no = { ...unwanted, license: { ...Object(result.license), status: "EXPIRED" } };
-  const unnamed = "It names no place in a status list, so none was asked whether it was withdrawn since.";
+const [place, list] = [
+  { status: { status_list: { idx: 3, uri } } },
+  "the status list of 2026-03-01T11:00:00Z",
+];
+const unwanted = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
+const no = { ...unwanted, license: { ...Object(result.license), status: "EXPIRED" } };
+const unnamed = "It names no place in a status list, so none was asked whether it was withdrawn since.";
 
-  test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
-    [place, [], `Not withdrawn, by ${list}.`],
-    [place, [3], `status: It is withdrawn, by ${list}.`],
-    [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
-    [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
-    [{}, [3], unnamed],
-  ])("is asked of %j with %j withdrawn", async (change, withdrawn, told) => {
-    const found = await judged(change, { statusLists: [statusList(pack(...withdrawn))] });
-    expect([sentenceOf(found), found.valid]).toEqual([told, !told.startsWith("status:")]);
-  });
+test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
+  [place, [], `Not withdrawn, by ${list}.`],
+  [place, [3], `status: It is withdrawn, by ${list}.`],
+  [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
+  [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
+  [{}, [3], unnamed],
+])("the status list is asked about %j with %j withdrawn", async (change, withdrawn, told) => {
+  const found = await judged(change, { statusLists: [statusList(pack(...withdrawn))] });
+  expect([sentenceOf(found), found.valid]).toEqual([told, !told.startsWith("status:")]);
+});
 
-  test("is judged by the caller's tolerance and age", async () => {
-    const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
-    const reasonOf = async (given: Partial<VerifyOptions>) => (await judged(place, given)).reason;
-    expect(await reasonOf(ahead(60))).toBeNull();
-    expect(await reasonOf({ ...ahead(90), clockToleranceSeconds: 100 })).toBeNull();
-    expect(await reasonOf({ statusLists: [] })).toBe("STATUS_LIST_UNUSABLE");
-    const young = { statusLists: [statusList(pack())], maxListAgeSeconds: 3599 };
-    expect(await reasonOf(young)).toBe("STATUS_LIST_STALE");
-  });
+test("a status list is judged by the caller's tolerance and age", async () => {
+  const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
+  const reasonOf = async (given: Partial<VerifyOptions>) => (await judged(place, given)).reason;
+  expect(await reasonOf(ahead(60))).toBeNull();
+  expect(await reasonOf({ ...ahead(90), clockToleranceSeconds: 100 })).toBeNull();
+  expect(await reasonOf({ statusLists: [] })).toBe("STATUS_LIST_UNUSABLE");
+  const young = { statusLists: [statusList(pack())], maxListAgeSeconds: 3599 };
+  expect(await reasonOf(young)).toBe("STATUS_LIST_STALE");
 });
 
 const statement = "tvs-statement+jwt";
@@ -272,91 +266,87 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-])("where the type is to be %p, %p is judged as %p", (own, typ, reason) => {
+])("a type that must be %p is %p: %p", (own, typ, reason) => {
   const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
   expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
 });
 
-describe("an injected verifier", () => {
-  const text = read("inputs", "valid.json").toString();
+const text = read("inputs", "valid.json").toString();
 
-  test("decides about the signature, synchronously or not", async () => {
-    const options = await optionsOf(both);
-    const asked: string[] = [];
-    const verifySignature = (kid: string) => asked.push(kid) > 0;
-    expect(verifyEnvelopeSync(text, { ...options, verifySignature }).valid).toBe(true);
-    expect((await verifyEnvelope(text, { ...options, verifySignature: async () => false })).reason).toBe(
-      "SIGNATURE_INVALID",
-    );
-    expect(asked).toHaveLength(1);
-  });
-
-  test("that fails leaves the envelope undecided", async () => {
-    const options = await optionsOf(both);
-    const verifySignature = () => {
-      throw new Error("no hardware");
-    };
-    const rejected = await verifyEnvelope(text, { ...options, verifySignature });
-    expect(rejected).toMatchObject({ reason: "VERIFIER_FAILED", verdict: "undecidable", result: null });
-    expect(verifyEnvelopeSync(text, { ...options, verifySignature })).toEqual(rejected);
-    expect(rejected.checks.find(({ ok }) => ok === false)?.name).toBe("signature");
-  });
-
-  test("is not asked about a signature of the wrong length", async () => {
-    const options = await optionsOf(both);
-    const verifySignature = () => true;
-    const shortened = read("inputs", "signature-length.json").toString();
-    expect(verifyEnvelopeSync(shortened, { ...options, verifySignature }).reason).toBe("SIGNATURE_INVALID");
-  });
+test("an injected verifier decides about the signature", async () => {
+  const options = await optionsOf(both);
+  const asked: string[] = [];
+  const verifySignature = (kid: string) => asked.push(kid) > 0;
+  expect(verifyEnvelopeSync(text, { ...options, verifySignature }).valid).toBe(true);
+  expect((await verifyEnvelope(text, { ...options, verifySignature: async () => false })).reason).toBe(
+    "SIGNATURE_INVALID",
+  );
+  expect(asked).toHaveLength(1);
 });
 
-describe("the options", () => {
-  test("wrong ones throw, because they say nothing about the envelope", async () => {
-    const options = await optionsOf(both);
-    const attempts: [wrong: object, why: string][] = [
-      ...["", 7].map((word): [object, string] => [{ issuer: word }, "verifyEnvelope needs the issuer"]),
-      ...["", 7].map((word): [object, string] => [{ audience: word }, "verifyEnvelope needs the audience"]),
-      [{ now: new Date("never") }, "now is not a valid date"],
-      [{ clockToleranceSeconds: -1 }, "clockToleranceSeconds is not a duration"],
-      [{ maxListAgeSeconds: -1 }, "maxListAgeSeconds is not a duration"],
-      ...["eyJ", [1]].map((statusLists): [object, string] => [
-        { statusLists },
-        "statusLists is not an array of texts",
-      ]),
-    ];
-    for (const [wrong, why] of attempts)
-      expect(verifyEnvelope("", { ...options, ...wrong })).rejects.toThrow(new TypeError(why));
-    const why = "verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope";
-    for (const more of [{ proof: undefined }, { statusLists: [] }]) {
-      const sync = { ...options, ...more, verifySignature: () => true };
-      expect(() => verifyEnvelopeSync("", sync)).toThrow(new TypeError(why));
-    }
-    expect(createKeySet({})).rejects.toBeInstanceOf(TypeError);
-  });
+test("an injected verifier that fails leaves the envelope undecided", async () => {
+  const options = await optionsOf(both);
+  const verifySignature = () => {
+    throw new Error("no hardware");
+  };
+  const rejected = await verifyEnvelope(text, { ...options, verifySignature });
+  expect(rejected).toMatchObject({ reason: "VERIFIER_FAILED", verdict: "undecidable", result: null });
+  expect(verifyEnvelopeSync(text, { ...options, verifySignature })).toEqual(rejected);
+  expect(rejected.checks.find(({ ok }) => ok === false)?.name).toBe("signature");
+});
 
-  test("the time is the machine's where none is given", async () => {
-    const { now: _now, ...options } = await optionsOf(both);
-    const text = read("inputs", "valid-retired-key.json").toString();
-    expect(await verifyEnvelope(text, options)).toMatchObject({ valid: true });
-  });
+test("an injected verifier is not asked about a signature of the wrong length", async () => {
+  const options = await optionsOf(both);
+  const verifySignature = () => true;
+  const shortened = read("inputs", "signature-length.json").toString();
+  expect(verifyEnvelopeSync(shortened, { ...options, verifySignature }).reason).toBe("SIGNATURE_INVALID");
+});
 
-  test("the tolerance moves with the caller", async () => {
-    const options = { ...(await optionsOf(both)), clockToleranceSeconds: 0 };
-    const ahead = await verifyEnvelope(read("inputs", "valid-clock-ahead.json").toString(), options);
-    expect(ahead.reason).toBe("ISSUED_IN_FUTURE");
-  });
+test("wrong options throw", async () => {
+  const options = await optionsOf(both);
+  const attempts: [wrong: object, why: string][] = [
+    ...["", 7].map((word): [object, string] => [{ issuer: word }, "verifyEnvelope needs the issuer"]),
+    ...["", 7].map((word): [object, string] => [{ audience: word }, "verifyEnvelope needs the audience"]),
+    [{ now: new Date("never") }, "now is not a valid date"],
+    [{ clockToleranceSeconds: -1 }, "clockToleranceSeconds is not a duration"],
+    [{ maxListAgeSeconds: -1 }, "maxListAgeSeconds is not a duration"],
+    ...["eyJ", [1]].map((statusLists): [object, string] => [
+      { statusLists },
+      "statusLists is not an array of texts",
+    ]),
+  ];
+  for (const [wrong, why] of attempts)
+    expect(verifyEnvelope("", { ...options, ...wrong })).rejects.toThrow(new TypeError(why));
+  const why = "verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope";
+  for (const more of [{ proof: undefined }, { statusLists: [] }]) {
+    const sync = { ...options, ...more, verifySignature: () => true };
+    expect(() => verifyEnvelopeSync("", sync)).toThrow(new TypeError(why));
+  }
+  expect(createKeySet({})).rejects.toBeInstanceOf(TypeError);
+});
 
-  test("a parsed envelope is taken as it is", async () => {
-    const reading = readStrictJson(read("inputs", "valid.json"));
-    const value = reading instanceof Refusal ? null : reading;
-    expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);
-    expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("NOT_AN_ENVELOPE");
-    const rows = { statementId: "x", rows: [] };
-    expect((await verifyEnvelope(rows, await optionsOf(both))).reason).toBe("IS_A_STATEMENT");
-    const list = [String(read("inputs", "valid-bare.jws"))];
-    const { reason, checks } = await verifyEnvelope(list, await optionsOf(both));
-    expect(`${reason} ${checks[0]?.detail}`).toBe(
-      "ENVELOPE_MALFORMED This is neither an envelope nor a signature.",
-    );
-  });
+test("the default time is the machine's", async () => {
+  const { now: _now, ...options } = await optionsOf(both);
+  const text = read("inputs", "valid-retired-key.json").toString();
+  expect(await verifyEnvelope(text, options)).toMatchObject({ valid: true });
+});
+
+test("the caller may set the clock tolerance", async () => {
+  const options = { ...(await optionsOf(both)), clockToleranceSeconds: 0 };
+  const ahead = await verifyEnvelope(read("inputs", "valid-clock-ahead.json").toString(), options);
+  expect(ahead.reason).toBe("ISSUED_IN_FUTURE");
+});
+
+test("a parsed envelope is taken as it is", async () => {
+  const reading = readStrictJson(read("inputs", "valid.json"));
+  const value = reading instanceof Refusal ? null : reading;
+  expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);
+  expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("NOT_AN_ENVELOPE");
+  const rows = { statementId: "x", rows: [] };
+  expect((await verifyEnvelope(rows, await optionsOf(both))).reason).toBe("IS_A_STATEMENT");
+  const list = [String(read("inputs", "valid-bare.jws"))];
+  const { reason, checks } = await verifyEnvelope(list, await optionsOf(both));
+  expect(`${reason} ${checks[0]?.detail}`).toBe(
+    "ENVELOPE_MALFORMED This is neither an envelope nor a signature.",
+  );
 });

@@ -33,7 +33,7 @@ function withFault(pkcs8: Uint8Array, name: "p" | "q" | "dp" | "dq" | "qi"): Uin
 describe.if(cryptoMb !== null)("eight signatures at once", () => {
   const inLanes = (pkcs8: Uint8Array) => (cryptoMb as CryptoMb).loadKey(pkcs8);
 
-  test("are the known one, in every lane", () => {
+  test("crypto_mb makes the known signature in every lane", () => {
     const key = inLanes(knownKey());
     const made = key?.sign(new Array(lanes).fill(knownHash)) ?? [];
     expect(made.map((one) => Buffer.from(one).toString("base64url"))).toEqual(
@@ -41,25 +41,22 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     );
   });
 
-  test.each([2048, 3072, 4096])(
-    "are OpenSSL's bytes, of keys of %d bits, however many are wanted",
-    (bits) => {
-      const pkcs8 = generate(bits);
-      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-      for (const count of [1, 4, 7, lanes]) {
-        const wanted = hashes(count);
-        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-      }
-    },
-  );
+  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's bytes with keys of %d bits", (bits) => {
+    const pkcs8 = generate(bits);
+    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+    for (const count of [1, 4, 7, lanes]) {
+      const wanted = hashes(count);
+      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+    }
+  });
 
-  test("are not made by a key of another size, or with another public exponent", () => {
+  test("crypto_mb takes no key of another size or with another public exponent", () => {
     expect(inLanes(generate(2176))).toBeNull();
     expect(inLanes(generate(2048, 3))).toBeNull();
   });
 
   test.each(["p", "q", "dp", "dq", "qi"] as const)(
-    "are given to nobody when %s was wrong, and OpenSSL makes them",
+    "a key with a fault in %s signs by OpenSSL instead",
     (name) => {
       const openssl = inOpenssl(knownKey());
       const key = { loaded: openssl, lanes: inLanes(withFault(knownKey(), name)) };

@@ -20,7 +20,7 @@ async function withKnownKey(act: (key: LoadedKey) => void | Promise<void>): Prom
 }
 
 describe.if(file !== undefined)("OpenSSL in this thread", () => {
-  test("writes into memory of its own only, also after the garbage was collected", () =>
+  test("OpenSSL writes into its own memory only, also after a garbage collection", () =>
     withKnownKey(async (key) => {
       let overwritten = 0;
       for (let round = 0; round < 10; round++) {

@@ -1,6 +1,5 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { hash } from "node:crypto";
 import type { Message } from "../../src/signing/engine.ts";
 import { createQueue, type Helper, type Made, type QueueOptions } from "../../src/signing/queue.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -78,208 +77,155 @@ async function admitted(options: Partial<QueueOptions>, size: number): Promise<n
   return count;
 }
 
-describe("the queue's order", () => {
-  test("a single check is signed before batches, and every fourth signature is a batch's while both wait", async () => {
-    const { queue, made } = openQueue();
-    const batches = range(100).map((i) => queue.sign("k", [`batch ${i}`], true));
-    const singles = range(40).map((i) => queue.sign("k", [`single ${i}`], false));
-    await Promise.all([...batches, ...singles]);
-    const order = made.flat();
-    const lastSingle = order.indexOf("single 39");
-    expect(order.slice(0, lastSingle).filter((name) => name.startsWith("batch"))).toHaveLength(13);
-    const sorted = (sort: string) => order.filter((name) => name.startsWith(sort));
-    expect(sorted("single")).toEqual(range(40).map((i) => `single ${i}`));
-    expect(sorted("batch")).toEqual(range(100).map((i) => `batch ${i}`));
-  });
-
-  test("each call gets its own signatures, in the order of its inputs", async () => {
-    const { queue } = openQueue({ groupSize: 8 });
-    const asked = range(60).map((call) => {
-      const inputs = range(1 + (call % 20)).map((i) => `${call}.${i}`);
-      return { kid: call % 3 === 0 ? "one" : "other", inputs, bulk: call % 2 === 0 };
-    });
-    const signatures = await Promise.all(asked.map(({ kid, inputs, bulk }) => queue.sign(kid, inputs, bulk)));
-    expect(signatures).toEqual(asked.map(({ kid, inputs }) => signed(kid, ...inputs)));
-    expect(await queue.sign("k", [], false)).toEqual([]);
-  });
-
-  test("a message has the SHA-256 of its input", async () => {
-    const hashes: Uint8Array[] = [];
-    const { queue } = openQueue({
-      inPlace(_kid, messages) {
-        hashes.push(...messages.map((message) => message.hash));
-        return [...hashes];
-      },
-    });
-    await queue.sign("k", ["input"], false);
-    expect(hashes).toEqual([hash("sha256", "input", "buffer")]);
-  });
+test("a single check is signed before batches, and every fourth signature is a batch's while both wait", async () => {
+  const { queue, made } = openQueue();
+  const batches = range(100).map((i) => queue.sign("k", [`batch ${i}`], true));
+  const singles = range(40).map((i) => queue.sign("k", [`single ${i}`], false));
+  await Promise.all([...batches, ...singles]);
+  const order = made.flat();
+  const lastSingle = order.indexOf("single 39");
+  expect(order.slice(0, lastSingle).filter((name) => name.startsWith("batch"))).toHaveLength(13);
+  const sorted = (sort: string) => order.filter((name) => name.startsWith(sort));
+  expect(sorted("single")).toEqual(range(40).map((i) => `single ${i}`));
+  expect(sorted("batch")).toEqual(range(100).map((i) => `batch ${i}`));
 });
 
-describe("the queue's admission", () => {
-  test("64 callers with batches of 20 are admitted, even by one slow thread", async () => {
-    expect(await admitted({ signatureMs: 1.5 }, 20)).toBeGreaterThanOrEqual(64);
-  });
+test("64 callers with batches of 20 are admitted, even by one slow thread", async () => {
+  expect(await admitted({ signatureMs: 1.5 }, 20)).toBeGreaterThanOrEqual(64);
+});
 
-  test("a call that would wait longer than two seconds is refused", async () => {
-    expect(await admitted({ signatureMs: 0.5 }, 100)).toBe(41);
-    expect(await admitted({ signatureMs: 0.5, parallel: 2 }, 100)).toBe(81);
-  });
+test("a call that would wait longer than two seconds is refused", async () => {
+  expect(await admitted({ signatureMs: 0.5 }, 100)).toBe(41);
+  expect(await admitted({ signatureMs: 0.5, parallel: 2 }, 100)).toBe(81);
+});
 
-  test("a refused call counts for nothing", async () => {
-    const helper = aHelper(1, 3000);
-    const { queue } = openQueue({ inPlace: null, helpers: [helper.helper] });
-    const first = queue.sign("k", new Array(2001).fill("x"), false);
-    expect(await rejection(queue.sign("k", new Array(20).fill("x"), false))).toMatchObject(overloaded);
+test("a refused call counts for nothing", async () => {
+  const helper = aHelper(1, 3000);
+  const { queue } = openQueue({ inPlace: null, helpers: [helper.helper] });
+  const first = queue.sign("k", new Array(2001).fill("x"), false);
+  expect(await rejection(queue.sign("k", new Array(20).fill("x"), false))).toMatchObject(overloaded);
+  await turnOfLoop();
+  helper.sign();
+  expect(await first).toHaveLength(2001);
+  const second = queue.sign("k", ["x"], false);
+  await turnOfLoop();
+  helper.sign();
+  expect(await second).toEqual(signed("k", "x"));
+});
+
+test("a single check waits for single checks only, a batch for both", async () => {
+  const { queue } = openQueue(busy);
+  const ask = (size: number, bulk: boolean) => queue.sign("k", new Array(size).fill("x"), bulk);
+  const admittedCalls = [ask(5000, true), ask(1, false)];
+  expect(await rejection(ask(1, true))).toMatchObject(overloaded);
+  admittedCalls.push(ask(3000, false));
+  expect(await rejection(ask(1, true))).toMatchObject(overloaded);
+  expect(await rejection(ask(1, false))).toMatchObject(overloaded);
+  queue.close();
+  for (const call of admittedCalls)
+    expect(await rejection(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
+});
+
+test("the queue learns how long a signature takes, and one pause does not mislead it", async () => {
+  const { helper, sign } = aHelper(1);
+  const { queue } = openQueue({ inPlace: null, helpers: [helper] });
+  async function signIn(ms: number): Promise<void> {
+    const one = queue.sign("k", ["x"], false);
     await turnOfLoop();
-    helper.sign();
-    expect(await first).toHaveLength(2001);
-    const second = queue.sign("k", ["x"], false);
-    await turnOfLoop();
-    helper.sign();
-    expect(await second).toEqual(signed("k", "x"));
-  });
-
-  test("a single check waits for single checks only, a batch for both", async () => {
-    const { queue } = openQueue(busy);
-    const ask = (size: number, bulk: boolean) => queue.sign("k", new Array(size).fill("x"), bulk);
-    const admittedCalls = [ask(5000, true), ask(1, false)];
-    expect(await rejection(ask(1, true))).toMatchObject(overloaded);
-    admittedCalls.push(ask(3000, false));
-    expect(await rejection(ask(1, true))).toMatchObject(overloaded);
-    expect(await rejection(ask(1, false))).toMatchObject(overloaded);
+    sign(ms);
+    await one;
+  }
+  /** Whether a check is admitted behind 1,500 others, all of which are given up then. */
+  async function isAdmitted(): Promise<boolean> {
+    const others = queue.sign("k", new Array(1500).fill("x"), false).catch(() => "refused");
+    const answer = await Promise.race([queue.sign("k", ["y"], false).catch(() => "refused"), turnOfLoop()]);
     queue.close();
-    for (const call of admittedCalls)
-      expect(await rejection(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
-  });
-
-  test("the queue learns how long a signature takes, and one pause does not mislead it", async () => {
-    const { helper, sign } = aHelper(1);
-    const { queue } = openQueue({ inPlace: null, helpers: [helper] });
-    async function signIn(ms: number): Promise<void> {
-      const one = queue.sign("k", ["x"], false);
-      await turnOfLoop();
-      sign(ms);
-      await one;
-    }
-    /** Whether a check is admitted behind 1,500 others, all of which are given up then. */
-    async function isAdmitted(): Promise<boolean> {
-      const others = queue.sign("k", new Array(1500).fill("x"), false).catch(() => "refused");
-      const answer = await Promise.race([queue.sign("k", ["y"], false).catch(() => "refused"), turnOfLoop()]);
-      queue.close();
-      await others;
-      sign();
-      await turnOfLoop();
-      return answer !== "refused";
-    }
-    await signIn(60_000);
-    expect(await isAdmitted()).toBe(true);
-    for (let i = 0; i < 100; i++) await signIn(4);
-    expect(await isAdmitted()).toBe(false);
-    for (let i = 0; i < 100; i++) await signIn(0.5);
-    expect(await isAdmitted()).toBe(true);
-  });
+    await others;
+    sign();
+    await turnOfLoop();
+    return answer !== "refused";
+  }
+  await signIn(60_000);
+  expect(await isAdmitted()).toBe(true);
+  for (let i = 0; i < 100; i++) await signIn(4);
+  expect(await isAdmitted()).toBe(false);
+  for (let i = 0; i < 100; i++) await signIn(0.5);
+  expect(await isAdmitted()).toBe(true);
 });
 
-describe("where the queue has signatures made", () => {
-  test("a signature that waits alone is made in place, though a helper is idle", async () => {
-    const { helper, sizes } = aHelper();
-    const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
-    expect(await queue.sign("k", ["alone"], false)).toEqual(signed("k", "alone"));
-    expect([made, sizes()]).toEqual([[["alone"]], []]);
-  });
+test("a signature that waits alone is made in place, though a helper is idle", async () => {
+  const { helper, sizes } = aHelper();
+  const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
+  expect(await queue.sign("k", ["alone"], false)).toEqual(signed("k", "alone"));
+  expect([made, sizes()]).toEqual([[["alone"]], []]);
+});
 
-  test("several are shared with an idle helper, which has two groups at most", async () => {
-    const { helper, sizes, sign } = aHelper();
-    const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
-    const batch = queue.sign("k", range(5).map(String), true);
-    expect(sizes()).toEqual([1, 1]);
-    await turnOfLoop();
-    expect(made).toEqual([["2"]]);
+test("several signatures are shared with an idle helper, which has two groups at most", async () => {
+  const { helper, sizes, sign } = aHelper();
+  const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
+  const batch = queue.sign("k", range(5).map(String), true);
+  expect(sizes()).toEqual([1, 1]);
+  await turnOfLoop();
+  expect(made).toEqual([["2"]]);
+  sign();
+  await turnOfLoop();
+  expect([made, sizes()]).toEqual([
+    [["2"], ["4"]],
+    [1, 1],
+  ]);
+  while (sizes().length > 0) {
     sign();
     await turnOfLoop();
-    expect([made, sizes()]).toEqual([
-      [["2"], ["4"]],
-      [1, 1],
-    ]);
-    while (sizes().length > 0) {
-      sign();
-      await turnOfLoop();
-    }
-    expect(await batch).toEqual(signed("k", ...range(5).map(String)));
-  });
+  }
+  expect(await batch).toEqual(signed("k", ...range(5).map(String)));
+});
 
-  test("an engine of groups makes up to eight together, with one key, where enough wait", async () => {
-    const { queue, made } = openQueue({ groupSize: 8 });
-    await queue.sign("k", range(21).map(String), true);
-    expect(made.map(({ length }) => length)).toEqual([8, 8, 5]);
-    made.length = 0;
-    await queue.sign("k", range(3).map(String), true);
-    expect(made.map(({ length }) => length)).toEqual([1, 1, 1]);
-    made.length = 0;
-    await Promise.all([
-      queue.sign("one", range(5).map(String), true),
-      queue.sign("two", range(6).map(String), true),
-    ]);
-    expect(made.map(({ length }) => length)).toEqual([5, 6]);
-  });
+test("an engine of groups makes up to eight together, with one key, where enough wait", async () => {
+  const { queue, made } = openQueue({ groupSize: 8 });
+  await queue.sign("k", range(21).map(String), true);
+  expect(made.map(({ length }) => length)).toEqual([8, 8, 5]);
+  made.length = 0;
+  await queue.sign("k", range(3).map(String), true);
+  expect(made.map(({ length }) => length)).toEqual([1, 1, 1]);
+  made.length = 0;
+  await Promise.all([
+    queue.sign("one", range(5).map(String), true),
+    queue.sign("two", range(6).map(String), true),
+  ]);
+  expect(made.map(({ length }) => length)).toEqual([5, 6]);
+});
 
-  test("each turn of the event loop makes one group in place, so that others have their turns", async () => {
-    const { queue, made } = openQueue({ groupSize: 8 });
-    const batch = queue.sign("k", range(80).map(String), true);
-    for (let turn = 1; turn <= 10; turn++) {
-      await turnOfLoop();
-      expect(made).toHaveLength(turn);
-    }
-    expect(await batch).toHaveLength(80);
-  });
-
-  test("the signatures of a helper that dies are made in place, each once", async () => {
-    const { helper, sizes, die } = aHelper();
-    const { queue, made } = openQueue({ helpers: [helper], parallel: 2, groupSize: 8 });
-    const batch = queue.sign("k", range(40).map(String), true);
-    expect(sizes()).toEqual([8, 8]);
-    die();
-    expect(await batch).toEqual(signed("k", ...range(40).map(String)));
-    expect(made.flat().toSorted()).toEqual(range(40).map(String).toSorted());
-  });
-
-  test("a call fails as a whole where nobody can sign it, and others are signed", async () => {
-    let isBroken = true;
-    const { queue } = openQueue({
-      inPlace(kid, messages) {
-        if (isBroken) throw new Error("broken");
-        return messages.map((message) => signatureOf(kid, message));
-      },
-    });
-    const broken = queue.sign("k", ["one", "two", "three"], true);
-    const whole = queue.sign("k", ["four"], true);
-    expect(await rejection(broken)).toMatchObject({ message: "broken" });
-    isBroken = false;
-    expect(await whole).toEqual(signed("k", "four"));
-  });
-
-  test("a queue without a place of its own fails the calls of a helper that cannot sign", async () => {
-    const { helper, die } = aHelper(1);
-    const { queue } = openQueue({ inPlace: null, helpers: [helper] });
-    const call = queue.sign("k", ["one", "two"], false);
+test("each turn of the event loop makes one group in place, so that others have their turns", async () => {
+  const { queue, made } = openQueue({ groupSize: 8 });
+  const batch = queue.sign("k", range(80).map(String), true);
+  for (let turn = 1; turn <= 10; turn++) {
     await turnOfLoop();
-    die();
-    expect(await rejection(call)).toMatchObject({ message: "dead" });
-  });
+    expect(made).toHaveLength(turn);
+  }
+  expect(await batch).toHaveLength(80);
+});
 
-  test("calls that are open now are waited for, and later ones are not", async () => {
-    const { helper, sign } = aHelper(1);
-    const { queue } = openQueue({ inPlace: null, helpers: [helper] });
-    const first = queue.sign("k", ["one"], false);
-    await turnOfLoop();
-    const settled = queue.whenSettled();
-    const second = queue.sign("k", ["two"], false);
-    sign();
-    await settled;
-    expect(await first).toEqual(signed("k", "one"));
-    await turnOfLoop();
-    sign();
-    expect(await second).toEqual(signed("k", "two"));
+test("the signatures of a helper that dies are made in place, each once", async () => {
+  const { helper, sizes, die } = aHelper();
+  const { queue, made } = openQueue({ helpers: [helper], parallel: 2, groupSize: 8 });
+  const batch = queue.sign("k", range(40).map(String), true);
+  expect(sizes()).toEqual([8, 8]);
+  die();
+  expect(await batch).toEqual(signed("k", ...range(40).map(String)));
+  expect(made.flat().toSorted()).toEqual(range(40).map(String).toSorted());
+});
+
+test("a call fails as a whole where nobody can sign it, and others are signed", async () => {
+  let isBroken = true;
+  const { queue } = openQueue({
+    inPlace(kid, messages) {
+      if (isBroken) throw new Error("broken");
+      return messages.map((message) => signatureOf(kid, message));
+    },
   });
+  const broken = queue.sign("k", ["one", "two", "three"], true);
+  const whole = queue.sign("k", ["four"], true);
+  expect(await rejection(broken)).toMatchObject({ message: "broken" });
+  isBroken = false;
+  expect(await whole).toEqual(signed("k", "four"));
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,6 @@ import { withTempDir } from "../harness/folder.ts";
 import { aRing, signOne, verifies } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
-import { cryptoMbFile } from "./machine.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
@@ -40,92 +39,57 @@ function cLibrary(): string | undefined {
   return /\/\S*(?:libc\.so|ld-musl)\S*/.exec(readFileSync("/proc/self/maps", "utf8"))?.[0];
 }
 
-describe("the choice of the engine", () => {
-  test("is said in one line, and whatever it is signs", async () => {
-    const ring = await aRing("active", "pending");
-    await withSigner({ engine: "auto" }, async (signer) => {
-      await signer.load(ring);
-      // Which one it is depends on the machine; that it is said does not.
-      expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
-      expect(signer.reason === null).toBe(signer.engine.name !== "webcrypto");
-      const signature = await signOne(signer, ring.active.kid, input);
-      expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
-    });
+test("the chosen signing engine is logged in one line, and signs", async () => {
+  const ring = await aRing("active", "pending");
+  await withSigner({ engine: "auto" }, async (signer) => {
+    await signer.load(ring);
+    // Which one it is depends on the machine; that it is said does not.
+    expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
+    expect(signer.reason === null).toBe(signer.engine.name !== "webcrypto");
+    const signature = await signOne(signer, ring.active.kid, input);
+    expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
   });
-
-  test.if(hasOpenSsl)("can be forced, either way, and both give the same bytes", async () => {
-    const ring = await aRing("active", "pending");
-    const signatures = new Set<string>();
-    for (const engine of ["openssl", "webcrypto"] as const) {
-      await withSigner({ engine }, async (signer) => {
-        expect(signer.engine.name).toBe(engine);
-        expect(logged).toEqual([]);
-        await signer.load(ring);
-        signatures.add(await signOne(signer, ring.active.kid, input));
-      });
-    }
-    expect(signatures.size).toBe(1);
-  });
-
-  test.if(cryptoMbFile !== undefined)(
-    "takes crypto_mb for several at once, unless OpenSSL alone is asked for",
-    async () => {
-      const ring = await aRing("active", "pending");
-      const signatures = new Set<string>();
-      for (const engine of ["crypto_mb", "openssl"] as const) {
-        await withSigner({ engine, cryptoMbFile }, async (signer) => {
-          expect(signer.engine.name).toBe(engine);
-          await signer.load(ring);
-          const several = await signer.sign(ring.active.kid, new Array(8).fill(input), { bulk: true });
-          for (const one of several) signatures.add(one);
-        });
-      }
-      expect(signatures.size).toBe(1);
-    },
-  );
-
-  test.if(hasOpenSsl)(
-    "signs without crypto_mb where that cannot be used, and refuses when it is asked for",
-    () =>
-      withTempDir(async (folder) => {
-        const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
-        for (const cryptoMbFile of libraries) {
-          logged = [];
-          await withSigner({ engine: "auto", cryptoMbFile }, async (signer) => {
-            expect(signer.engine.name).not.toBe("crypto_mb");
-            expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
-          });
-          const error = await rejection(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
-          expect(error).toMatchObject({ code: "CONFIG_INVALID" });
-          expect((error as Error).message).toContain("libcrypto-mb11");
-        }
-      }),
-  );
-
-  test("falls back where the library is missing, is none, or is another one; and says so in one line", () =>
-    withTempDir(async (folder) => {
-      const ring = await aRing("active", "pending");
-      await writeFile(join(folder, "text.so"), "no library");
-      const other = cLibrary();
-      const libraries = [
-        join(folder, "none.so"),
-        join(folder, "text.so"),
-        ...(other === undefined ? [] : [other]),
-      ];
-      for (const library of libraries) {
-        logged = [];
-        await withSigner({ engine: "auto", library }, async (signer) => {
-          await signer.load(ring);
-          expect(signer.engine.name).toBe("webcrypto");
-          expect(signer.reason).toBeString();
-          expect(logged.map((line) => JSON.parse(line).level)).toEqual(["WARN"]);
-          const signature = await signOne(signer, ring.active.kid, input);
-          expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
-        });
-        const forced = openSigner({ secrets, engine: "openssl", library });
-        const error = await rejection(forced);
-        expect(error).toMatchObject({ code: "CONFIG_INVALID" });
-        expect((error as Error).message).toContain("TVS_SIGNING_ENGINE");
-      }
-    }));
 });
+
+test.if(hasOpenSsl)("a service signs without crypto_mb where it cannot be used, unless it is demanded", () =>
+  withTempDir(async (folder) => {
+    const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
+    for (const cryptoMbFile of libraries) {
+      logged = [];
+      await withSigner({ engine: "auto", cryptoMbFile }, async (signer) => {
+        expect(signer.engine.name).not.toBe("crypto_mb");
+        expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
+      });
+      const error = await rejection(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
+      expect(error).toMatchObject({ code: "CONFIG_INVALID" });
+      expect((error as Error).message).toContain("libcrypto-mb11");
+    }
+  }),
+);
+
+test("a service falls back to WebCrypto where OpenSSL is missing or is another library, and logs that in one line", () =>
+  withTempDir(async (folder) => {
+    const ring = await aRing("active", "pending");
+    await writeFile(join(folder, "text.so"), "no library");
+    const other = cLibrary();
+    const libraries = [
+      join(folder, "none.so"),
+      join(folder, "text.so"),
+      ...(other === undefined ? [] : [other]),
+    ];
+    for (const library of libraries) {
+      logged = [];
+      await withSigner({ engine: "auto", library }, async (signer) => {
+        await signer.load(ring);
+        expect(signer.engine.name).toBe("webcrypto");
+        expect(signer.reason).toBeString();
+        expect(logged.map((line) => JSON.parse(line).level)).toEqual(["WARN"]);
+        const signature = await signOne(signer, ring.active.kid, input);
+        expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
+      });
+      const forced = openSigner({ secrets, engine: "openssl", library });
+      const error = await rejection(forced);
+      expect(error).toMatchObject({ code: "CONFIG_INVALID" });
+      expect((error as Error).message).toContain("TVS_SIGNING_ENGINE");
+    }
+  }));

@@ -45,7 +45,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
     }
   });
 
-  test("threads that cannot start leave the signing to the thread that asks", async () => {
+  test("the calling thread signs when signer threads cannot start", async () => {
     const ring = await aRing("active", "pending");
     const { options } = signerThreads(1);
     const start: typeof options.start = () => options.start({ library: "/nowhere/libcrypto.so.3" });

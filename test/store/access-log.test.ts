@@ -79,7 +79,7 @@ test("a full file is renamed, and the oldest of twelve is deleted", async () => 
   expect(msOf(`${file}.11`)).toEqual([9]);
 });
 
-test("a log that its operator deletes begins again with the next file, and harms no other file", async () => {
+test("an access log that the operator deletes begins again with the next file", async () => {
   const calls = openAccessLog(file, "400B");
   calls.observe({ ...aCall, ms: 1 });
   await until(() => isThere("access.log") && readFileSync(file, "utf8").includes('"ms":1'));
@@ -92,7 +92,7 @@ test("a log that its operator deletes begins again with the next file, and harms
   expect(logged).toBe("");
 });
 
-test("a line that a kill has torn spoils none of the next ones", async () => {
+test("a line that a kill cut off spoils none of the next lines", async () => {
   appendFileSync(file, '{"time":"2026-');
   const calls = openAccessLog(file);
   calls.observe(aCall);
@@ -116,7 +116,7 @@ test("a log that cannot be written says so once, and is written again when it ca
   expect(msOf(file)).toContain(7);
 });
 
-test("lines beyond eight million characters are lost when the disk does not take them, and a line says so", async () => {
+test("access log lines beyond eight million waiting characters are dropped, and the log says so", async () => {
   writeFileSync(file, "");
   const calls = openAccessLog(file);
   for (let n = 0; n < 60_000; n++) calls.observe(aCall);

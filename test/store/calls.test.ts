@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { AnsweredCall } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import type { ReadTeacher } from "../../src/domain/teachers/teachers.ts";
@@ -39,6 +39,7 @@ const used = (minute: number, day: number) =>
   });
 const versions = (...pairs: [number, number][]) => current({ versions: new Map(pairs) });
 const answered = (createdAt: number) => current({ answeredAt: new Map([["03".repeat(32), createdAt]]) });
+const taken = (key: string) => current({ taken: new Set([key]) });
 const reading = (...read: ReadTeacher[]): Partial<AnsweredCall> => ({ read });
 const [one, two] = [
   { id: 1, version: 4 },
@@ -52,6 +53,7 @@ type Case = [
   broken: keyof typeof preconditions | null,
 ];
 
+// biome-ignore format: a table reads better in rows
 const cases: Case[] = [
   ["the same revision", {}, current(), null],
   ["a later revision", {}, current({ revision: 8 }), "revision"],
@@ -60,30 +62,10 @@ const cases: Case[] = [
   ["one of two records at a later version", reading(one, two), versions([1, 4], [2, 10]), "record"],
   ["a record that is gone", reading(one), versions([2, 9]), "record"],
   ["nobody under a number", reading({ by: "regNo", value: "N/1" }), current(), null],
-  [
-    "somebody under a registration number",
-    reading({ by: "regNo", value: "N/1" }),
-    current({ taken: new Set(["regNo N/1"]) }),
-    "nobody",
-  ],
-  [
-    "somebody under a teacher id",
-    reading({ by: "tId", value: 5 }),
-    current({ taken: new Set(["tId 5"]) }),
-    "nobody",
-  ],
-  [
-    "somebody under a NIN",
-    reading({ by: "nin", value: nin }),
-    current({ taken: new Set([`nin ${ninHex}`]) }),
-    "nobody",
-  ],
-  [
-    "somebody under the same number of another kind",
-    reading({ by: "tId", value: 5 }),
-    current({ taken: new Set(["regNo 5"]) }),
-    null,
-  ],
+  ["somebody under a registration number", reading({ by: "regNo", value: "N/1" }), taken("regNo N/1"), "nobody"],
+  ["somebody under a teacher id", reading({ by: "tId", value: 5 }), taken("tId 5"), "nobody"],
+  ["somebody under a NIN", reading({ by: "nin", value: nin }), taken(`nin ${ninHex}`), "nobody"],
+  ["somebody under the same number of another kind", reading({ by: "tId", value: 5 }), taken("regNo 5"), null],
   ["room for the last call of the minute", {}, used(9, 0), null],
   ["no room in the minute", {}, used(10, 0), "minute"],
   ["room in the minute for one of two calls", costing(2), used(9, 0), "minute"],
@@ -93,47 +75,35 @@ const cases: Case[] = [
   ["a call that costs more of the day than there is", costing(1, { ofDay: 3 }), used(0, 98), "day"],
   ["a call that costs nothing of windows above their limits", costing(0), used(11, 101), null],
   ["an unused idempotency key", keyed(at), current(), null],
-  [
-    "an idempotency key of which the answer is kept",
-    keyed(at + keepIdempotencyMs),
-    answered(at),
-    "idempotency",
-  ],
-  [
-    "an idempotency key of which the answer is not kept",
-    keyed(at + keepIdempotencyMs + 1),
-    answered(at),
-    null,
-  ],
+  ["an idempotency key whose answer is kept", keyed(at + keepIdempotencyMs), answered(at), "idempotency"],
+  ["an idempotency key whose answer is not kept", keyed(at + keepIdempotencyMs + 1), answered(at), null],
 ];
 
-describe("decide", () => {
-  test.each(cases)("%s", (_what, call, now, broken) => {
-    expect(decide(aCall(call), now)).toBe(broken);
-    // Without its precondition, and with nothing else changed, the call is stored.
-    if (broken === null) return;
-    expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
-  });
+test.each(cases)("decide judges a call with %s", (_what, call, now, broken) => {
+  expect(decide(aCall(call), now)).toBe(broken);
+  // Without its precondition, and with nothing else changed, the call is stored.
+  if (broken === null) return;
+  expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
+});
 
-  test("every precondition is broken by a case", () => {
-    const broken = new Set(cases.map(([, , , name]) => name));
-    expect(
-      Object.keys(preconditions).filter((name) => !broken.has(name as keyof typeof preconditions)),
-    ).toEqual([]);
-  });
+test("every precondition is broken by a case", () => {
+  const broken = new Set(cases.map(([, , , name]) => name));
+  expect(
+    Object.keys(preconditions).filter((name) => !broken.has(name as keyof typeof preconditions)),
+  ).toEqual([]);
+});
 
-  test("a stored call charges its windows and takes its key for the calls after it in the group", () => {
-    const now = used(8, 0);
-    expect(decide(aCall(keyed(at)), now)).toBeNull();
-    expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
-    expect(decide(aCall(), now)).toBeNull();
-    expect(decide(aCall(), now)).toBe("minute");
-    expect([...now.used.values()]).toEqual([10, 2]);
-  });
+test("a stored call charges its windows and takes its key for the calls after it in the group", () => {
+  const now = used(8, 0);
+  expect(decide(aCall(keyed(at)), now)).toBeNull();
+  expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
+  expect(decide(aCall(), now)).toBeNull();
+  expect(decide(aCall(), now)).toBe("minute");
+  expect([...now.used.values()]).toEqual([10, 2]);
+});
 
-  test("a refused call charges nothing and leaves its key unused", () => {
-    const now = used(10, 5);
-    expect(decide(aCall(keyed(at)), now)).toBe("minute");
-    expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
-  });
+test("a refused call charges nothing and leaves its key unused", () => {
+  const now = used(10, 5);
+  expect(decide(aCall(keyed(at)), now)).toBe("minute");
+  expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
 });

@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
 import { listPlaces } from "../../src/domain/status-list/lists.ts";
-import type { TeacherFilter } from "../../src/domain/teachers/list.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -26,17 +25,7 @@ describeDrivers("stores", (_kind, opened) => {
     driver = opened.driver();
   });
 
-  test("who is withdrawn is read as one with the change that did it", async () => {
-    const [teachers, lists] = [createTeacherStore(driver), createStatusListStore(driver)];
-    const before = await lists.read();
-    await teachers.apply(["S/T/A/1", "S/T/A/2"].map((regNo) => aTeacherWrite(regNo, { active: false })));
-    const after = await lists.read();
-    expect(after.withdrawn.length).toBe(before.withdrawn.length + 2);
-    expect(after.change).toBe(before.change + 2);
-    expect(await lists.change()).toBe(after.change);
-  });
-
-  test("a restore gives new teachers ids above all earlier ones, whatever the clock says", async () => {
+  test("new teachers after a restore get ids above all earlier ids, whatever the clock says", async () => {
     const [teachers, lists] = [createTeacherStore(driver), createStatusListStore(driver)];
     const status = createStatusStore(driver);
     const come = async (regNo: string) => {
@@ -46,6 +35,7 @@ describeDrivers("stores", (_kind, opened) => {
       return read.lists.length === known.lists.length ? null : read.lists.at(-1);
     };
     const move = (at: number) => driver.batch([moveTeacherIds(at)]);
+    await come("S/T/A/1");
     const count = await status.teachers();
     expect(await come("S/T/A/3")).toBeNull();
     await move(1_800_000_000_999);
@@ -65,7 +55,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(counts.VALID + counts.EXPIRED + counts.NOT_FOUND + counts.REVOKED).toBe(count + 5);
   });
 
-  test("a register begins at a revision that another one does not", async () => {
+  test("a new register begins at a revision of its own", async () => {
     const settings = createSettingsStore(driver);
     const keys = createKeyStore(driver);
     // Whichever test comes first, this register has not begun.
@@ -78,7 +68,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await settings.revision()).toBe(begun);
   });
 
-  test("quota is added to its own window, whichever came last, and forgotten when it is old", async () => {
+  test("a charge is added to its own quota window, and old windows are deleted", async () => {
     const quota = createQuotaStore(driver, createCommits(driver));
     const charge = (startsAt: number, used: number) =>
       useQuota(driver, { partnerId: "q", kind: "minute", startsAt, used });
@@ -140,39 +130,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect((await teachers.events(id)).length).toBe(2);
   });
 
-  test("teachers are read in pieces, in the order of their numbers", async () => {
-    const teachers = createTeacherStore(driver);
-    const [phoneIndex, today] = [new Uint8Array(16).fill(8), "2026-05-01"];
-    await teachers.apply([
-      aTeacherWrite("P/1/1/2", { phoneIndex, state: "Oyo", name: 'Ọ "x"' }),
-      aTeacherWrite("P/1/1/1", { phoneIndex, licenseRevokedOn: "2020-01-01", licenseRevokedBy: "extract" }),
-      aTeacherWrite("P/1/1/3"),
-    ]);
-    const piece = async (filter: TeacherFilter, limit: number, look = 2) => {
-      const found = await teachers.piece({ ...filter, today }, { after: "P/1/1/", limit, look });
-      return [found.teachers.map(({ regNo }) => regNo), found.next];
-    };
-    expect(await piece({}, 1)).toEqual([["P/1/1/1"], "P/1/1/1"]);
-    expect(await piece({ state: "OYO", changedSince: 1, certificate: "VERIFIED" }, 2)).toEqual([
-      ["P/1/1/2"],
-      "P/1/1/2",
-    ]);
-    expect(await piece({ license: "REVOKED", expiresBefore: "2999-01-01" }, 2, 500)).toEqual([
-      ["P/1/1/1"],
-      null,
-    ]);
-    const holders = await teachers.holders({ by: "phone", value: phoneIndex }, 10);
-    expect(holders.map(({ regNo }) => regNo)).toEqual(["P/1/1/1", "P/1/1/2"]);
-    expect(await teachers.names("P/1/1/1", 1)).toEqual([{ regNo: "P/1/1/2", name: 'Ọ "x"' }]);
-    const [row, ...others] = await teachers.rows(["P/1/1/2", "nobody"]);
-    expect({ row, others }).toMatchObject({
-      row: { state: "Oyo", active: true, updatedAt: expect.any(Number) },
-      others: [],
-    });
-    expect(await teachers.count()).toBeGreaterThan(2);
-  });
-
-  test("many lookups at once name the same teachers as each by itself", async () => {
+  test("findEach finds the same teachers as single lookups", async () => {
     const teachers = createTeacherStore(driver);
     const ninIndex = new Uint8Array(16).map((_, i) => i * 16);
     await teachers.apply([
@@ -191,89 +149,28 @@ describeDrivers("stores", (_kind, opened) => {
       { by: "regNo", value: "D/1/B/1" },
     ];
     const each = await Promise.all(keys.map((key) => teachers.find(key)));
+    const most = Number.MAX_SAFE_INTEGER;
     expect(each.map((teacher) => teacher?.tId ?? null)).toEqual([
       0,
       0,
       null,
-      Number.MAX_SAFE_INTEGER,
+      most,
       null,
-      Number.MAX_SAFE_INTEGER,
+      most,
       null,
-      Number.MAX_SAFE_INTEGER,
-      Number.MAX_SAFE_INTEGER,
+      most,
+      most,
     ]);
     expect(await teachers.findEach(keys)).toEqual(each);
     expect(await teachers.findEach([])).toEqual([]);
   });
 
-  test("an event and its deliveries are stored together, and finished only by the holder of the lease", async () => {
-    const webhooks = createWebhookStore(driver);
-    const outbox = createOutbox(driver, createCommits(driver));
-    await createPartnerStore(driver).add(aPartner("hooked"), anApiKey("hooked", "hooked-key"));
-    const secret = new Uint8Array([0, 1, 255]);
-    const url = "https://hooks.example/";
-    const terms = { partnerId: "hooked", url, secret, at: 1 };
-    expect(await webhooks.set(terms)).toMatchObject({ secret, disabledAt: null });
-    const before = await outbox.revision();
-    expect(await createTeacherStore(driver).apply([aTeacherWrite("W/1/B/1")])).toEqual([true]);
-    expect(await outbox.revision()).not.toBe(before);
-    expect((await outbox.open()).find((one) => one.partnerId === "hooked")?.nextDueAt).toBe(0);
-
-    const requests = [{ partnerId: "hooked", limit: 5, except: [] }];
-    const leases = await outbox.lease(requests, { token: "first", now: 1_000, until: 2_000 });
-    expect(leases.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
-    expect(JSON.parse(leases[0]?.body ?? "")).toMatchObject({ eventId: leases[0]?.eventId });
-    const taken = await outbox.lease(requests, { token: "second", now: 2_000, until: 3_000 });
-    await outbox.release(taken.slice(1), 2_000);
-    const finish = (delivery: (typeof leases)[number] | undefined, next: "delivered" | { dueAt: number }) => {
-      if (delivery === undefined) throw new Error("nothing was leased");
-      const error = next === "delivered" ? null : "BAD_STATUS";
-      return outbox.finish({
-        delivery,
-        url,
-        at: 2_000,
-        finishedAt: 2_001,
-        status: 200,
-        error,
-        durationMs: 1,
-        next,
-        isGone: false,
-      });
-    };
-    expect(await finish(leases[0], "delivered")).toBe(false);
-    expect(await finish(taken[0], { dueAt: 9_000 })).toBe(true);
-    expect(await finish(taken[0], "delivered")).toBe(false);
-    const list = await webhooks.deliveries({ partnerId: "hooked", limit: 10 });
-    expect(
-      list.map(({ state, attempts, leased, lastError }) => ({ state, attempts, leased, lastError })),
-    ).toEqual([
-      { state: "pending", attempts: 0, leased: false, lastError: null },
-      { state: "pending", attempts: 1, leased: false, lastError: "BAD_STATUS" },
-    ]);
-    expect(await webhooks.endpoint("hooked")).toMatchObject({
-      failingSince: 2_001,
-      lastError: "BAD_STATUS 200",
-    });
-    expect(await webhooks.makeDue("hooked", 3_000)).toBe(1);
-    const backlog = await webhooks.backlog(3_000);
-    expect(backlog.filter(({ partnerId }) => partnerId === "hooked")).toMatchObject([
-      { partnerId: "hooked", pending: 2, dead: 0, heldBy: null },
-    ]);
-    expect(await webhooks.remove("hooked")).toBe(true);
-    expect(await webhooks.markDead("hooked", 4_000)).toBe(2);
-  });
-
-  test("the leases of nodes that are gone are given back, no other, and no retry comes early by it", async () => {
+  test("a lost lease finishes no delivery, and releaseAll makes no retry early", async () => {
     const webhooks = createWebhookStore(driver);
     const outbox = createOutbox(driver, createCommits(driver));
     await createPartnerStore(driver).add(aPartner("taken"), anApiKey("taken", "taken-key"));
     const url = "https://hooks.example/";
-    const terms = {
-      partnerId: "taken",
-      url,
-      secret: new Uint8Array([1]),
-      at: 1,
-    };
+    const terms = { partnerId: "taken", url, secret: new Uint8Array([1]), at: 1 };
     await webhooks.set(terms);
     await createTeacherStore(driver).apply([aTeacherWrite("W/2/B/1"), aTeacherWrite("W/2/B/2")]);
     const leaseFrom = (limit: number, token: string, now: number) =>

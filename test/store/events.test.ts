@@ -7,7 +7,6 @@ import { type Driver, type Statement, statement } from "../../src/store/driver/d
 import { eventsOf } from "../../src/store/events.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { createToldStore } from "../../src/store/told.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
@@ -125,7 +124,7 @@ describeDrivers("events", (_kind, database) => {
     }
   }
 
-  test("go to those whom the domain's rule names, whatever is subscribed, verified and disabled", async () => {
+  test("events go to the partners that the domain's rule names, for any subscriptions, lookups and disabled partners", async () => {
     for (let round = 0; round < 25; round++) {
       const [terms, verified, watched] = [await drawTerms(), await drawVerified(), await drawWatched()];
       const planned = await storeEvents();
@@ -152,51 +151,6 @@ describeDrivers("events", (_kind, database) => {
         expect(String(id)).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
         expect(String(id).slice(0, 14)).toBe(String(line).slice(0, 14));
       }
-    }
-  });
-
-  test("and what is told of them are in the order of their commits: who goes on from the last one misses none", async () => {
-    const others = [await database.another(), await database.another()] as const;
-    const partnerId = "reader";
-    await createPartnerStore(driver).add(aPartner(partnerId), anApiKey(partnerId, "key-reader"));
-    const reader = createToldStore(others[1]);
-    const seen: string[] = [];
-    let [from, isOver]: [string | null, boolean] = [null, false];
-    // As the service reads: behind a commit of the same connection (D17.10).
-    const commit = statement("UPDATE partners SET name = name WHERE partner_id = ?", [partnerId]);
-    const read = async () => {
-      // The writers are on this thread too.
-      await new Promise<void>((resolve) => void setImmediate(resolve));
-      await others[1].batch([commit]);
-      const page = await reader.page(partnerId, { from, limit: 7 });
-      const following = page.map(({ eventId }) => eventId).slice(from === null ? 0 : 1);
-      seen.push(...following);
-      from = following.at(-1) ?? from;
-      return following.length;
-    };
-    const reading = (async () => {
-      for (let wasOver = false; (await read()) > 0 || !wasOver; ) wasOver = isOver;
-    })();
-    const write = async (writer: Driver) => {
-      const made: string[] = [];
-      for (let round = 0; round < 25; round++) {
-        const events = Array.from({ length: 1 + (round % 4) }, drawEvent);
-        await writer.batch(eventsOf([{ id: 1 + round, events }]));
-        made.push(...events.map(({ eventId }) => eventId));
-      }
-      return made;
-    };
-    try {
-      const made = await Promise.all([write(driver), write(others[0])]).finally(() => {
-        isOver = true;
-      });
-      await reading;
-      expect([...seen].sort()).toEqual(made.flat().sort());
-      for (const own of made) expect(seen.filter((id) => own.includes(id))).toEqual(own);
-    } finally {
-      // The other test knows nothing of this partner, whichever of them runs first.
-      await createPartnerStore(driver).disable(partnerId, at);
-      await Promise.all(others.map((one) => one.close()));
     }
   });
 });

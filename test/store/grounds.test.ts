@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
@@ -9,9 +9,7 @@ import type {
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
 import { callWritesWith, preconditions } from "../../src/store/calls.ts";
-import { createCommits } from "../../src/store/driver/commits.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
-import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -20,7 +18,7 @@ import { storeWrites } from "../../src/store/teacher-writes.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { attest, useQuota } from "../harness/evidence.ts";
+import { attest } from "../harness/evidence.ts";
 import {
   anApiKey,
   anAttestation,
@@ -31,6 +29,9 @@ import {
 } from "../harness/samples.ts";
 
 const at = 1_700_000_000_000;
+const aCertificate = {
+  ...{ fingerprint: "F", partnerId: "agency", subject: "S", validFrom: 1, validTo: 2, addedAt: 1 },
+};
 
 /** What an answer rests on, one thing after the other (decision D4.8). */
 describeDrivers("an answer's grounds", (_kind, opened) => {
@@ -98,135 +99,91 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     return stored;
   }
 
-  describe("what the service keeps in memory", () => {
-    const changes: [string, () => Promise<unknown>][] = [
-      ["a setting", () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" })],
-      ["a partner", () => createPartnerStore(driver).update({ partnerId: "agency", perMinute: 4 })],
-      ["a partner who is disabled", () => createPartnerStore(driver).disable("agency", 1)],
-      ["a key that is revoked", () => createPartnerStore(driver).revokeKey("k1", 1)],
-      [
-        "a further key",
-        () => createPartnerStore(driver).addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
-      ],
-      [
-        "a certificate",
-        () =>
-          createPartnerStore(driver).addCertificate({
-            fingerprint: "F",
-            partnerId: "agency",
-            subject: "S",
-            validFrom: 1,
-            validTo: 2,
-            addedAt: 1,
-          }),
-      ],
-      ["a certificate that is removed", () => createPartnerStore(driver).removeCertificate("agency", "F")],
-      [
-        "a rotation",
-        () =>
-          createKeyStore(driver).rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at }),
-      ],
-      [
-        "a compromise",
-        () =>
-          createKeyStore(driver).compromise({ kid: "B", since: at, at, next: aSigningKey("D", "pending") }),
-      ],
+  const changes: [string, () => Promise<unknown>][] = [
+    ["a setting", () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" })],
+    ["a partner", () => createPartnerStore(driver).update({ partnerId: "agency", perMinute: 4 })],
+    ["a partner who is disabled", () => createPartnerStore(driver).disable("agency", 1)],
+    ["a key that is revoked", () => createPartnerStore(driver).revokeKey("k1", 1)],
+    [
+      "a further key",
+      () => createPartnerStore(driver).addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
+    ],
+    ["a certificate", () => createPartnerStore(driver).addCertificate(aCertificate)],
+    ["a certificate that is removed", () => createPartnerStore(driver).removeCertificate("agency", "F")],
+    [
+      "a rotation",
+      () =>
+        createKeyStore(driver).rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at }),
+    ],
+    [
+      "a compromise",
+      () => createKeyStore(driver).compromise({ kid: "B", since: at, at, next: aSigningKey("D", "pending") }),
+    ],
+  ];
+
+  // One after the other: a rotation is followed by the compromise of the key that it made active.
+  test("a call is refused when the configuration changed since it was judged", async () => {
+    for (const [what, change] of changes) {
+      const judgedBy = await revision();
+      expect([what, await isStored({ revision: judgedBy })]).toEqual([what, true]);
+      await change();
+      expect([what, await isStored({ revision: judgedBy })]).toEqual([what, false]);
+      expect([what, await isStored({ revision: await revision() })]).toEqual([what, true]);
+    }
+  });
+
+  const ways: [string, (read: StoredTeacher) => Promise<unknown>][] = [
+    ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
+    ["the hiding of a teacher", (read) => put(read.regNo, { hidden: true })],
+    [
+      "an import",
+      (read) => {
+        const how = { action: "import", actor: "test", calendar: lagos, at } as const;
+        const write = planWrite(read, { ...read, name: "Other" }, how);
+        return driver.write((tx) => storeWrites(tx, [{ ...write, changed: ["name"] }]));
+      },
+    ],
+    [
+      "the sweep",
+      (read) => {
+        const how = { action: "sweep", actor: "sweep", calendar: lagos, at } as const;
+        return createTeacherStore(driver).apply([planWrite(read, read, how)]);
+      },
+    ],
+  ];
+
+  test.each(ways)("an answer is refused when %s changed the record that it read", async (what, change) => {
+    const { regNo } = await put(`R/${what.length}/A/1`);
+    const stored = await put(regNo);
+    const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
+    if (found === null) throw new Error("not found");
+    const { id, version } = found;
+    expect(version).toBe(stored.version);
+    expect(await isStored({ read: [{ id, version }] })).toBe(true);
+    await change(stored);
+    expect(await isStored({ read: [{ id, version }] })).toBe(false);
+    expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
+  });
+
+  test("an answer about nobody is refused after the hidden teacher of that number is shown", async () => {
+    const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
+    const { ninIndex: nin } = await put(regNo, {
+      hidden: true,
+      tId: 990_101,
+      ninIndex: new Uint8Array(16).fill(78),
+    });
+    const nobody: UniqueKey[] = [
+      ...[regNo, other].map((value) => ({ by: "regNo" as const, value })),
+      { by: "tId", value: 990_101 },
+      { by: "nin", value: nin as Uint8Array },
     ];
-
-    // One after the other: a rotation is followed by the compromise of the key that it made active.
-    test(`is moved on by ${changes.map(([what]) => what).join(", ")}`, async () => {
-      for (const [what, change] of changes) {
-        const judgedBy = await revision();
-        expect([what, await isStored({ revision: judgedBy })]).toEqual([what, true]);
-        await change();
-        expect([what, await isStored({ revision: judgedBy })]).toEqual([what, false]);
-        expect([what, await isStored({ revision: await revision() })]).toEqual([what, true]);
-      }
-    });
+    const readings = [...nobody.filter((key) => key.value !== other).map((key) => [key]), nobody];
+    for (const read of readings) expect(await isStored({ read })).toBe(true);
+    await put(regNo, { hidden: false });
+    for (const read of readings) expect(await isStored({ read })).toBe(false);
   });
 
-  describe("the record that was read", () => {
-    const changes: [string, (read: StoredTeacher) => Promise<unknown>][] = [
-      ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
-      ["the hiding of it", (read) => put(read.regNo, { hidden: true })],
-      [
-        "an import",
-        (read) => {
-          const how = { action: "import", actor: "test", calendar: lagos, at } as const;
-          const write = planWrite(read, { ...read, name: "Other" }, how);
-          return driver.write((tx) => storeWrites(tx, [{ ...write, changed: ["name"] }]));
-        },
-      ],
-      [
-        "what partners were told of it",
-        (read) => {
-          const how = { action: "sweep", actor: "sweep", calendar: lagos, at } as const;
-          return createTeacherStore(driver).apply([planWrite(read, read, how)]);
-        },
-      ],
-    ];
-
-    test.each(changes)("%s moves it on", async (what, change) => {
-      const { regNo } = await put(`R/${what.length}/A/1`);
-      const stored = await put(regNo);
-      const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
-      if (found === null) throw new Error("not found");
-      const { id, version } = found;
-      expect(version).toBe(stored.version);
-      expect(await isStored({ read: [{ id, version }] })).toBe(true);
-      await change(stored);
-      expect(await isStored({ read: [{ id, version }] })).toBe(false);
-      expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
-    });
-
-    const ninIndex = new Uint8Array(16).fill(9);
-    test.each<[string, ReadTeacher, Partial<TeacherContent>]>([
-      ["registration number", { by: "regNo", value: "N/1/A/1" }, {}],
-      ["teacher id", { by: "tId", value: 990_001 }, { tId: 990_001 }],
-      ["NIN", { by: "nin", value: ninIndex }, { ninIndex }],
-    ])("or nobody under a %s, until somebody comes", async (what, nobody, changes) => {
-      expect(await isStored({ read: [nobody] })).toBe(true);
-      await put(what === "registration number" ? "N/1/A/1" : `N/2/A/${what.length}`, changes);
-      expect(await isStored({ read: [nobody] })).toBe(false);
-    });
-
-    test("or nobody under the number of a hidden teacher, alone and in a batch, until they are shown", async () => {
-      const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
-      const { ninIndex: nin } = await put(regNo, {
-        hidden: true,
-        tId: 990_101,
-        ninIndex: new Uint8Array(16).fill(78),
-      });
-      const nobody: UniqueKey[] = [
-        ...[regNo, other].map((value) => ({ by: "regNo" as const, value })),
-        { by: "tId", value: 990_101 },
-        { by: "nin", value: nin as Uint8Array },
-      ];
-      const readings = [...nobody.filter((key) => key.value !== other).map((key) => [key]), nobody];
-      for (const read of readings) expect(await isStored({ read })).toBe(true);
-      await put(regNo, { hidden: false });
-      for (const read of readings) expect(await isStored({ read })).toBe(false);
-    });
-  });
-
-  test("the room in both windows, to the last call", async () => {
-    const starts = { minute: 1_200_000, day: 86_400_000 };
-    const of = (partnerId: string, calls: number, minute: number, day: number) => ({
-      charge: { partnerId, starts, calls, limits: { minute, day } },
-    });
-    await useQuota(driver, { partnerId: "tight", kind: "minute", startsAt: starts.minute, used: 5 });
-    await useQuota(driver, { partnerId: "tight", kind: "day", startsAt: starts.day, used: 7 });
-    expect(await isStored(of("tight", 3, 7, 100))).toBe(false);
-    expect(await isStored(of("tight", 3, 100, 9))).toBe(false);
-    expect(await isStored(of("tight", 3, 8, 10))).toBe(true);
-    expect(await isStored(of("tight", 1, 8, 100))).toBe(false);
-    expect(await isStored(of("tight", 1, 100, 10))).toBe(false);
-    expect(await isStored(of("fresh", 1, 0, 10))).toBe(false);
-    expect(await isStored(of("fresh", 1, 1, 1))).toBe(true);
-    expect(await isStored(of("fresh", 1, 1, 1))).toBe(false);
-  });
-
-  test("an idempotency key that was not used, or longer ago than answers are kept, or by a compromised key", async () => {
+  test("an idempotency key can be used again after its answer has expired, or when a compromised key signed its answer", async () => {
     const record = (createdAt: number, body: string) => ({
       idempotency: {
         id: new Uint8Array(32).fill(3),
@@ -255,7 +212,7 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     expect([await prune(last + 1, 9), await kept()]).toEqual([1, []]);
   });
 
-  test("all of a batch of a hundred, or nothing of it", async () => {
+  test("a batch of a hundred answers is stored whole, or not at all", async () => {
     const teachers = createTeacherStore(driver);
     const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
     await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));
@@ -294,62 +251,5 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
       await put(regNo, changes);
       expect(await isStored({ read: before }, anAnswer(100))).toBe(false);
     }
-  });
-
-  test("all whom a statement speaks of, and what it costs of the day, or nothing of it", async () => {
-    const teachers = createTeacherStore(driver);
-    const known = [await put("S/1/A/1", { tId: 777_001 }), await put("S/1/A/2", { tId: 777_002 })];
-    const [first, second] = known as [StoredTeacher, StoredTeacher];
-    const nobody = { by: "nin", value: new Uint8Array(16).fill(77) } as const;
-    const verdict = { ninIndex: null, status: "VALID", eligible: true } as const;
-    const people = [
-      { ...verdict, row: 1, teacherId: first.id },
-      { ...verdict, row: 3, teacherId: second.id, status: "EXPIRED", eligible: false },
-      { ...verdict, row: 4, teacherId: null, ninIndex: nobody.value, status: "NOT_FOUND", eligible: false },
-    ] as const;
-    const starts = { minute: 600_000, day: 0 };
-    const charge = { partnerId: "stating", starts, calls: 1, ofDay: 3, limits: { minute: 9, day: 8 } };
-    const changes = { people, read: [first, second, nobody], charge };
-    const statement = () =>
-      anAttestation(++serial, { partnerId: "stating", teacherId: null, endpoint: "roster" });
-    const all = async () => Number((await driver.query("SELECT count(*) AS n FROM statement_people"))[0]?.n);
-    const others = await all();
-    const held = async () => (await all()) - others;
-    const one = { ...changes, charge: { ...charge, limits: { minute: 1, day: 3 } } };
-    expect(await attest(driver, [statement()], one)).toEqual({ minute: 1, day: 3 });
-    expect(await held()).toBe(3);
-    const store = createAttestationStore(driver, createCommits(driver));
-    expect(await store.ofSubject({ teacherId: second.id, ninIndex: null })).toMatchObject([
-      {
-        partnerId: "stating",
-        status: "EXPIRED",
-        eligible: false,
-        reference: expect.stringMatching(/^row 3 of /),
-      },
-    ]);
-    expect(await store.ofSubject({ teacherId: null, ninIndex: nobody.value })).toHaveLength(1);
-    expect(await store.toldValid(first.id, 0)).toMatchObject([{ partnerId: "stating", times: 1 }]);
-    expect(await createAttestationStore(driver, createCommits(driver)).verifiedBy(first.id)).toEqual([
-      "stating",
-    ]);
-    expect(await attest(driver, [statement()], changes)).toEqual({ minute: 2, day: 6 });
-    // The day has room for two more people.
-    expect(await isStored(changes, [statement()])).toBe(false);
-    const roomy = { ...changes, charge: { ...charge, limits: { minute: 9, day: 99 } } };
-    await put("S/1/A/2", { name: "Other" });
-    expect(await isStored(roomy, [statement()])).toBe(false);
-    expect(await held()).toBe(6);
-    expect((await teachers.findStored({ by: "regNo", value: "S/1/A/1" }))?.version).toBe(first.version);
-  });
-
-  test("whom a statement speaks of when it is one person alone", async () => {
-    const { id, version } = await put("S/2/A/1");
-    const person = { row: 1, teacherId: id, ninIndex: null, status: "VALID", eligible: true } as const;
-    const statement = anAttestation(++serial, { partnerId: "single", teacherId: null, endpoint: "roster" });
-    expect(await attest(driver, [statement], { people: [person], read: [{ id, version }] })).not.toBeNull();
-    const store = createAttestationStore(driver, createCommits(driver));
-    expect(await store.ofSubject({ teacherId: id, ninIndex: null })).toHaveLength(1);
-    expect(await store.toldValid(id, 0)).toMatchObject([{ partnerId: "single", times: 1 }]);
-    expect(await createAttestationStore(driver, createCommits(driver)).verifiedBy(id)).toEqual(["single"]);
   });
 });

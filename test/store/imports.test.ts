@@ -4,7 +4,6 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
-import type { StagedRow } from "../../src/domain/import/check.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
@@ -12,14 +11,13 @@ import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { ImportStore } from "../../src/store/imports.ts";
 import { createImportHistory, createImportStore } from "../../src/store/imports.ts";
-import { openStaging } from "../../src/store/staging.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { beginImport, type Cells, commitChunk, csv, row } from "../harness/imports.ts";
 import { rejection } from "../harness/rejection.ts";
-import { aTeacher, aTeacherWrite } from "../harness/samples.ts";
+import { aTeacherWrite } from "../harness/samples.ts";
 
 const blindIndex = createBlindIndex(new Uint8Array(32));
 
@@ -68,7 +66,7 @@ for (const kind of driverKinds) {
         { maxChunkRows: 50, allowChange: true },
       );
 
-    test("imports, changes and leaves alone", async () => {
+    test("an import inserts, updates and leaves alone", async () => {
       const rows = Array.from({ length: 120 }, (_, n) =>
         row(`all/${n}`.replace("/", "-"), { nin: String(99_900_000_000 + n) }),
       );
@@ -83,7 +81,7 @@ for (const kind of driverKinds) {
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
-    test("keeps of each import how many rows met which code, and where, but never a value", async () => {
+    test("the history of an import has its codes with counts and places, and no value", async () => {
       const wrong = Array.from({ length: 30 }, (_, n) =>
         row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
       );
@@ -108,7 +106,7 @@ for (const kind of driverKinds) {
       expect(await history.find(4711)).toBeNull();
     });
 
-    test("moves the progress with the rows, or neither", async () => {
+    test("an import stores its progress together with its rows, or neither", async () => {
       const run = await beginImport(imports);
       const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
       const next = { ...run, applied: 2, inserted: 2 };
@@ -122,7 +120,7 @@ for (const kind of driverKinds) {
       expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
-    test("a chunk is planned by the records as its transaction has them", async () => {
+    test("a chunk is planned by the records of its own transaction", async () => {
       const run = await beginImport(imports);
       const done = await imports.commit(run, async (transaction) => {
         expect(await transaction.apply([newTeacher("B/1/1/1")])).toEqual([true]);
@@ -145,7 +143,7 @@ for (const kind of driverKinds) {
     // Only the holder of a file can say how long it held the lock, and empty the log.
     const testOfFile = kind.kind === "embedded" ? test : undefined;
 
-    testOfFile?.("says of a commit how long it kept others waiting, and whether others write", async () => {
+    testOfFile?.("a chunk's commit says how long it held the lock, and whether others wrote", async () => {
       const run = await beginImport(imports);
       const other = await database.open();
       try {
@@ -160,7 +158,7 @@ for (const kind of driverKinds) {
       }
     });
 
-    testOfFile?.("knows whether a service uses the same file", async () => {
+    testOfFile?.("an import knows whether a service uses the same file", async () => {
       const service = await database.open();
       try {
         expect(await createImportStore(driver, folder).isBesideService()).toBe(false);
@@ -171,7 +169,7 @@ for (const kind of driverKinds) {
       }
     });
 
-    testOfFile?.("copies the log into the database between commits", async () => {
+    testOfFile?.("an import writes the log into the database between commits", async () => {
       const run = await beginImport(imports);
       await imports.tune(true);
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
@@ -186,7 +184,7 @@ for (const kind of driverKinds) {
       expect(found).toEqual([{ n: 200 }]);
     });
 
-    test("stops an import during which another one has begun", async () => {
+    test("an import stops when another import has begun", async () => {
       const run = await beginImport(imports);
       const other = await beginImport(imports);
       expect(await commitChunk(imports, run, [], { ...run, applied: 1 })).toBeNull();
@@ -204,31 +202,4 @@ for (const kind of driverKinds) {
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
-}
-
-test("rows that wait come out in the order of the file, without those that change nothing", async () => {
-  const folder = await makeFolder();
-  const staging = await openStaging(folder.path);
-  try {
-    for (let first = 1; first < 60; first += 20) {
-      const rows = Array.from({ length: 20 }, (_, n) => waitingRow(first + n));
-      expect(staging.add(rows).size).toBe(0);
-    }
-    const changing = Array.from({ length: 60 }, (_, n) => n + 1).filter((seq) => seq % 3 !== 0);
-    expect(staging.pending(0, 100).map(({ seq }) => seq)).toEqual(changing);
-    expect(staging.pending(5, 7).map(({ seq }) => seq)).toEqual(changing.slice(4, 11));
-    const expected = waitingRow(7);
-    expect(staging.pending(5, 1)).toEqual([{ seq: 7, line: 8, patch: expected.patch }]);
-  } finally {
-    staging.close();
-    await folder.remove();
-  }
-});
-
-/** Every third row changes nothing. */
-function waitingRow(seq: number): StagedRow {
-  const ninIndex = new Uint8Array(16).fill(seq);
-  const content = aTeacher(`W/1/1/${seq}`, { tId: seq, ninIndex });
-  const patch = { regNo: content.regNo, tId: seq, ninIndex: ninIndex.toHex() };
-  return { seq, line: seq + 1, patch, set: patch, before: null, content, changed: seq % 3 === 0 ? [] : null };
 }

@@ -16,7 +16,7 @@ describeDrivers("the leader's lease", (kind, database) => {
   const age = (ms: number) =>
     driver.batch([{ sql: "UPDATE leader SET expires_at = expires_at - ?", args: [ms] }]);
 
-  test("is one service's, which renews it, until it ends or is given back", async () => {
+  test("one service holds and renews the leader's lease, until it ends or is given back", async () => {
     expect(await lease.isHeld()).toBe(false);
     expect([await lease.take("one"), await lease.take("other")]).toEqual([true, false]);
     await age(leaseMs - 2_000);
@@ -31,20 +31,20 @@ describeDrivers("the leader's lease", (kind, database) => {
     expect(await lease.take("one")).toBe(true);
   });
 
-  test("goes to one of those that want it at the same time", async () => {
+  test("one of several services gets the leader's lease", async () => {
     const services = await Promise.all([database.another(), database.another(), database.another()]);
     const taken = await Promise.all(services.map((one, at) => createLeaderStore(one).take(`service ${at}`)));
     expect(taken.filter(Boolean)).toHaveLength(1);
     for (const one of services) await one.close();
   });
 
-  test("keeps nobody waiting when the database's clock was set back", async () => {
+  test("the leader's lease can be taken after the database's clock was set back", async () => {
     await lease.take("one");
     await age(-3_600_000);
     expect([await lease.isHeld(), await lease.take("other")]).toEqual([false, true]);
   });
 
-  test("is asked for in each transaction, so that who lost it writes nothing any more", async () => {
+  test("each transaction checks the leader's lease, so that a service that lost it writes nothing", async () => {
     await lease.take("one");
     const leading = asLeader(driver, "one");
     const write = (name: string) => ({
@@ -65,7 +65,7 @@ describeDrivers("the leader's lease", (kind, database) => {
     await driver.batch([{ sql: "DELETE FROM settings WHERE value = 'x'", args: [] }]);
   });
 
-  test("ends by the database's clock, which is told where it is another machine's", async () => {
+  test("the leader's lease ends by the database's clock", async () => {
     const now = await readDatabaseClock(driver);
     if (kind.kind === "embedded") expect(now).toBeNull();
     else expect(Math.abs((now ?? 0) - Date.now())).toBeLessThan(60_000);

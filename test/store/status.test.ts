@@ -5,7 +5,6 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { schemaVersion } from "../../src/store/driver/schema.ts";
 import { lastIdBefore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { createLeaderStore } from "../../src/store/leader.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -46,7 +45,7 @@ describeDrivers("figures", (_kind, database) => {
     await partners.disable("odd", 5);
   });
 
-  test("counts what is stored, by the day of the service's time zone", async () => {
+  test("the figures count what is stored, by the day of the service's time zone", async () => {
     const keys = await createKeyStore(driver).list();
     const figures = await readFigures(createStatusStore(driver), keys, { calendar, now });
     expect(figures.teachers).toEqual({
@@ -68,13 +67,13 @@ describeDrivers("figures", (_kind, database) => {
     expect(await createStatusStore(driver).schemaVersion()).toBe(schemaVersion);
   });
 
-  test("a sample reads every so many records and no more", async () => {
+  test("a sample of licences reads every fourth record only", async () => {
     const counts = await createStatusStore(driver).licenses("2026-06-15", 4);
     // Records 1, 5 and 9: valid, expired yesterday, beginning tomorrow.
     expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0, inactive: 0 });
   });
 
-  test("idempotency records are counted by their ends", async () => {
+  test("idempotency records are counted without reading them all", async () => {
     const insert =
       "INSERT INTO idempotency (id, fingerprint, created_at, headers, body) VALUES (?, ?, 1, '{}', '')";
     const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
@@ -84,7 +83,7 @@ describeDrivers("figures", (_kind, database) => {
     await driver.batch([{ sql: "DELETE FROM idempotency", args: [] }]);
   });
 
-  test("the place of a time in the log is found at both ends and in between", async () => {
+  test("lastIdBefore finds the attestation before any time", async () => {
     const find = async (ms: number) =>
       Number((await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [ms / 1000]))[0]?.id);
     expect(await find(0)).toBe(0);
@@ -94,7 +93,7 @@ describeDrivers("figures", (_kind, database) => {
     expect(await find(now + 1_000)).toBe(6);
   });
 
-  test("a third live key is refused in the store itself, and shortens nothing", async () => {
+  test("the store refuses a third live key, and shortens no other key", async () => {
     const partners = createPartnerStore(driver);
     const add = (keyId: string, expiresAt: number) =>
       partners.addKey(anApiKey("keys", keyId), { shortened: { keyId: "first", expiresAt }, maxLive: 2 });
@@ -103,22 +102,9 @@ describeDrivers("figures", (_kind, database) => {
     const first = (await partners.apiKeys()).find((key) => key.keyId === "first");
     expect(first?.expiresAt).toBe(second ? 500 : 400);
   });
-
-  test("says whether a service holds the database", async () => {
-    const service = await database.another();
-    expect(await driver.serviceRunning()).toBe(false);
-    await service.lockService();
-    const lease = createLeaderStore(service);
-    await lease.take("one");
-    expect(await driver.serviceRunning()).toBe(true);
-    expect(await service.serviceRunning()).toBe(true);
-    await lease.giveBack("one");
-    await service.close();
-    expect(await driver.serviceRunning()).toBe(false);
-  });
 });
 
-test("with very many teachers the split is an estimate from a sample that adds up", () =>
+test("the counts by licence of more than 100,000 teachers are an estimate that adds up", () =>
   withStores(async ({ driver }) => {
     // Every fourth licence has expired; the others hold.
     const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)

@@ -111,7 +111,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     return stored;
   }
 
-  test("hold each field of a record, and every reader finds it there", async () => {
+  test("each field of a teacher's record is stored, and every reader finds it", async () => {
     expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
       true,
       true,
@@ -122,7 +122,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     await expectEverywhere(distinct("C/1/1/1", 4), 2);
   });
 
-  test("are written the same by an import, a record's as a whole and a single field's", async () => {
+  test("an import writes a whole record, and each single field, in the same way", async () => {
     const imports = createImportStore(driver, folder.path);
     const at = 1;
     const first = await beginImport(imports);
@@ -151,7 +151,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     expect(content).toEqual(after);
   });
 
-  test("and the rules in SQL say of a licence what the domain says, on every date", async () => {
+  test("the SQL rules about licences agree with the domain's on every date", async () => {
     const pick = numbers(7);
     const dates = ["2026-03-09", "2026-03-10", "2026-03-11"] as const;
     const date = () => (pick(4) === 0 ? null : (dates[pick(3)] ?? null));

@@ -15,7 +15,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
   const numbers = (from: number, count: number) =>
     Array.from({ length: count }, (_, n) => `R/A/B/${from + n}`);
 
-  test("a watch list takes numbers in and out all or nothing, up to its limit, whoever adds at once", async () => {
+  test("a watch list applies each change whole or not at all, up to its limit, also with two writers", async () => {
     const [driver, other] = [database.driver(), await database.another()];
     const stores = [createWatchStore(driver), createWatchStore(other)] as const;
     try {
@@ -79,7 +79,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
     expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 
-  test("is forgotten after thirty days, from the oldest on, but for the last one of before that", async () => {
+  test("events to fetch are deleted after thirty days, oldest first, without the newest of the older ones", async () => {
     const driver = database.driver();
     const partners = createPartnerStore(driver);
     const now = 100 * 86_400_000;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
 import type { ImportStore } from "../../../src/store/imports.ts";
 import {
@@ -35,179 +35,158 @@ async function contents({ driver }: TestImports): Promise<unknown> {
   return [await driver.query(teachers), await driver.query(events)];
 }
 
-describe("an import that was killed", () => {
-  const extract = csv([...rows(10), row(11, { nin: "x" }), ...rows(40).slice(11)]);
-  const small = { maxChunkRows: 4 };
+const extract = csv([...rows(10), row(11, { nin: "x" }), ...rows(40).slice(11)]);
+const small = { maxChunkRows: 4 };
 
-  async function kill({ add, imports }: TestImports, content = extract, options: AddOptions = small) {
-    const through = failingAt(imports, 3, new Error("killed"));
-    expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
-  }
+async function kill({ add, imports }: TestImports, content = extract, options: AddOptions = small) {
+  const through = failingAt(imports, 3, new Error("killed"));
+  expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
+}
 
-  test("between any two chunks leaves, once run again, what one run leaves, with each event once", async () => {
-    const before = csv(rows(20, { state: "Lagos" }));
-    const file = csv([
-      ...rows(20, { state: "Oyo", certificate_status: "CLAIMED" }),
-      ...rows(24).slice(20),
-      row(21),
-    ]);
-    const options = { maxChunkRows: 4, allowChange: true };
-    let whole: unknown;
+test("an import that was killed between any two chunks and run again leaves what one run leaves", async () => {
+  const before = csv(rows(20, { state: "Lagos" }));
+  const file = csv([
+    ...rows(20, { state: "Oyo", certificate_status: "CLAIMED" }),
+    ...rows(24).slice(20),
+    row(21),
+  ]);
+  const options = { maxChunkRows: 4, allowChange: true };
+  let whole: unknown;
+  await withImports(async (world) => {
+    await world.add(before);
+    await world.add(file, options);
+    whole = await contents(world);
+  });
+  for (let commits = 0; commits < 6; commits++)
     await withImports(async (world) => {
       await world.add(before);
-      await world.add(file, options);
-      whole = await contents(world);
+      const through = failingAt(world.imports, commits, new Error("killed"));
+      await rejection(world.add(file, { ...options, through }));
+      const again = await world.add(file, options);
+      expect(again).toMatchObject({ updated: 20 - Math.min(20, 4 * commits), rejected: 1 });
+      expect(await contents(world)).toEqual(whole);
     });
-    for (let commits = 0; commits < 6; commits++)
-      await withImports(async (world) => {
-        await world.add(before);
-        const through = failingAt(world.imports, commits, new Error("killed"));
-        await rejection(world.add(file, { ...options, through }));
-        const again = await world.add(file, options);
-        expect(again).toMatchObject({ updated: 20 - Math.min(20, 4 * commits), rejected: 1 });
-        expect(await contents(world)).toEqual(whole);
-      });
-  });
-
-  test("after its last chunk is finished by the same command, which changes nothing", () =>
-    withImports(async ({ add, imports, teachers, count }) => {
-      const finish = () => Promise.reject(new Error("killed"));
-      await rejection(add(extract, { through: { ...imports, finish } }));
-      expect(await teachers.isLoaded()).toBe(false);
-      expect(await add(extract)).toMatchObject({ inserted: 0, unchanged: 39, rejected: 1, events: 0 });
-      expect(await teachers.isLoaded()).toBe(true);
-      expect(await count("SELECT count(*) FROM events")).toBe(78);
-    }));
-
-  test("shows as not finished, and as given up once the same command has done the rest", () =>
-    withImports(async (world) => {
-      const { add, driver, count } = world;
-      await kill(world);
-      const record =
-        "SELECT applied, inserted, finished_at IS NULL AND abandoned_at IS NULL AS n FROM imports";
-      expect(await driver.query(record)).toEqual([{ applied: 13, inserted: 12, n: 1 }]);
-      const result = await add(extract, small);
-      expect(result).toMatchObject({ rows: 40, inserted: 27, unchanged: 12, rejected: 1, events: 54 });
-      expect(result.abandoned).toBeUndefined();
-      expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
-      expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(1);
-    }));
-
-  test("counts in the brake with the rows that it applied", () =>
-    withImports(async (world) => {
-      const { add, imports } = world;
-      const without = (count: number) =>
-        csv(rows(200).map((one, n) => (n < count ? { ...one, license_expiry_date: "2025-12-31" } : one)));
-      const earlier = async () => (await imports.losses(0)).lost.validLicenses;
-      await add(without(0), { baseline: true });
-      const through = failingAt(imports, 2, new Error("killed"));
-      await rejection(add(without(4), { maxChunkRows: 1, through }));
-      expect(await earlier()).toBe(2);
-      const stopped = await add(csv([...rows(196), ...rows(200, { active: "no" }).slice(196)]));
-      expect(stopped.stopped).toMatchObject({ losses: [{ lost: 4, of: 200, earlier: 2 }] });
-      expect((await add(without(4))).stopped).toBeUndefined();
-      expect(await earlier()).toBe(4);
-      expect(await add(without(5))).toMatchObject({ stopped: { losses: [{ lost: 1, earlier: 4 }] } });
-    }));
-
-  test("or was stopped says how far it came, and the same command applies the rest", () =>
-    withImports(async ({ add, count }) => {
-      const controller = new AbortController();
-      const onProgress = ({ phase, done }: { phase: string; done: number }) => {
-        if (phase === "apply" && done >= 8) controller.abort();
-      };
-      const stopped = await rejection(add(extract, { ...small, onProgress, stop: controller.signal }));
-      expect(stopped).toMatchObject({ code: "REFUSED" });
-      const applied = await count("SELECT applied FROM imports");
-      expect(String(stopped)).toContain(
-        `stopped after ${applied} of 40 rows; the same command applies the rest`,
-      );
-      expect(applied).toBeLessThan(20);
-      expect(await add(extract, small)).toMatchObject({ inserted: 39 - applied, unchanged: applied });
-    }));
-
-  test("or was stopped while it was checked has changed nothing", () =>
-    withImports(async ({ add, count }) => {
-      const stop = AbortSignal.abort();
-      expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
-      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
-    }));
-
-  test("is given up when another file comes, which says so", () =>
-    withImports(async (world) => {
-      const { add, count } = world;
-      await kill(world);
-      const other = await add(csv([row(99)]), { name: "other.csv" });
-      expect(other).toMatchObject({ inserted: 1, abandoned: { file: "extract.csv", row: 13 } });
-      expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
-    }));
 });
 
-describe("beside others", () => {
-  /** An import store before whose first commit something else happens. */
-  function meanwhile(imports: ImportStore, act: () => Promise<unknown>): ImportStore {
-    let done = false;
-    return {
-      ...imports,
-      async commit(...args) {
-        if (!done) {
-          done = true;
-          await act();
-        }
-        return imports.commit(...args);
-      },
+test("an import that was killed after its last chunk is finished by the same command", () =>
+  withImports(async ({ add, imports, teachers, count }) => {
+    const finish = () => Promise.reject(new Error("killed"));
+    await rejection(add(extract, { through: { ...imports, finish } }));
+    expect(await teachers.isLoaded()).toBe(false);
+    expect(await add(extract)).toMatchObject({ inserted: 0, unchanged: 39, rejected: 1, events: 0 });
+    expect(await teachers.isLoaded()).toBe(true);
+    expect(await count("SELECT count(*) FROM events")).toBe(78);
+  }));
+
+test("a killed import counts as unfinished, and as given up after the same command has done the rest", () =>
+  withImports(async (world) => {
+    const { add, driver, count } = world;
+    await kill(world);
+    const record = "SELECT applied, inserted, finished_at IS NULL AND abandoned_at IS NULL AS n FROM imports";
+    expect(await driver.query(record)).toEqual([{ applied: 13, inserted: 12, n: 1 }]);
+    const result = await add(extract, small);
+    expect(result).toMatchObject({ rows: 40, inserted: 27, unchanged: 12, rejected: 1, events: 54 });
+    expect(result.abandoned).toBeUndefined();
+    expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
+    expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(1);
+  }));
+
+test("the brake counts the applied rows of a killed import", () =>
+  withImports(async (world) => {
+    const { add, imports } = world;
+    const without = (count: number) =>
+      csv(rows(200).map((one, n) => (n < count ? { ...one, license_expiry_date: "2025-12-31" } : one)));
+    const earlier = async () => (await imports.losses(0)).lost.validLicenses;
+    await add(without(0), { baseline: true });
+    const through = failingAt(imports, 2, new Error("killed"));
+    await rejection(add(without(4), { maxChunkRows: 1, through }));
+    expect(await earlier()).toBe(2);
+    const stopped = await add(csv([...rows(196), ...rows(200, { active: "no" }).slice(196)]));
+    expect(stopped.stopped).toMatchObject({ losses: [{ lost: 4, of: 200, earlier: 2 }] });
+    expect((await add(without(4))).stopped).toBeUndefined();
+    expect(await earlier()).toBe(4);
+    expect(await add(without(5))).toMatchObject({ stopped: { losses: [{ lost: 1, earlier: 4 }] } });
+  }));
+
+test("a stopped import says how far it came, and the same command applies the rest", () =>
+  withImports(async ({ add, count }) => {
+    const controller = new AbortController();
+    const onProgress = ({ phase, done }: { phase: string; done: number }) => {
+      if (phase === "apply" && done >= 8) controller.abort();
     };
-  }
+    const stopped = await rejection(add(extract, { ...small, onProgress, stop: controller.signal }));
+    expect(stopped).toMatchObject({ code: "REFUSED" });
+    const applied = await count("SELECT applied FROM imports");
+    expect(String(stopped)).toContain(
+      `stopped after ${applied} of 40 rows; the same command applies the rest`,
+    );
+    expect(applied).toBeLessThan(20);
+    expect(await add(extract, small)).toMatchObject({ inserted: 39 - applied, unchanged: applied });
+  }));
 
-  test("a record that changed between reading and writing is planned anew, and nothing is lost", () =>
-    withImports(async (world) => {
-      const { add, imports, find, eventTypes } = world;
-      await add(csv(rows(5)), { baseline: true });
-      const change = () => write(world, "TR/2019/LA/3", { category: "B" });
-      const renewed = csv(rows(5, { certificate_status: "CLAIMED" }));
-      const result = await add(renewed, { through: meanwhile(imports, change), allowChange: true });
-      expect(result).toMatchObject({ updated: 5, events: 5, rejected: 0 });
-      expect(await find("TR/2019/LA/3")).toMatchObject({
-        category: "B",
-        certificateStatus: "CLAIMED",
-        version: 3,
+test("an import that is stopped during its check changes nothing", () =>
+  withImports(async ({ add, count }) => {
+    const stop = AbortSignal.abort();
+    expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
+    expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+  }));
+
+test("a killed import is given up when another file is imported, which says so", () =>
+  withImports(async (world) => {
+    const { add, count } = world;
+    await kill(world);
+    const other = await add(csv([row(99)]), { name: "other.csv" });
+    expect(other).toMatchObject({ inserted: 1, abandoned: { file: "extract.csv", row: 13 } });
+    expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
+  }));
+
+/** An import store before whose first commit something else happens. */
+function meanwhile(imports: ImportStore, act: () => Promise<unknown>): ImportStore {
+  let done = false;
+  return {
+    ...imports,
+    async commit(...args) {
+      if (!done) {
+        done = true;
+        await act();
+      }
+      return imports.commit(...args);
+    },
+  };
+}
+
+test("a row is refused when the operator has revoked or deactivated its teacher since the check began", () =>
+  withImports(async (world) => {
+    const { add, imports, find, clock } = world;
+    await add(csv(rows(5)), { baseline: true });
+    const act = async () => {
+      const updatedAt = clock.now();
+      await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10", updatedAt });
+      await write(world, "TR/2019/LA/2", { active: false, updatedAt });
+      await write(world, "TR/2019/LA/3", { active: false, updatedAt: updatedAt - 1 });
+      await write(world, "TR/2019/LA/4", { name: "Other", updatedAt });
+    };
+    const extract = csv(rows(5, { license_revoked_on: "", active: "yes", state: "Oyo" }));
+    const { report, updated, rejected } = await add(extract, { through: meanwhile(imports, act) });
+    expect({ updated, rejected }).toEqual({ updated: 3, rejected: 2 });
+    const code = "CHANGED_MEANWHILE";
+    expect(report.rejected.map(placeOf)).toEqual([2, 3].map((line) => ({ line, field: null, code })));
+    expect(await find("TR/2019/LA/1")).toMatchObject({ licenseRevokedOn: "2026-03-10", state: null });
+    expect(await find("TR/2019/LA/2")).toMatchObject({ active: false, state: null });
+    for (const n of [3, 4, 5])
+      expect(await find(`TR/2019/LA/${n}`)).toMatchObject({
+        active: true,
+        name: "Adaeze Okafor",
+        state: "Oyo",
       });
-      expect(await eventTypes("TR/2019/LA/3")).toEqual(["certificate.revoked"]);
-    }));
+  }));
 
-  test("what the operator has taken away since the check began is not given back, and its row is refused", () =>
-    withImports(async (world) => {
-      const { add, imports, find, clock } = world;
-      await add(csv(rows(5)), { baseline: true });
-      const act = async () => {
-        const updatedAt = clock.now();
-        await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10", updatedAt });
-        await write(world, "TR/2019/LA/2", { active: false, updatedAt });
-        await write(world, "TR/2019/LA/3", { active: false, updatedAt: updatedAt - 1 });
-        await write(world, "TR/2019/LA/4", { name: "Other", updatedAt });
-      };
-      const extract = csv(rows(5, { license_revoked_on: "", active: "yes", state: "Oyo" }));
-      const { report, updated, rejected } = await add(extract, { through: meanwhile(imports, act) });
-      expect({ updated, rejected }).toEqual({ updated: 3, rejected: 2 });
-      const code = "CHANGED_MEANWHILE";
-      expect(report.rejected.map(placeOf)).toEqual([2, 3].map((line) => ({ line, field: null, code })));
-      expect(await find("TR/2019/LA/1")).toMatchObject({ licenseRevokedOn: "2026-03-10", state: null });
-      expect(await find("TR/2019/LA/2")).toMatchObject({ active: false, state: null });
-      for (const n of [3, 4, 5])
-        expect(await find(`TR/2019/LA/${n}`)).toMatchObject({
-          active: true,
-          name: "Adaeze Okafor",
-          state: "Oyo",
-        });
-    }));
-
-  test("an identifier that was given away meanwhile rejects its row alone", () =>
-    withImports(async ({ add, imports, count, putMany }) => {
-      const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
-      const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));
-      const { report, inserted } = await add(extract, { through: meanwhile(imports, taken) });
-      expect(inserted).toBe(4);
-      expect(report.rejected.map(placeOf)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
-      expect(await count("SELECT count(*) FROM teachers")).toBe(5);
-    }));
-});
+test("a row is rejected alone when another teacher has got its identifier since the check", () =>
+  withImports(async ({ add, imports, count, putMany }) => {
+    const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
+    const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));
+    const { report, inserted } = await add(extract, { through: meanwhile(imports, taken) });
+    expect(inserted).toBe(4);
+    expect(report.rejected.map(placeOf)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
+    expect(await count("SELECT count(*) FROM teachers")).toBe(5);
+  }));

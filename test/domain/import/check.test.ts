@@ -3,7 +3,7 @@ import { csv, placeOf, row, rows, withImports } from "../../harness/imports.ts";
 
 const unreadable = { email: "x" };
 
-test("the report is in the order of the file, a refused row counts once, and has no remarks", () =>
+test("the report is in the order of the file, and a refused row counts once and has no remarks", () =>
   withImports(async ({ add }) => {
     const extract = csv([
       row(1, { shoe_size: "9", ...unreadable }),
@@ -27,14 +27,14 @@ test("the report is in the order of the file, a refused row counts once, and has
     ]);
   }));
 
-test("the line of a total is left out, and said to be", () =>
+test("a line with a total is left out with a warning", () =>
   withImports(async ({ add }) => {
     const { report, rejected, warnings } = await add(`${csv(rows(2))}Total,2\n`);
     expect([rejected, warnings]).toEqual([0, 1]);
     expect(report.warnings).toEqual([{ line: 4, field: null, code: "TOTALS_LINE" }]);
   }));
 
-test("an identifier that another has is refused to a teacher who is known, too", () =>
+test("a known teacher cannot get another teacher's identifier", () =>
   withImports(async ({ add }) => {
     const [nin, other] = ["99900000001", "99900000002"];
     await add(csv([row(1, { nin, t_id: "7" }), row(2, { nin: other, t_id: "8" })]));
@@ -47,7 +47,7 @@ test("an identifier that another has is refused to a teacher who is known, too",
     ]);
   }));
 
-test("what would be lost is counted apart, and only what was there", () =>
+test("the brake counts losses of licences, certificates and revocations separately", () =>
   withImports(async ({ add }) => {
     const gone = { license_expiry_date: "2025-12-31" };
     const revoked = { license_revoked_on: "2026-01-02", license_revoked_reason: "forged" };
@@ -71,7 +71,7 @@ test("what would be lost is counted apart, and only what was there", () =>
     });
   }));
 
-test("a baseline plans no events", () =>
+test("a baseline makes no events", () =>
   withImports(async ({ add }) => {
     expect(await add(csv(rows(2)), { dryRun: true })).toMatchObject({ inserted: 2, events: 4 });
     expect(await add(csv(rows(2)), { dryRun: true, baseline: true })).toMatchObject({ events: 0 });

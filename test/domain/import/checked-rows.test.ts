@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import type { RawRow } from "../../../src/domain/import/fields.ts";
 import { checkRow, emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/rows.ts";
@@ -16,102 +16,100 @@ function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
   return { patch, issues: issues.map(({ field, code }) => [field, code]) };
 }
 
-describe("a row", () => {
-  test("sets what its columns say, and of contacts only their indexes", () => {
-    const plain = {
-      state: "Oyo",
-      category: "A",
-      licenseRevokedReason: "forged",
-      photoUrl: "https://p.example.org/",
-    };
-    const dates = {
-      ...{ certificateIssueDate: "2018-01-01", licenseIssueDate: "2019-01-01" },
-      ...{ licenseExpiryDate: "2029-01-01", licenseRevokedOn: "2026-01-02" },
-    };
-    const contacts = { nin: "99900000001", email: "Ada@example.org", phone: "08031234567" };
-    const flags = { ninVerified: "yes", active: "no", hidden: "yes" };
-    const all = { ...plain, ...dates, ...contacts, ...flags, tId: "7", licenseStatus: "Valid" };
-    expect(checked(all)).toEqual({
-      issues: [],
-      patch: {
-        ...{ ...least, ...plain, ...dates, tId: 7, licenseStatus: "VALID" },
-        ...{ ninVerified: true, active: false, hidden: true },
-        ninIndex: index.nin("99900000001").toHex(),
-        emailIndex: index.email("ada@example.org").toHex(),
-        phoneIndex: index.phone("+2348031234567").toHex(),
-      } as never,
-    });
+test("a row sets its columns' values, and only the indexes of contacts", () => {
+  const plain = {
+    state: "Oyo",
+    category: "A",
+    licenseRevokedReason: "forged",
+    photoUrl: "https://p.example.org/",
+  };
+  const dates = {
+    ...{ certificateIssueDate: "2018-01-01", licenseIssueDate: "2019-01-01" },
+    ...{ licenseExpiryDate: "2029-01-01", licenseRevokedOn: "2026-01-02" },
+  };
+  const contacts = { nin: "99900000001", email: "Ada@example.org", phone: "08031234567" };
+  const flags = { ninVerified: "yes", active: "no", hidden: "yes" };
+  const all = { ...plain, ...dates, ...contacts, ...flags, tId: "7", licenseStatus: "Valid" };
+  expect(checked(all)).toEqual({
+    issues: [],
+    patch: {
+      ...{ ...least, ...plain, ...dates, tId: 7, licenseStatus: "VALID" },
+      ...{ ninVerified: true, active: false, hidden: true },
+      ninIndex: index.nin("99900000001").toHex(),
+      emailIndex: index.email("ada@example.org").toHex(),
+      phoneIndex: index.phone("+2348031234567").toHex(),
+    } as never,
   });
-
-  test("clears what its empty cells may clear, and leaves who is active or hidden", () => {
-    const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
-    const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
-    const { patch, issues } = checked({ ...cells, ...least });
-    expect(issues).toEqual([]);
-    const named = { nin: "ninIndex", email: "emailIndex", phone: "phoneIndex" } as Record<string, string>;
-    const nothing = Object.fromEntries(cleared.map((member) => [named[member] ?? member, null]));
-    const { active: _active, hidden: _hidden, licenseStatus: _unsaid, ...others } = nothing;
-    expect(patch).toStrictEqual({ ...others, ...least, ninVerified: false } as never);
-  });
-
-  const none = { regNo: undefined, name: undefined, source: undefined, certificateStatus: undefined };
-  const missing = ["REG_NO_INVALID", "NAME_MISSING", "SOURCE_INVALID", "CERTIFICATE_STATUS_INVALID"];
-  // biome-ignore format: a table reads better in rows
-  test.each<[RawRow["cells"], Partial<RawRow>, [string | null, string][]]>([
-    [none as never, {}, ["reg_no", "name", "source", "certificate_status"].map((field, at) => [field, missing[at] ?? ""])],
-    [none as never, { format: "ndjson" }, Object.keys(none).map((field, at) => [field, missing[at] ?? ""])],
-    [{ name: "" }, {}, [["name", "NAME_MISSING"]]],
-    [{ name: "#REF!", tId: "#REF!" }, {}, [["t_id", "SPREADSHEET_DAMAGE"], ["name", "SPREADSHEET_DAMAGE"]]],
-    [{ name: "L".repeat(201), state: "L".repeat(101), category: "L".repeat(101), licenseRevokedReason: "L".repeat(501) }, {}, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_TOO_LONG"])],
-    [{ tId: "99912345678", nin: "99912345678" }, {}, [["t_id", "PERSONAL_DATA"]]],
-    [{ regNo: "TR/99912345678/LA/1", nin: "99912345678" }, {}, [["reg_no", "PERSONAL_DATA"]]],
-    [{ regNo: "TR/803-123-4567/LA/1", phone: "08031234567" }, {}, [["reg_no", "PERSONAL_DATA"]]],
-    [{}, { profile: 7 }, [["profile", "PROFILE_INVALID"]]],
-    [{ tId: "x" }, { fault: { field: "name", code: "TEXT_INVALID" } }, [["name", "TEXT_INVALID"]]],
-    [{}, { fault: { field: null, code: "COLUMN_COUNT" } }, [[null, "COLUMN_COUNT"]]],
-  ])("%j with %j is refused, with every reason", (cells, more, issues) => {
-    expect(checked(cells, more)).toEqual({ patch: null, issues });
-  });
-
-  const photoOf = (path: string) => `https://p.example.org/${path}.jpg`;
-  const refused = ["photo_url", "PHOTO_URL_INVALID"];
-  // biome-ignore format: a table reads better in rows
-  test.each<[RawRow["cells"], string[][], object]>([
-    [{ email: "#REF!", phone: "12", photoUrl: "x" }, [["email", "EMAIL_INVALID"], ["phone", "PHONE_INVALID"], refused], { emailIndex: null, phoneIndex: null, photoUrl: null }],
-    [{ photoUrl: photoOf("99912345678"), nin: "99912345678" }, [refused], { photoUrl: null }],
-    [{ photoUrl: photoOf("0803-123-4567"), phone: "+2348031234567" }, [refused], { photoUrl: null }],
-    [{ photoUrl: photoOf("803123456"), phone: "+2348031234567" }, [], { photoUrl: photoOf("803123456") }],
-    [{ photoUrl: photoOf("123456"), phone: "123456" }, [["phone", "PHONE_INVALID"], refused], { photoUrl: null }],
-    [{ photoUrl: photoOf("12345"), phone: "12345" }, [["phone", "PHONE_INVALID"]], { photoUrl: photoOf("12345") }],
-    [{ photoUrl: photoOf("Ada.Obi"), email: "ada.OBI" }, [["email", "EMAIL_INVALID"], refused], { photoUrl: null }],
-    [{ name: "L".repeat(200), state: "L".repeat(100), category: "L".repeat(100), licenseRevokedReason: "L".repeat(500) }, [], { state: "L".repeat(100) }],
-    [{ name: "Ad?bayo", state: "NULL", category: "A &amp; B", licenseRevokedReason: "N/A" }, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_SUSPECT"]), {}],
-  ])("%j is applied without what cannot be kept of it", (cells, issues, set) => {
-    const { patch, issues: found } = checked(cells);
-    expect({ issues: found, patch }).toMatchObject({ issues, patch: set });
-    expect(found).toEqual(issues);
-  });
-
-  test("is named by its number, unless that may be a person's", () => {
-    const namesOf = (cells: RawRow["cells"]) => {
-      const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
-      return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));
-    };
-    expect(namesOf({ tId: "x", name: "08031234567" })).toEqual([least.regNo, least.regNo]);
-    for (const cells of [{ regNo: "" }, { regNo: "TR/99912345678/LA/1", tId: "x" }])
-      expect(namesOf(cells)).toEqual([null]);
-    expect(new Set(namesOf({ regNo: "TR/123456/LA/1", phone: "123456" }))).toEqual(new Set([null]));
-  });
-
-  test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(
-    "has the profile %j",
-    (profile) => {
-      expect(checked({}, { profile }).patch?.profile).toEqual(profile as never);
-    },
-  );
 });
 
-test("the columns are explained, and those that must be there are told", () => {
+test("empty cells clear their values, but not active or hidden", () => {
+  const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
+  const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
+  const { patch, issues } = checked({ ...cells, ...least });
+  expect(issues).toEqual([]);
+  const named = { nin: "ninIndex", email: "emailIndex", phone: "phoneIndex" } as Record<string, string>;
+  const nothing = Object.fromEntries(cleared.map((member) => [named[member] ?? member, null]));
+  const { active: _active, hidden: _hidden, licenseStatus: _unsaid, ...others } = nothing;
+  expect(patch).toStrictEqual({ ...others, ...least, ninVerified: false } as never);
+});
+
+const none = { regNo: undefined, name: undefined, source: undefined, certificateStatus: undefined };
+const missing = ["REG_NO_INVALID", "NAME_MISSING", "SOURCE_INVALID", "CERTIFICATE_STATUS_INVALID"];
+// biome-ignore format: a table reads better in rows
+test.each<[RawRow["cells"], Partial<RawRow>, [string | null, string][]]>([
+  [none as never, {}, ["reg_no", "name", "source", "certificate_status"].map((field, at) => [field, missing[at] ?? ""])],
+  [none as never, { format: "ndjson" }, Object.keys(none).map((field, at) => [field, missing[at] ?? ""])],
+  [{ name: "" }, {}, [["name", "NAME_MISSING"]]],
+  [{ name: "#REF!", tId: "#REF!" }, {}, [["t_id", "SPREADSHEET_DAMAGE"], ["name", "SPREADSHEET_DAMAGE"]]],
+  [{ name: "L".repeat(201), state: "L".repeat(101), category: "L".repeat(101), licenseRevokedReason: "L".repeat(501) }, {}, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_TOO_LONG"])],
+  [{ tId: "99912345678", nin: "99912345678" }, {}, [["t_id", "PERSONAL_DATA"]]],
+  [{ regNo: "TR/99912345678/LA/1", nin: "99912345678" }, {}, [["reg_no", "PERSONAL_DATA"]]],
+  [{ regNo: "TR/803-123-4567/LA/1", phone: "08031234567" }, {}, [["reg_no", "PERSONAL_DATA"]]],
+  [{}, { profile: 7 }, [["profile", "PROFILE_INVALID"]]],
+  [{ tId: "x" }, { fault: { field: "name", code: "TEXT_INVALID" } }, [["name", "TEXT_INVALID"]]],
+  [{}, { fault: { field: null, code: "COLUMN_COUNT" } }, [[null, "COLUMN_COUNT"]]],
+])("the row %j with %j is refused with every reason", (cells, more, issues) => {
+  expect(checked(cells, more)).toEqual({ patch: null, issues });
+});
+
+const photoOf = (path: string) => `https://p.example.org/${path}.jpg`;
+const refused = ["photo_url", "PHOTO_URL_INVALID"];
+// biome-ignore format: a table reads better in rows
+test.each<[RawRow["cells"], string[][], object]>([
+  [{ email: "#REF!", phone: "12", photoUrl: "x" }, [["email", "EMAIL_INVALID"], ["phone", "PHONE_INVALID"], refused], { emailIndex: null, phoneIndex: null, photoUrl: null }],
+  [{ photoUrl: photoOf("99912345678"), nin: "99912345678" }, [refused], { photoUrl: null }],
+  [{ photoUrl: photoOf("0803-123-4567"), phone: "+2348031234567" }, [refused], { photoUrl: null }],
+  [{ photoUrl: photoOf("803123456"), phone: "+2348031234567" }, [], { photoUrl: photoOf("803123456") }],
+  [{ photoUrl: photoOf("123456"), phone: "123456" }, [["phone", "PHONE_INVALID"], refused], { photoUrl: null }],
+  [{ photoUrl: photoOf("12345"), phone: "12345" }, [["phone", "PHONE_INVALID"]], { photoUrl: photoOf("12345") }],
+  [{ photoUrl: photoOf("Ada.Obi"), email: "ada.OBI" }, [["email", "EMAIL_INVALID"], refused], { photoUrl: null }],
+  [{ name: "L".repeat(200), state: "L".repeat(100), category: "L".repeat(100), licenseRevokedReason: "L".repeat(500) }, [], { state: "L".repeat(100) }],
+  [{ name: "Ad?bayo", state: "NULL", category: "A &amp; B", licenseRevokedReason: "N/A" }, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_SUSPECT"]), {}],
+])("the row %j is applied without the values that cannot be kept", (cells, issues, set) => {
+  const { patch, issues: found } = checked(cells);
+  expect({ issues: found, patch }).toMatchObject({ issues, patch: set });
+  expect(found).toEqual(issues);
+});
+
+test("a rejected row is named by its number, unless the number may be a person's", () => {
+  const namesOf = (cells: RawRow["cells"]) => {
+    const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
+    return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));
+  };
+  expect(namesOf({ tId: "x", name: "08031234567" })).toEqual([least.regNo, least.regNo]);
+  for (const cells of [{ regNo: "" }, { regNo: "TR/99912345678/LA/1", tId: "x" }])
+    expect(namesOf(cells)).toEqual([null]);
+  expect(new Set(namesOf({ regNo: "TR/123456/LA/1", phone: "123456" }))).toEqual(new Set([null]));
+});
+
+test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(
+  "a row has the profile %j",
+  (profile) => {
+    expect(checked({}, { profile }).patch?.profile).toEqual(profile as never);
+  },
+);
+
+test("each column has an explanation, and the required columns are marked", () => {
   expect(requiredFields).toEqual(["regNo", "name", "source", "certificateStatus"]);
   expect(templateColumns.filter(({ required }) => required).map(({ member }) => member)).toEqual([
     ...requiredFields,

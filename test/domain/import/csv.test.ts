@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { readCsv, type TableRecord } from "../../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../../src/domain/import/fields.ts";
@@ -18,79 +18,74 @@ async function read(text: string, { rules = "strict" as Rules, maxRecordBytes = 
   return records;
 }
 
-describe("the CSV reader", () => {
-  // biome-ignore format: a list reads better in rows
-  const cells = [
-    "", "a", "b c", "\u00e9", "x,y", 'say "yes"', "two\nlines", "two\r\nlines", '"', ",", '""', " ", "\u{1F600}",
-  ];
+// biome-ignore format: a list reads better in rows
+const cells = [
+  "", "a", "b c", "\u00e9", "x,y", 'say "yes"', "two\nlines", "two\r\nlines", '"', ",", '""', " ", "\u{1F600}",
+];
 
-  test.each(["strict", "lenient"] as const)(
-    "finds what was written, and where, however it is cut: %s",
-    async (rules) => {
-      const pick = numbers(1);
-      for (let round = 0; round < 200; round++) {
-        const newline = pick(2) === 0 ? "\n" : "\r\n";
-        const quote = (cell: string) =>
-          /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
-        let text = pick(4) === 0 ? "\ufeff" : "";
-        let line = 1;
-        const records = Array.from({ length: 1 + pick(6) }, () => {
-          const record = {
-            line,
-            cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
-          };
-          const written = `${record.cells.map(quote).join(",")}${newline}`;
-          text += written;
-          line += written.split("\n").length - 1;
-          return record;
-        });
-        if (pick(2) === 0) text = text.slice(0, -newline.length);
-        const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
-        expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
-      }
-    },
-  );
+test.each(["strict", "lenient"] as const)("CSV is read in pieces of any size: %s", async (rules) => {
+  const pick = numbers(1);
+  for (let round = 0; round < 200; round++) {
+    const newline = pick(2) === 0 ? "\n" : "\r\n";
+    const quote = (cell: string) =>
+      /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
+    let text = pick(4) === 0 ? "\ufeff" : "";
+    let line = 1;
+    const records = Array.from({ length: 1 + pick(6) }, () => {
+      const record = {
+        line,
+        cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
+      };
+      const written = `${record.cells.map(quote).join(",")}${newline}`;
+      text += written;
+      line += written.split("\n").length - 1;
+      return record;
+    });
+    if (pick(2) === 0) text = text.slice(0, -newline.length);
+    const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
+    expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
+  }
+});
 
-  test("takes an empty line for a record of one empty cell", async () => {
-    expect(await read("\na,b\r\n\r\nc\n")).toEqual([
-      { line: 1, cells: [""] },
-      { line: 2, cells: ["a", "b"] },
-      { line: 3, cells: [""] },
-      { line: 4, cells: ["c"] },
-    ]);
-    expect(await read("")).toEqual([]);
-  });
+test("the CSV reader takes an empty line for a record of one empty cell", async () => {
+  expect(await read("\na,b\r\n\r\nc\n")).toEqual([
+    { line: 1, cells: [""] },
+    { line: 2, cells: ["a", "b"] },
+    { line: 3, cells: [""] },
+    { line: 4, cells: ["c"] },
+  ]);
+  expect(await read("")).toEqual([]);
+});
 
-  const faults: [string, string, Rules, string][] = [
-    ["text behind a quote", 'a\n"two\r\nlines"\n"b"x\n', "strict", "quotes"],
-    ["text behind a quote, in a list", 'a\n"two\r\nlines"\n"b"x\n', "lenient", "quotes"],
-    ["a quote within a cell", 'a\n"two\r\nlines"\nb"c\n', "strict", "quotes"],
-    ["a quote that is not closed", 'a\n"two\r\nlines"\n"b\nc\nd', "strict", "quotes"],
-    ["a record without end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
-  ];
+const faults: [string, string, Rules, string][] = [
+  ["text behind a quote", 'a\n"two\r\nlines"\n"b"x\n', "strict", "quotes"],
+  ["text behind a quote, in a list", 'a\n"two\r\nlines"\n"b"x\n', "lenient", "quotes"],
+  ["a quote within a cell", 'a\n"two\r\nlines"\nb"c\n', "strict", "quotes"],
+  ["a quote that is not closed", 'a\n"two\r\nlines"\n"b\nc\nd', "strict", "quotes"],
+  ["a record without end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
+];
 
-  test.each(faults)("names the line on which the record begins: %s", async (_name, text, rules, message) => {
-    const error = await rejection(read(text, { rules }));
-    expect(error).toBeInstanceOf(UnreadableError);
-    expect(error).toMatchObject({ line: 4 });
-    expect((error as Error).message).toContain(message);
-  });
+test.each(faults)("the first line of a faulty record is named: %s", async (_name, text, rules, message) => {
+  const error = await rejection(read(text, { rules }));
+  expect(error).toBeInstanceOf(UnreadableError);
+  expect(error).toMatchObject({ line: 4 });
+  expect((error as Error).message).toContain(message);
+});
 
-  test("takes a list as people write it, when it is told to", async () => {
-    const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });
-    expect(records.map((record) => record.cells)).toEqual([
-      ["a", 'b "c" d'],
-      ["e", "f"],
-    ]);
-  });
+test("the lenient rules read a list as people write it", async () => {
+  const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });
+  expect(records.map((record) => record.cells)).toEqual([
+    ["a", 'b "c" d'],
+    ["e", "f"],
+  ]);
+});
 
-  test("hands a failure of the file itself on as it is", async () => {
-    const failure = new Error("EIO");
-    async function* broken(): AsyncGenerator<Uint8Array> {
-      yield Buffer.from("a\n");
-      throw failure;
-    }
-    const reading = Array.fromAsync(readCsv(broken(), { maxRecordBytes: 1000, rules: "strict" }));
-    expect(await rejection(reading)).toBe(failure);
-  });
+test("the CSV reader passes on a failure of the file", async () => {
+  const failure = new Error("EIO");
+  async function* broken(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("a\n");
+    throw failure;
+  }
+  const reading = Array.fromAsync(readCsv(broken(), { maxRecordBytes: 1000, rules: "strict" }));
+  expect(await rejection(reading)).toBe(failure);
 });

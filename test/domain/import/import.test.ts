@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { type Cells, csv, placeOf, row, rows, withImports } from "../../harness/imports.ts";
 
@@ -6,38 +6,36 @@ const noLicense = { license_issue_date: "", license_expiry_date: "" };
 const expired = { license_expiry_date: "2025-12-31" };
 const revoked = { license_revoked_on: "2026-01-02", license_revoked_reason: "forged" };
 
-describe("counts", () => {
-  test("of a first import, of the same again, and of a change", () =>
-    withImports(async ({ add, count }) => {
-      const extract = csv([...rows(3), row(4, { certificate_status: "CLAIMED" }), row(5, { nin: "x" })]);
-      const first = await add(extract);
-      const expected = {
-        ...{ rows: 5, inserted: 4, updated: 0, unchanged: 0 },
-        ...{ rejected: 1, warnings: 0, events: 7 },
-      };
-      expect(first).toMatchObject(expected);
-      expect(first.sha256).toBe(new Bun.CryptoHasher("sha256").update(extract).digest("hex"));
-      expect(await add(extract)).toMatchObject({ ...expected, inserted: 0, unchanged: 4, events: 0 });
-      expect(await count("SELECT count(*) FROM events")).toBe(7);
-      expect(await count("SELECT max(version) FROM teachers")).toBe(1);
-      const changed = csv([row(1, { name: "Another", nin: "" }), ...rows(3).slice(1)]);
-      expect(await add(changed)).toMatchObject({ updated: 1, unchanged: 2, events: 0 });
-      expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
-    }));
+test("the counts of a first import, a repetition and a change are right", () =>
+  withImports(async ({ add, count }) => {
+    const extract = csv([...rows(3), row(4, { certificate_status: "CLAIMED" }), row(5, { nin: "x" })]);
+    const first = await add(extract);
+    const expected = {
+      ...{ rows: 5, inserted: 4, updated: 0, unchanged: 0 },
+      ...{ rejected: 1, warnings: 0, events: 7 },
+    };
+    expect(first).toMatchObject(expected);
+    expect(first.sha256).toBe(new Bun.CryptoHasher("sha256").update(extract).digest("hex"));
+    expect(await add(extract)).toMatchObject({ ...expected, inserted: 0, unchanged: 4, events: 0 });
+    expect(await count("SELECT count(*) FROM events")).toBe(7);
+    expect(await count("SELECT max(version) FROM teachers")).toBe(1);
+    const changed = csv([row(1, { name: "Another", nin: "" }), ...rows(3).slice(1)]);
+    expect(await add(changed)).toMatchObject({ updated: 1, unchanged: 2, events: 0 });
+    expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
+  }));
 
-  test("an extract without duplicates of many rows, more than are checked at a time", () =>
-    withImports(async ({ add, count }) => {
-      const many = Array.from({ length: 1201 }, (_, n) =>
-        row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
-      );
-      expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
-      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
-        unchanged: 1201,
-        events: 0,
-      });
-      expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
-    }));
-});
+test("an extract of 1,201 rows, more than one check takes, has no duplicates", () =>
+  withImports(async ({ add, count }) => {
+    const many = Array.from({ length: 1201 }, (_, n) =>
+      row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
+    );
+    expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
+    expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
+      unchanged: 1201,
+      events: 0,
+    });
+    expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
+  }));
 
 /** Some rows of the table of events (decision D7.5), all of which `events.test.ts` has. */
 const transitions: [string, Cells, Cells, string[]][] = [
@@ -51,79 +49,71 @@ const transitions: [string, Cells, Cells, string[]][] = [
   ["a name", {}, { name: "Another" }, []],
 ];
 
-describe("events", () => {
-  const blank = { active: "yes", license_revoked_on: "", license_revoked_reason: "" };
+const blank = { active: "yes", license_revoked_on: "", license_revoked_reason: "" };
 
-  test("are those of the table, whatever else changes in the same import", () =>
-    withImports(async ({ add, count, eventTypes, teachers, find }) => {
-      const extract = (at: 1 | 2) =>
-        csv(transitions.map((one, n) => row(n, { ...blank, t_id: String(100 * at + n), ...one[at] })));
-      await add(extract(1), { baseline: true });
-      const made = transitions.flatMap((one) => one[3]).length;
-      const { updated, events } = await add(extract(2), { allowChange: true });
-      expect({ updated, events }).toEqual({ updated: transitions.length, events: made });
-      // A move that is announced by nothing is noted all the same, and what moves no status is not.
-      const noted = await count("SELECT count(*) FROM history WHERE license_from IS NOT NULL");
-      expect(noted).toBe(transitions.length - 1);
-      for (const [n, [name, , , expected]] of transitions.entries()) {
-        const regNo = `TR/2019/LA/${n}`;
-        expect([name, await eventTypes(regNo)]).toEqual([name, expected]);
-        for (const { eventId, eventType, body } of await teachers.events((await find(regNo))?.id ?? 0))
-          expect(JSON.parse(body)).toMatchObject({
-            ...{ eventId, eventType, data: { regNo, tId: 200 + n } },
-          });
-      }
-    }));
+test("an import makes the events of the table", () =>
+  withImports(async ({ add, count, eventTypes, teachers, find }) => {
+    const extract = (at: 1 | 2) =>
+      csv(transitions.map((one, n) => row(n, { ...blank, t_id: String(100 * at + n), ...one[at] })));
+    await add(extract(1), { baseline: true });
+    const made = transitions.flatMap((one) => one[3]).length;
+    const { updated, events } = await add(extract(2), { allowChange: true });
+    expect({ updated, events }).toEqual({ updated: transitions.length, events: made });
+    // A move that is announced by nothing is noted all the same, and what moves no status is not.
+    const noted = await count("SELECT count(*) FROM history WHERE license_from IS NOT NULL");
+    expect(noted).toBe(transitions.length - 1);
+    for (const [n, [name, , , expected]] of transitions.entries()) {
+      const regNo = `TR/2019/LA/${n}`;
+      expect([name, await eventTypes(regNo)]).toEqual([name, expected]);
+      for (const { eventId, eventType, body } of await teachers.events((await find(regNo))?.id ?? 0))
+        expect(JSON.parse(body)).toMatchObject({ ...{ eventId, eventType, data: { regNo, tId: 200 + n } } });
+    }
+  }));
 
-  test("a baseline makes none, and none is caught up later", () =>
-    withImports(async ({ add, count }) => {
-      expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
-      expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });
-      expect(await count("SELECT count(*) FROM events")).toBe(0);
-      expect(await count("SELECT count(*) FROM teachers WHERE announced_status = 'VALID'")).toBe(3);
-    }));
-});
+test("a baseline makes no events, and a later import does not catch up on them", () =>
+  withImports(async ({ add, count }) => {
+    expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
+    expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });
+    expect(await count("SELECT count(*) FROM events")).toBe(0);
+    expect(await count("SELECT count(*) FROM teachers WHERE announced_status = 'VALID'")).toBe(3);
+  }));
 
-describe("duplicates", () => {
-  const owner = { t_id: "7", nin: "99900000001" };
+const owner = { t_id: "7", nin: "99900000001" };
 
-  test("in a file: the first stands", () =>
-    withImports(async ({ add, find }) => {
-      const sharing = [row(2, { t_id: "7" }), row(3, { nin: owner.nin })];
-      const all = csv([row(1, owner), row("1 ", owner), ...sharing, row(4), row(5)]);
-      const { report, inserted } = await add(all);
-      expect(inserted).toBe(3);
-      expect(report.rejected.map(placeOf)).toEqual([
-        { line: 3, field: "reg_no", code: "DUPLICATE_REG_NO" },
-        { line: 4, field: "t_id", code: "DUPLICATE_T_ID" },
-        { line: 5, field: "nin", code: "DUPLICATE_NIN" },
-      ]);
-      expect(await find("TR/2019/LA/2")).toBeNull();
-    }));
+test("the first of several rows with one identifier is taken", () =>
+  withImports(async ({ add, find }) => {
+    const sharing = [row(2, { t_id: "7" }), row(3, { nin: owner.nin })];
+    const all = csv([row(1, owner), row("1 ", owner), ...sharing, row(4), row(5)]);
+    const { report, inserted } = await add(all);
+    expect(inserted).toBe(3);
+    expect(report.rejected.map(placeOf)).toEqual([
+      { line: 3, field: "reg_no", code: "DUPLICATE_REG_NO" },
+      { line: 4, field: "t_id", code: "DUPLICATE_T_ID" },
+      { line: 5, field: "nin", code: "DUPLICATE_NIN" },
+    ]);
+    expect(await find("TR/2019/LA/2")).toBeNull();
+  }));
 
-  test("a row that is rejected claims nothing", () =>
-    withImports(async ({ add }) => {
-      const { report, inserted } = await add(csv([row(1, { ...owner, active: "x" }), row(2, owner), row(1)]));
-      expect(inserted).toBe(2);
-      expect(report.rejected.map((issue) => issue.code)).toEqual(["BOOLEAN_INVALID"]);
-    }));
-});
+test("a rejected row claims no identifier", () =>
+  withImports(async ({ add }) => {
+    const { report, inserted } = await add(csv([row(1, { ...owner, active: "x" }), row(2, owner), row(1)]));
+    expect(inserted).toBe(2);
+    expect(report.rejected.map((issue) => issue.code)).toEqual(["BOOLEAN_INVALID"]);
+  }));
 
-describe("a dry run", () => {
-  test("counts what the import would do, and changes nothing", () =>
-    withImports(async ({ add, count }) => {
-      await add(csv(rows(2)));
-      const extract = csv([row(1), row(2, { state: "Oyo" }), row(3), row(4, { nin: "x" })]);
-      const dry = await add(extract, { dryRun: true });
-      expect(await count("SELECT count(*) FROM teachers")).toBe(2);
-      const { dryRun, report: _dry, ...counts } = dry;
-      const { report: _real, ...real } = await add(extract);
-      expect(dryRun).toBe(true);
-      expect(real).toEqual(counts);
-    }));
-});
+test("a dry run counts what the import would do, and changes nothing", () =>
+  withImports(async ({ add, count }) => {
+    await add(csv(rows(2)));
+    const extract = csv([row(1), row(2, { state: "Oyo" }), row(3), row(4, { nin: "x" })]);
+    const dry = await add(extract, { dryRun: true });
+    expect(await count("SELECT count(*) FROM teachers")).toBe(2);
+    const { dryRun, report: _dry, ...counts } = dry;
+    const { report: _real, ...real } = await add(extract);
+    expect(dryRun).toBe(true);
+    expect(real).toEqual(counts);
+  }));
 
-test("an import leaves no staging file, not even while it is open", () =>
+test("an import leaves no staging file in the folder", () =>
   withImports(async ({ add, folder, imports }) => {
     const staging = await imports.openStaging();
     expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);

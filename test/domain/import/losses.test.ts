@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   describeLosses,
   lossesBeyond,
@@ -13,52 +13,38 @@ const expired = { license_expiry_date: "2025-12-31" };
 /** So many of 200 teachers without a licence any more. */
 const without = (count: number) => csv(rows(200).map((one, n) => (n < count ? { ...one, ...expired } : one)));
 
-describe("what imports take away within a day", () => {
-  test("is added up, so that 2 % at a time does not pass", () =>
-    withImports(async ({ add, clock }) => {
-      await add(without(0));
-      expect((await add(without(2))).stopped).toBeUndefined();
-      clock.add(hour);
-      expect((await add(without(4))).stopped).toBeUndefined();
-      clock.add(hour);
-      const stopped = { by: "brake", losses: [{ kind: "validLicenses", lost: 1, of: 200, earlier: 4 }] };
-      expect(await add(without(5))).toMatchObject({ stopped });
-      // What was stopped has taken nothing away, and an import that takes nothing is not stopped.
-      expect(await add(without(5))).toMatchObject({ stopped });
-      expect((await add(without(4))).stopped).toBeUndefined();
-      clock.add(24 * hour);
-      expect((await add(without(7))).stopped).toBeUndefined();
-    }));
+test("losses of a day are added up, so that many small losses are stopped", () =>
+  withImports(async ({ add, clock }) => {
+    await add(without(0));
+    expect((await add(without(2))).stopped).toBeUndefined();
+    clock.add(hour);
+    expect((await add(without(4))).stopped).toBeUndefined();
+    clock.add(hour);
+    const stopped = { by: "brake", losses: [{ kind: "validLicenses", lost: 1, of: 200, earlier: 4 }] };
+    expect(await add(without(5))).toMatchObject({ stopped });
+    // What was stopped has taken nothing away, and an import that takes nothing is not stopped.
+    expect(await add(without(5))).toMatchObject({ stopped });
+    expect((await add(without(4))).stopped).toBeUndefined();
+    clock.add(24 * hour);
+    expect((await add(without(7))).stopped).toBeUndefined();
+  }));
 
-  test("is counted from the beginning after --allow-change", () =>
-    withImports(async ({ add }) => {
-      await add(without(0));
-      await add(without(4));
-      expect(await add(without(10))).toMatchObject({ stopped: { by: "brake" } });
-      expect((await add(without(10), { allowChange: true })).stopped).toBeUndefined();
-      expect((await add(without(13))).stopped).toBeUndefined();
-      expect(await add(without(14))).toMatchObject({ stopped: { by: "brake" } });
-    }));
-
-  test("is what the readings of the register say", () =>
-    withImports(async ({ add, imports, clock }) => {
-      await add(without(0));
-      await add(without(3));
-      expect(await imports.losses(clock.now() - hour)).toEqual({
-        lost: { ...noLosses.lost, validLicenses: 3 },
-        of: { validLicenses: 200, verifiedCertificates: 200, revocations: 0 },
-      });
-      clock.add(25 * hour);
-      expect(await imports.losses(clock.now() - 24 * hour)).toEqual(noLosses);
-    }));
-});
+test("--allow-change starts the count of losses again", () =>
+  withImports(async ({ add }) => {
+    await add(without(0));
+    await add(without(4));
+    expect(await add(without(10))).toMatchObject({ stopped: { by: "brake" } });
+    expect((await add(without(10), { allowChange: true })).stopped).toBeUndefined();
+    expect((await add(without(13))).stopped).toBeUndefined();
+    expect(await add(without(14))).toMatchObject({ stopped: { by: "brake" } });
+  }));
 
 const losing = (validLicenses: number, of = 400) => ({
   lost: { ...noLosses.lost, validLicenses },
   of: { ...noLosses.of, validLicenses: of },
 });
 
-test("half of what the brake lets pass is worth a look", () => {
+test("half of the losses that the brake allows are noted", () => {
   expect(notedLosses(losing(4))).toEqual([]);
   expect(notedLosses(losing(5))).toEqual([{ kind: "validLicenses", lost: 5, of: 400 }]);
   expect(lossesBeyond(losing(8), noLosses)).toEqual([]);

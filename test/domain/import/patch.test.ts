@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   changesNothing,
   checkContent,
@@ -17,73 +17,71 @@ const { regNo } = known;
 const effect = (before: Partial<StoredTeacher>, patch: Partial<TeacherPatch>, options = keeping) =>
   effectOf(aStoredTeacher(before), { regNo, ...patch }, options);
 
-describe("a row about", () => {
-  test("somebody new begins with nothing but that they are active", () => {
-    const patch = { regNo, name: "Ada", source: "legacy", certificateStatus: "CLAIMED" } as const;
-    const { content, changed } = effectOf(null, { ...patch, emailIndex: "0aff" }, keeping);
-    const nothing = {
-      ...{ tId: null, ninIndex: null, ninVerified: false, phoneIndex: null, state: null, category: null },
-      ...{
-        active: true,
-        hidden: false,
-        certificateIssueDate: null,
-        licenseIssueDate: null,
-        licenseExpiryDate: null,
-      },
-      ...{ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null },
-      ...{ photoUrl: null, profile: null },
-    };
-    expect({ content, changed }).toEqual({
-      content: { ...nothing, ...patch, emailIndex: bytes(10, 255) },
-      changed: null,
-    });
-    expect(changesNothing({ changed })).toBe(false);
-    expect(effectOf(null, { ...patch, ninVerified: true, ninIndex: "01" }, keeping).content.ninVerified).toBe(
-      true,
-    );
+test("a new teacher is active and has only the row's values", () => {
+  const patch = { regNo, name: "Ada", source: "legacy", certificateStatus: "CLAIMED" } as const;
+  const { content, changed } = effectOf(null, { ...patch, emailIndex: "0aff" }, keeping);
+  const nothing = {
+    ...{ tId: null, ninIndex: null, ninVerified: false, phoneIndex: null, state: null, category: null },
+    ...{
+      active: true,
+      hidden: false,
+      certificateIssueDate: null,
+      licenseIssueDate: null,
+      licenseExpiryDate: null,
+    },
+    ...{ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null },
+    ...{ photoUrl: null, profile: null },
+  };
+  expect({ content, changed }).toEqual({
+    content: { ...nothing, ...patch, emailIndex: bytes(10, 255) },
+    changed: null,
   });
+  expect(changesNothing({ changed })).toBe(false);
+  expect(effectOf(null, { ...patch, ninVerified: true, ninIndex: "01" }, keeping).content.ninVerified).toBe(
+    true,
+  );
+});
 
-  const profile = { qualifications: [], employment: [] };
-  // biome-ignore format: a table reads better in rows
-  test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, string[]]>([
-    [{}, {}, []],
-    [{}, { name: known.name, active: true, ninIndex: null, profile: null }, []],
-    [{}, { name: "Other", category: null }, ["name", "category"]],
-    [{ emailIndex: bytes(1, 2) }, { emailIndex: "0102" }, []],
-    [{ emailIndex: bytes(1, 2) }, { emailIndex: "0103" }, ["emailIndex"]],
-    [{ emailIndex: bytes(1, 2) }, { emailIndex: "01" }, ["emailIndex"]],
-    [{ emailIndex: bytes(1) }, { emailIndex: "0102" }, ["emailIndex"]],
-    [{ emailIndex: bytes(1) }, { emailIndex: null }, ["emailIndex"]],
-    [{}, { phoneIndex: "01" }, ["phoneIndex"]],
-    [{ profile }, { profile: { ...profile } }, []],
-    [{ profile }, { profile: null }, ["profile"]],
-  ])("somebody with %j who gets %j changes %j", (before, patch, changed) => {
-    const made = effect(before, patch);
-    expect(made.changed as string[]).toEqual(changed);
-    expect(changesNothing(made)).toBe(changed.length === 0);
-  });
+const profile = { qualifications: [], employment: [] };
+// biome-ignore format: a table reads better in rows
+test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, string[]]>([
+  [{}, {}, []],
+  [{}, { name: known.name, active: true, ninIndex: null, profile: null }, []],
+  [{}, { name: "Other", category: null }, ["name", "category"]],
+  [{ emailIndex: bytes(1, 2) }, { emailIndex: "0102" }, []],
+  [{ emailIndex: bytes(1, 2) }, { emailIndex: "0103" }, ["emailIndex"]],
+  [{ emailIndex: bytes(1, 2) }, { emailIndex: "01" }, ["emailIndex"]],
+  [{ emailIndex: bytes(1) }, { emailIndex: "0102" }, ["emailIndex"]],
+  [{ emailIndex: bytes(1) }, { emailIndex: null }, ["emailIndex"]],
+  [{}, { phoneIndex: "01" }, ["phoneIndex"]],
+  [{ profile }, { profile: { ...profile } }, []],
+  [{ profile }, { profile: null }, ["profile"]],
+])("a teacher with %j who gets %j changes in %j", (before, patch, changed) => {
+  const made = effect(before, patch);
+  expect(made.changed as string[]).toEqual(changed);
+  expect(changesNothing(made)).toBe(changed.length === 0);
+});
 
-  test("somebody known keeps what it does not name, and has no part of what only the register says", () => {
-    const { id: _id, version: _version, announcedStatus: _told, updatedAt: _at, ...content } = known;
-    expect(effect({}, { name: "Other" }).content).toEqual({ ...content, name: "Other" });
-  });
+test("a known teacher keeps what the row does not name", () => {
+  const { id: _id, version: _version, announcedStatus: _told, updatedAt: _at, ...content } = known;
+  expect(effect({}, { name: "Other" }).content).toEqual({ ...content, name: "Other" });
+});
 
-  test("somebody hidden leaves them hidden, and a row may hide a teacher", () => {
-    expect(effect({ hidden: true }, { hidden: false }).content.hidden).toBe(true);
-    expect(effect({}, { hidden: true }).content.hidden).toBe(true);
-  });
+test("a hidden teacher stays hidden, and a row may hide a teacher", () => {
+  expect(effect({ hidden: true }, { hidden: false }).content.hidden).toBe(true);
+  expect(effect({}, { hidden: true }).content.hidden).toBe(true);
+});
 
-  const verified = { ninIndex: bytes(1), ninVerified: true };
-  test.each<[Partial<TeacherPatch>, boolean]>([
-    [{}, true],
-    [{ ninIndex: "01" }, true],
-    [{ ninIndex: "02" }, false],
-    [{ ninIndex: null }, false],
-    [{ ninIndex: "02", ninVerified: true }, true],
-    [{ ninVerified: false }, false],
-  ])("somebody whose NIN was verified leaves it so if it is the same: %j", (patch, ninVerified) => {
-    expect(effect(verified, patch).content.ninVerified).toBe(ninVerified);
-  });
+const verified = { ninIndex: bytes(1), ninVerified: true };
+test.each<[Partial<TeacherPatch>, boolean]>([
+  [{}, true],
+  [{ ninIndex: "01" }, true],
+  [{ ninIndex: "02" }, false],
+  [{ ninIndex: null }, false],
+  [{ ninIndex: "02", ninVerified: true }, true],
+  [{ ninVerified: false }, false],
+])("a verified NIN stays verified only while it is the same: %j", (patch, ninVerified) => {
+  expect(effect(verified, patch).content.ninVerified).toBe(ninVerified);
 });
 
 /** A revocation: when, why, by whom. */
@@ -97,62 +95,58 @@ const none: Revocation = [null, null, null];
 const operators: Revocation = ["2026-01-02", "forged", "operator"];
 const extracts: Revocation = ["2026-01-02", "forged", "extract"];
 
-describe("a revocation", () => {
-  // biome-ignore format: a table reads better in rows
-  test.each<[Revocation, Partial<TeacherPatch>, lift: boolean, after: Revocation, code: string[]]>([
-    [none, { licenseRevokedOn: "2026-01-02", licenseRevokedReason: "forged" }, false, extracts, []],
-    [none, { licenseRevokedReason: "left over" }, false, [null, "left over", null], []],
-    [extracts, {}, false, extracts, []],
-    [extracts, { licenseRevokedOn: "2026-03-02" }, false, ["2026-03-02", "forged", "extract"], []],
-    [extracts, { licenseRevokedOn: null, licenseRevokedReason: null }, false, none, ["REVOCATION_CLEARED"]],
-    [operators, {}, false, operators, []],
-    [operators, { licenseRevokedOn: "2026-01-02", licenseRevokedReason: "forged" }, false, operators, []],
-    [operators, { licenseRevokedOn: null }, false, operators, ["REVOCATION_KEPT license_revoked_on"]],
-    [operators, { licenseRevokedOn: "2026-01-02", licenseRevokedReason: "other" }, false, operators, ["REVOCATION_KEPT license_revoked_reason"]],
-    [operators, {}, true, operators, []],
-    [operators, { licenseRevokedOn: "2026-01-02" }, true, operators, []],
-    [operators, { licenseRevokedOn: "2026-03-02" }, true, ["2026-03-02", "forged", "extract"], []],
-    [operators, { licenseRevokedOn: null, licenseRevokedReason: null }, true, none, ["REVOCATION_CLEARED"]],
-  ])("%j and a row of %j, lifting %p: %j", (before, patch, liftRevocations, after, codes) => {
-    const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
-    expect(made.content).toMatchObject(revocation(after));
-    expect(losesRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
-    const issues = checkContent({ line: 7, format: "csv" }, made, "2026-03-10");
-    const fields = { REVOCATION_CLEARED: "license_revoked_on" } as Record<string, string>;
-    const told = codes.map((one) => one.split(" ")).map(([code = "", field = fields[code]]) => ({ line: 7, field, code }));
-    expect(issues).toEqual(told as never);
-  });
+// biome-ignore format: a table reads better in rows
+test.each<[Revocation, Partial<TeacherPatch>, lift: boolean, after: Revocation, code: string[]]>([
+  [none, { licenseRevokedOn: "2026-01-02", licenseRevokedReason: "forged" }, false, extracts, []],
+  [none, { licenseRevokedReason: "left over" }, false, [null, "left over", null], []],
+  [extracts, {}, false, extracts, []],
+  [extracts, { licenseRevokedOn: "2026-03-02" }, false, ["2026-03-02", "forged", "extract"], []],
+  [extracts, { licenseRevokedOn: null, licenseRevokedReason: null }, false, none, ["REVOCATION_CLEARED"]],
+  [operators, {}, false, operators, []],
+  [operators, { licenseRevokedOn: "2026-01-02", licenseRevokedReason: "forged" }, false, operators, []],
+  [operators, { licenseRevokedOn: null }, false, operators, ["REVOCATION_KEPT license_revoked_on"]],
+  [operators, { licenseRevokedOn: "2026-01-02", licenseRevokedReason: "other" }, false, operators, ["REVOCATION_KEPT license_revoked_reason"]],
+  [operators, {}, true, operators, []],
+  [operators, { licenseRevokedOn: "2026-01-02" }, true, operators, []],
+  [operators, { licenseRevokedOn: "2026-03-02" }, true, ["2026-03-02", "forged", "extract"], []],
+  [operators, { licenseRevokedOn: null, licenseRevokedReason: null }, true, none, ["REVOCATION_CLEARED"]],
+])("the revocation %j with a row of %j, lifting %p, becomes %j", (before, patch, liftRevocations, after, codes) => {
+  const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
+  expect(made.content).toMatchObject(revocation(after));
+  expect(losesRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
+  const issues = checkContent({ line: 7, format: "csv" }, made, "2026-03-10");
+  const fields = { REVOCATION_CLEARED: "license_revoked_on" } as Record<string, string>;
+  const told = codes.map((one) => one.split(" ")).map(([code = "", field = fields[code]]) => ({ line: 7, field, code }));
+  expect(issues).toEqual(told as never);
 });
 
-describe("the record that a row makes", () => {
-  // biome-ignore format: a table reads better in rows
-  test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, [field: string, code: string][]]>([
-    [{}, { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2026-03-01" }, [["licenseExpiryDate", "EXPIRY_BEFORE_ISSUE"]]],
-    [{}, { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2026-03-02" }, []],
-    [{}, { licenseIssueDate: null, licenseExpiryDate: "1999-03-02" }, []],
-    [{}, { licenseExpiryDate: null }, [["licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY"]]],
-    [{}, { licenseIssueDate: null, licenseExpiryDate: null }, []],
-    [{}, { licenseRevokedOn: "2026-03-11" }, [["licenseRevokedOn", "REVOKED_IN_FUTURE"]]],
-    [{}, { licenseRevokedOn: "2026-03-10" }, []],
-    [{ active: false }, { active: true }, [["active", "REACTIVATED"]]],
-    [{ active: false }, { active: false }, []],
-    [{ active: false }, {}, []],
-    [{}, { active: true }, []],
-    [{}, { active: false }, []],
-  ])("from %j with %j is told of: %j", (before, patch, told) => {
-    const issues = checkContent({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
-    expect(issues).toEqual(told.map(([field, code]) => ({ line: 7, field, code })) as never);
-  });
-
-  test("of somebody new is no loss, and nobody was put back", () => {
-    const made = effectOf(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
-    expect(checkContent({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
-    expect(losesRevocation(made)).toBe(false);
-    const revoked = effectOf(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
-    expect(revoked.content).toMatchObject({ licenseRevokedOn: "2026-01-02", licenseRevokedBy: "extract" });
-  });
+// biome-ignore format: a table reads better in rows
+test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, [field: string, code: string][]]>([
+  [{}, { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2026-03-01" }, [["licenseExpiryDate", "EXPIRY_BEFORE_ISSUE"]]],
+  [{}, { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2026-03-02" }, []],
+  [{}, { licenseIssueDate: null, licenseExpiryDate: "1999-03-02" }, []],
+  [{}, { licenseExpiryDate: null }, [["licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY"]]],
+  [{}, { licenseIssueDate: null, licenseExpiryDate: null }, []],
+  [{}, { licenseRevokedOn: "2026-03-11" }, [["licenseRevokedOn", "REVOKED_IN_FUTURE"]]],
+  [{}, { licenseRevokedOn: "2026-03-10" }, []],
+  [{ active: false }, { active: true }, [["active", "REACTIVATED"]]],
+  [{ active: false }, { active: false }, []],
+  [{ active: false }, {}, []],
+  [{}, { active: true }, []],
+  [{}, { active: false }, []],
+])("the record from %j with %j gets the issues %j", (before, patch, told) => {
+  const issues = checkContent({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
+  expect(issues).toEqual(told.map(([field, code]) => ({ line: 7, field, code })) as never);
 });
 
-test("bytes travel in hex, and none as none", () => {
+test("a new teacher's record loses nothing and reactivates nobody", () => {
+  const made = effectOf(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
+  expect(checkContent({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
+  expect(losesRevocation(made)).toBe(false);
+  const revoked = effectOf(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
+  expect(revoked.content).toMatchObject({ licenseRevokedOn: "2026-01-02", licenseRevokedBy: "extract" });
+});
+
+test("hexOf gives bytes in hexadecimal, and null for null", () => {
   expect([hexOf(bytes(10, 255)), hexOf(null)]).toEqual(["0aff", null]);
 });

@@ -1,51 +1,49 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createReadStream } from "node:fs";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import { readPieces } from "../../../src/domain/import/read.ts";
 import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-describe("the lines of the report", () => {
-  const bad = { nin: "x" };
-  const spread = (newline: string) =>
-    csv([
-      row(1, { ...bad, state: `a${newline}b${newline}c` }),
-      row(2, bad),
-      row(3, { ...bad, state: "x" }),
-      row(4, bad),
-    ]);
+const bad = { nin: "x" };
+const spread = (newline: string) =>
+  csv([
+    row(1, { ...bad, state: `a${newline}b${newline}c` }),
+    row(2, bad),
+    row(3, { ...bad, state: "x" }),
+    row(4, bad),
+  ]);
 
-  test.each([
-    ["LF", (text: string) => text, "\n"],
-    ["CRLF", (text: string) => text.replaceAll("\n", "\r\n"), "\n"],
-    ["a byte order mark", (text: string) => `\ufeff${text}`, "\n"],
-    ["no line end at the end", (text: string) => text.trimEnd(), "\n"],
-  ])("count what an editor counts: %s", async (_name, spell, newline) => {
-    await withImports(async ({ add }) => {
-      const { report } = await add(spell(spread(newline)));
-      expect(report.rejected.map((issue) => issue.line)).toEqual([2, 5, 6, 7]);
-    });
+test.each([
+  ["LF", (text: string) => text, "\n"],
+  ["CRLF", (text: string) => text.replaceAll("\n", "\r\n"), "\n"],
+  ["a byte order mark", (text: string) => `\ufeff${text}`, "\n"],
+  ["no line end at the end", (text: string) => text.trimEnd(), "\n"],
+])("line numbers are those of an editor: %s", async (_name, spell, newline) => {
+  await withImports(async ({ add }) => {
+    const { report } = await add(spell(spread(newline)));
+    expect(report.rejected.map((issue) => issue.line)).toEqual([2, 5, 6, 7]);
   });
-
-  test("blank lines and rows of commas are no rows, but lines", () =>
-    withImports(async ({ add }) => {
-      const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
-      const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
-      expect(rows).toBe(2);
-      expect(report.rejected.map(placeOf)).toEqual([{ line: 6, field: "nin", code: "NIN_INVALID" }]);
-    }));
-
-  test("a row with too many or too few cells is rejected as a whole", () =>
-    withImports(async ({ add }) => {
-      const text = csv([row(1), row(2), row(3)]).split("\n");
-      const { report, inserted } = await add(
-        [text[0], `${text[1]},x`, text[2]?.split(",").slice(0, 2).join(","), text[3]].join("\n"),
-      );
-      const code = "COLUMN_COUNT";
-      expect(report.rejected).toEqual([2, 3].map((line) => ({ line, field: null, code })));
-      expect(inserted).toBe(1);
-    }));
 });
+
+test("blank lines and rows of commas count as lines only", () =>
+  withImports(async ({ add }) => {
+    const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
+    const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
+    expect(rows).toBe(2);
+    expect(report.rejected.map(placeOf)).toEqual([{ line: 6, field: "nin", code: "NIN_INVALID" }]);
+  }));
+
+test("a row with too many or too few cells is rejected as a whole", () =>
+  withImports(async ({ add }) => {
+    const text = csv([row(1), row(2), row(3)]).split("\n");
+    const { report, inserted } = await add(
+      [text[0], `${text[1]},x`, text[2]?.split(",").slice(0, 2).join(","), text[3]].join("\n"),
+    );
+    const code = "COLUMN_COUNT";
+    expect(report.rejected).toEqual([2, 3].map((line) => ({ line, field: null, code })));
+    expect(inserted).toBe(1);
+  }));
 
 const cellsOf = async (name: string) => {
   const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
@@ -98,132 +96,136 @@ test("a cell above 32,767 characters is a fault of its row", () =>
     expect(inserted).toBe(1);
   }));
 
-describe("a file that could not be read", () => {
-  const good = csv([row(1), row(2), row(3)]);
-  // biome-ignore format: a table reads better in rows
-  const unreadable: [string, string | Uint8Array, RegExp][] = [
-    ["is empty", "", /empty/],
-    ["has blank lines only", "\n\n", /no header/],
-    ["lacks a column", "reg_no,name,source\nA/B/C/D,N,legacy\n", /line 1: .*certificate_status/],
-    ["has a column twice", `name,${good}`, /line 1: .*name twice/],
-    ["is not UTF-8", Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
-      /line 5: .*UTF-8/],
-    ["ends within a character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
-    ["holds NUL", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
-    ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
-    ["is UTF-16 without a mark", Buffer.from(good, "utf16le"),
-      /UTF-16 without a mark: give --encoding utf-16le/],
-    ["is a workbook", Buffer.from("PK\x03\x04and so on"), /the workbook is damaged/],
-    ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
-  ];
+const good = csv([row(1), row(2), row(3)]);
+// biome-ignore format: a table reads better in rows
+const unreadable: [string, string | Uint8Array, RegExp][] = [
+  ["is empty", "", /empty/],
+  ["has blank lines only", "\n\n", /no header/],
+  ["lacks a column", "reg_no,name,source\nA/B/C/D,N,legacy\n", /line 1: .*certificate_status/],
+  ["has a column twice", `name,${good}`, /line 1: .*name twice/],
+  ["is not UTF-8", Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
+    /line 5: .*UTF-8/],
+  ["ends within a character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
+  ["holds NUL", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
+  ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
+  ["is UTF-16 without a mark", Buffer.from(good, "utf16le"),
+    /UTF-16 without a mark: give --encoding utf-16le/],
+  ["is a workbook", Buffer.from("PK\x03\x04and so on"), /the workbook is damaged/],
+  ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
+];
 
-  test("is told of by its line and what is wrong with it, and leaves nothing", () =>
-    withImports(async ({ add, count, everything }) => {
-      for (const [name, content, expected] of unreadable) {
-        const error = await rejection(add(content, { pieceBytes: 65_536 }));
-        const { code, message } = error as { code: string; message: string };
-        expect({ name, code, message }).toEqual({
-          name,
-          code: "INPUT_UNREADABLE",
-          message: expect.stringMatching(expected),
-        });
-        expect(message).not.toContain("TR/2019");
-      }
-      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
-      expect(everything()).not.toContain("Adaeze");
-    }));
-});
+test("an unreadable file is refused with its line and fault, and changes nothing", () =>
+  withImports(async ({ add, count, everything }) => {
+    for (const [name, content, expected] of unreadable) {
+      const error = await rejection(add(content, { pieceBytes: 65_536 }));
+      const { code, message } = error as { code: string; message: string };
+      expect({ name, code, message }).toEqual({
+        name,
+        code: "INPUT_UNREADABLE",
+        message: expect.stringMatching(expected),
+      });
+      expect(message).not.toContain("TR/2019");
+    }
+    expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+    expect(everything()).not.toContain("Adaeze");
+  }));
 
-describe("a line of NDJSON that is no JSON object", () => {
-  const line = (number: number | string, more = "") =>
-    `{"regNo":"TR/2019/LA/${number}","name":"A","source":"legacy","certificateStatus":"CLAIMED","licenseExpiryDate":null${more}}`;
-  const ndjson = { name: "a.jsonl", pieceBytes: 65_536 };
-  const deep = (depth: number) => `,"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
-  const broken: [string, string | Uint8Array, string][] = [
-    ["cut short", line(2).slice(0, 40), "JSON_INVALID"],
-    ["an array", `[${line(2)}]`, "JSON_INVALID"],
-    ["with a NUL", line("2\0"), "JSON_INVALID"],
-    ["longer than any teacher's", line(2, `,"x":"${"x".repeat(3_000_000)}"`), "JSON_INVALID"],
-    ["too deep", line(2, deep(33)), "JSON_TOO_DEEP"],
-    ["far too deep", line(2, deep(200_000)), "JSON_TOO_DEEP"],
-    ["no UTF-8", Buffer.from(line("2\u00e9"), "latin1"), "TEXT_INVALID"],
-    ["damaged by a character set", line(2, ',"x":"Ren\ufffd"'), "TEXT_INVALID"],
-    ["with a member twice, and too large a number", line(2, ',"x":1e999,"name":"B"'), "DUPLICATE_MEMBER"],
-    ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
-  ];
+const line = (number: number | string, more = "") =>
+  `{"regNo":"TR/2019/LA/${number}","name":"A","source":"legacy","certificateStatus":"CLAIMED","licenseExpiryDate":null${more}}`;
+const ndjson = { name: "a.jsonl", pieceBytes: 65_536 };
+const deep = (depth: number) => `,"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
+const broken: [string, string | Uint8Array, string][] = [
+  ["cut short", line(2).slice(0, 40), "JSON_INVALID"],
+  ["an array", `[${line(2)}]`, "JSON_INVALID"],
+  ["with a NUL", line("2\0"), "JSON_INVALID"],
+  ["longer than any teacher's", line(2, `,"x":"${"x".repeat(3_000_000)}"`), "JSON_INVALID"],
+  ["too deep", line(2, deep(33)), "JSON_TOO_DEEP"],
+  ["far too deep", line(2, deep(200_000)), "JSON_TOO_DEEP"],
+  ["no UTF-8", Buffer.from(line("2\u00e9"), "latin1"), "TEXT_INVALID"],
+  ["damaged by a character set", line(2, ',"x":"Ren\ufffd"'), "TEXT_INVALID"],
+  ["with a member twice, and too large a number", line(2, ',"x":1e999,"name":"B"'), "DUPLICATE_MEMBER"],
+  ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
+];
 
-  test("is a rejected row like any other, and the rows beside it are taken", () =>
-    withImports(async ({ add, find }) => {
-      const parts = [`${line(1)}\n`, ...broken.map(([, second]) => second), line(3)];
-      const content = Buffer.concat(parts.flatMap((part) => [Buffer.from(part), Buffer.from("\n")]));
-      const { report, rows, inserted, rejected } = await add(content, ndjson);
-      const counted = { rows: broken.length + 2, inserted: 2, rejected: broken.length };
-      expect({ rows, inserted, rejected }).toEqual(counted);
-      expect(report.rejected).toEqual(
-        broken.map(([, , code], n) => ({ line: 3 + n, field: null, code })) as never,
-      );
-      expect(await find("TR/2019/LA/2")).toBeNull();
-      expect(await find("TR/2019/LA/3")).not.toBeNull();
-    }));
+test("a broken line of NDJSON is a rejected row, and the other rows are taken", () =>
+  withImports(async ({ add, find }) => {
+    const parts = [`${line(1)}\n`, ...broken.map(([, second]) => second), line(3)];
+    const content = Buffer.concat(parts.flatMap((part) => [Buffer.from(part), Buffer.from("\n")]));
+    const { report, rows, inserted, rejected } = await add(content, ndjson);
+    const counted = { rows: broken.length + 2, inserted: 2, rejected: broken.length };
+    expect({ rows, inserted, rejected }).toEqual(counted);
+    expect(report.rejected).toEqual(
+      broken.map(([, , code], n) => ({ line: 3 + n, field: null, code })) as never,
+    );
+    expect(await find("TR/2019/LA/2")).toBeNull();
+    expect(await find("TR/2019/LA/3")).not.toBeNull();
+  }));
 
-  test("in a file of UTF-16 is not looked for: the file is named", () =>
-    withImports(async ({ add }) => {
-      const content = Buffer.from(`${line(1)}\n${line(2)}\n`, "utf16le");
-      expect(String(await rejection(add(content, ndjson)))).toContain(
-        "the file is UTF-16; save it as UTF-8, as NDJSON is",
-      );
-    }));
+test("NDJSON in UTF-16 is refused with what to do", () =>
+  withImports(async ({ add }) => {
+    const content = Buffer.from(`${line(1)}\n${line(2)}\n`, "utf16le");
+    expect(String(await rejection(add(content, ndjson)))).toContain(
+      "the file is UTF-16; save it as UTF-8, as NDJSON is",
+    );
+  }));
 
-  test("is one at the file's end too, where it was cut short, and --strict stops it", () =>
-    withImports(async ({ add, count }) => {
-      const text = `${line(1)}\n${line(2).slice(0, 30)}`;
-      const strict = await add(text, { ...ndjson, strict: true });
-      expect(strict).toMatchObject({ stopped: { by: "strict" }, rejected: 1 });
-      expect(await add(text, ndjson)).toMatchObject({ inserted: 1, rejected: 1 });
-      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
-      expect(await add(text, ndjson)).toMatchObject({ unchanged: 1, rejected: 1 });
-    }));
+test("a cut last line of NDJSON is rejected, and --strict stops the import", () =>
+  withImports(async ({ add, count }) => {
+    const text = `${line(1)}\n${line(2).slice(0, 30)}`;
+    const strict = await add(text, { ...ndjson, strict: true });
+    expect(strict).toMatchObject({ stopped: { by: "strict" }, rejected: 1 });
+    expect(await add(text, ndjson)).toMatchObject({ inserted: 1, rejected: 1 });
+    expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+    expect(await add(text, ndjson)).toMatchObject({ unchanged: 1, rejected: 1 });
+  }));
 
-  const others: [string, string | Uint8Array][] = [
-    ["blank lines", "\n \n\n"],
-    ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
-    ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
-    ["one endless line", `${"x".repeat(3_000_000)}`],
-    ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
-  ];
+const others: [string, string | Uint8Array][] = [
+  ["blank lines", "\n \n\n"],
+  ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
+  ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
+  ["one endless line", `${"x".repeat(3_000_000)}`],
+  ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
+];
 
-  test("and a file without any is not read", () =>
-    withImports(async ({ add, count }) => {
-      for (const [name, content] of others) {
-        const error = await rejection(add(content, ndjson));
-        const { code, message } = error as { code: string; message: string };
-        expect({ name, code, message }).toEqual({
-          name,
-          code: "INPUT_UNREADABLE",
-          message: expect.stringContaining("no line up to here is a JSON object"),
-        });
-        expect(message).not.toContain("TR/2019");
-      }
-      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
-    }));
-});
+test("a file without a JSON object is refused", () =>
+  withImports(async ({ add, count }) => {
+    for (const [name, content] of others) {
+      const error = await rejection(add(content, ndjson));
+      const { code, message } = error as { code: string; message: string };
+      expect({ name, code, message }).toEqual({
+        name,
+        code: "INPUT_UNREADABLE",
+        message: expect.stringContaining("no line up to here is a JSON object"),
+      });
+      expect(message).not.toContain("TR/2019");
+    }
+    expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
+  }));
 
-describe("rows that a missing quote draws into one cell", () => {
-  const header = "reg_no,name,source,certificate_status,license_expiry_date";
-  const line = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
+const quotedHeader = "reg_no,name,source,certificate_status,license_expiry_date";
+const quotedLine = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
 
-  test("are not lost without a word", () =>
-    withImports(async ({ add, count }) => {
-      const text = [header, line(1, '"Ada'), line(2, "Bola"), line(3, 'Chi"'), line(4, "Dayo")].join("\n");
-      const { report, inserted } = await add(text);
-      expect(inserted).toBe(1);
-      expect(report.rejected).toEqual([{ line: 2, field: "name", code: "ROWS_IN_A_CELL" }]);
-      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
-    }));
+test("rows in one cell after a missing quote are rejected", () =>
+  withImports(async ({ add, count }) => {
+    const text = [
+      quotedHeader,
+      quotedLine(1, '"Ada'),
+      quotedLine(2, "Bola"),
+      quotedLine(3, 'Chi"'),
+      quotedLine(4, "Dayo"),
+    ].join("\n");
+    const { report, inserted } = await add(text);
+    expect(inserted).toBe(1);
+    expect(report.rejected).toEqual([{ line: 2, field: "name", code: "ROWS_IN_A_CELL" }]);
+    expect(await count("SELECT count(*) FROM teachers")).toBe(1);
+  }));
 
-  test("are told from a cell that has commas and lines of its own", () =>
-    withImports(async ({ add }) => {
-      const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
-      expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
-    }));
-});
+test("a cell with commas and lines of its own is read", () =>
+  withImports(async ({ add }) => {
+    const text = [
+      quotedHeader,
+      quotedLine(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'),
+      quotedLine(2, "Bola"),
+    ].join("\n");
+    expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
+  }));

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "bun:test";
-import { asked, column, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
+import { expect, test } from "bun:test";
+import { asked, column, suggestionFor, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
 
 test("the form of dates is asked about where a spreadsheet made dates of half the texts", async () => {
   const found = await suggestionForExtract("dates-half-cells-half-texts.xlsx");
@@ -7,42 +7,39 @@ test("the form of dates is asked about where a spreadsheet made dates of half th
   expect(asked(found, "dates")).toContain("may have swapped their days and months");
 });
 
-describe("dates for none", () => {
-  test("are read as empty beside another form of dates, and asked about", async () => {
-    const found = await suggestionForExtract("zero-dates-beside-d-m-yyyy.csv");
-    expect(found.mapping.values).toEqual({ license_revoked_on: { "00/00/0000": "" } });
-    expect(found.mapping.dates).toBe("D/M/YYYY");
-    expect(asked(found, "license_revoked_on")).toContain("00/00/0000 (2)");
-  });
+test("zero dates are proposed as empty, and asked about", async () => {
+  const found = await suggestionForExtract("zero-dates-beside-d-m-yyyy.csv");
+  expect(found.mapping.values).toEqual({ license_revoked_on: { "00/00/0000": "" } });
+  expect(found.mapping.dates).toBe("D/M/YYYY");
+  expect(asked(found, "license_revoked_on")).toContain("00/00/0000 (2)");
+});
 
-  test("revoke nobody: they are asked about", async () => {
-    const found = await suggestionForExtract("never-dates-as-revocations.csv");
-    const question = asked(found, "license_revoked_on");
-    for (const date of ["1900-01-01", "0001-01-01", "1970-01-01", "1899-12-30"]) {
-      expect(question).toContain(`${date} (1)`);
-      expect(found.mapping.values.license_revoked_on).toHaveProperty(date, "");
-    }
-  });
+test("a date that means never is asked about in license_revoked_on", async () => {
+  const found = await suggestionForExtract("never-dates-as-revocations.csv");
+  const question = asked(found, "license_revoked_on");
+  for (const date of ["1900-01-01", "0001-01-01", "1970-01-01", "1899-12-30"]) {
+    expect(question).toContain(`${date} (1)`);
+    expect(found.mapping.values.license_revoked_on).toHaveProperty(date, "");
+  }
+});
 
-  test.each(["00/00/0000", "01/01/1900", "31/12/9999", "9999-12-31 00:00:00", "00.00.0000"])(
-    "are found in %s",
-    async (date) => {
-      const found = await suggestionForTable(["License_Revoked_On"], column({ "": 3, [date]: 2 }));
-      expect(asked(found, "license_revoked_on")).toContain(`${date} (2)`);
-    },
+test.each(["00/00/0000", "01/01/1900", "31/12/9999", "9999-12-31 00:00:00", "00.00.0000"])(
+  "%s is asked about as a date for none",
+  async (date) => {
+    const found = await suggestionForTable(["License_Revoked_On"], column({ "": 3, [date]: 2 }));
+    expect(asked(found, "license_revoked_on")).toContain(`${date} (2)`);
+  },
+);
+
+test("the last day of a calendar is asked about as an expiry", async () => {
+  const found = await suggestionForTable(["license_issue_date"], column({ "2024-01-01": 3 }));
+  expect(found.questions).toEqual([]);
+  const content = Buffer.from(
+    "reg_no,name,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Ada,legacy,VERIFIED,9999-12-31\n",
   );
-
-  test("are asked about as an expiry, where the end of a calendar may mean a licence without an end", async () => {
-    const found = await suggestionForTable(["license_issue_date"], column({ "2024-01-01": 3 }));
-    expect(found.questions).toEqual([]);
-    const { suggestionFor } = await import("./suggestions.ts");
-    const content = Buffer.from(
-      "reg_no,name,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Ada,legacy,VERIFIED,9999-12-31\n",
-    );
-    const endless = await suggestionFor({ name: "endless.csv", content });
-    expect(asked(endless, "license_expiry_date")).toContain("9999-12-31 (1)");
-    expect(endless.mapping.values).toEqual({});
-  });
+  const endless = await suggestionFor({ name: "endless.csv", content });
+  expect(asked(endless, "license_expiry_date")).toContain("9999-12-31 (1)");
+  expect(endless.mapping.values).toEqual({});
 });
 
 test("a file that revokes most of its teachers is asked about", async () => {

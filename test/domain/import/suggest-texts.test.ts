@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { asked, column, suggestionFor, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
 
 test.each([
@@ -11,26 +11,27 @@ test.each([
   expect(found.mapping.open).toEqual(["name"]);
 });
 
-describe("words for an empty cell", () => {
-  test("are read as empty, and asked about with their number", async () => {
-    const found = await suggestionForExtract("null-words-as-texts.csv");
-    expect(found.mapping.values).toEqual({
-      state: { NULL: "", "\\N": "", null: "", "N/A": "" },
-      category: { NULL: "", "\\N": "", "(null)": "", nan: "" },
-    });
-    expect(asked(found, "state")).toContain("4 texts that may stand for an empty cell: NULL (1)");
-    expect(found.mapping.open).toEqual(["state", "category"]);
-    expect(found.rows.every((row) => !("state" in row))).toBe(true);
+test("words for an empty cell are proposed as empty, and asked about", async () => {
+  const found = await suggestionForExtract("null-words-as-texts.csv");
+  expect(found.mapping.values).toEqual({
+    state: { NULL: "", "\\N": "", null: "", "N/A": "" },
+    category: { NULL: "", "\\N": "", "(null)": "", nan: "" },
   });
+  expect(asked(found, "state")).toContain("4 texts that may stand for an empty cell: NULL (1)");
+  expect(found.mapping.open).toEqual(["state", "category"]);
+  expect(found.rows.every((row) => !("state" in row))).toBe(true);
+});
 
-  test.each(["Date revoked", "NIN", "Lic. Issued"])("are asked about in the column %s", async (name) => {
+test.each(["Date revoked", "NIN", "Lic. Issued"])(
+  "null words in the column %s are asked about",
+  async (name) => {
     const found = await suggestionForTable([name], column({ NULL: 3, "N/A": 1 }));
     const [field] = Object.entries(found.mapping.columns).flatMap(([theirs, ours]) =>
       theirs === name ? [ours] : [],
     );
     expect(asked(found, field ?? "")).toContain("NULL (3), N/A (1)");
-  });
-});
+  },
+);
 
 test("rows of another width than the header are asked about, unless they can be read", async () => {
   const content = Buffer.from(

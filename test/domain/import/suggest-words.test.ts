@@ -1,173 +1,144 @@
-import { describe, expect, test } from "bun:test";
-import { asked, column, suggestionForTable } from "./suggestions.ts";
+import { expect, test } from "bun:test";
+import { readName } from "../../../src/domain/import/column-names.ts";
+import { columnOfField } from "../../../src/domain/import/fields.ts";
+import { asked, column, suggestionFor, suggestionForTable } from "./suggestions.ts";
 
-describe("a column that says how licences stand", () => {
-  test("is proposed for license_status and asked about, with its words and their counts", async () => {
-    const cells = column({
-      Active: 5,
-      "STRUCK OFF": 3,
-      Lapsed: 2,
-      "Never Issued": 1,
-      Suspended: 2,
-      "On hold": 1,
-    });
-    const found = await suggestionForTable(["Licence Standing"], cells);
-    expect(found.mapping.columns["Licence Standing"]).toBe("license_status");
-    expect(found.mapping.values.license_status).toEqual({
-      Active: "VALID",
-      "STRUCK OFF": "REVOKED",
-      Lapsed: "EXPIRED",
-      "Never Issued": "NONE",
-      Suspended: "REVOKED",
-    });
-    const question = asked(found, "license_status");
-    for (const part of ["3 rows say STRUCK OFF", "5 rows say Active", "1 row says On hold"])
-      expect(question).toContain(part);
-    expect(question).toContain("give On hold (1) one of REVOKED, EXPIRED, NONE, VALID");
-    expect(question).toContain("revoked as of the day of the import");
-    expect(found.mapping.open).toEqual(["license_status"]);
+test("a status column is proposed for license_status and asked about, with its words and counts", async () => {
+  const cells = column({
+    Active: 5,
+    "STRUCK OFF": 3,
+    Lapsed: 2,
+    "Never Issued": 1,
+    Suspended: 2,
+    "On hold": 1,
   });
-
-  test.each(["STRUCK OFF", "Deregistered"])(
-    "is recognised by the word %s alone, whatever its name",
-    async (word) => {
-      const found = await suggestionForTable(["Remarks"], column({ "": 4, [word]: 2 }));
-      expect(found.mapping.columns.Remarks).toBe("license_status");
-      expect(asked(found, "license_status")).toContain(`2 rows say ${word}`);
-      expect(found.mapping.open).toContain("license_status");
-    },
-  );
-
-  test.each(["Licence Status", "Standing"])(
-    "is recognised by the name %s alone, and asked about",
-    async (name) => {
-      const found = await suggestionForTable([name], column({ G: 3, H: 2 }));
-      expect(JSON.stringify(found.mapping.open)).toMatch(/license_status|Stand|Status/);
-      expect(JSON.stringify(found.questions)).toContain("3 rows say G");
-    },
-  );
-
-  test("is asked about each where there are two", async () => {
-    const cells = [
-      ["REVOKED", "Struck off"],
-      ["Valid", "Good"],
-      ["Valid", "Good"],
-    ];
-    const found = await suggestionForTable(["Licence Status", "Standing"], cells);
-    expect(found.mapping.columns["Licence Status"]).toBe("license_status");
-    expect(asked(found, "license_status")).toContain("1 row says REVOKED");
-    expect(asked(found, "Standing")).toContain("1 row says Struck off");
-    expect(found.mapping.open).toEqual(["license_status", "Standing"]);
+  const found = await suggestionForTable(["Licence Standing"], cells);
+  expect(found.mapping.columns["Licence Standing"]).toBe("license_status");
+  expect(found.mapping.values.license_status).toEqual({
+    Active: "VALID",
+    "STRUCK OFF": "REVOKED",
+    Lapsed: "EXPIRED",
+    "Never Issued": "NONE",
+    Suspended: "REVOKED",
   });
+  const question = asked(found, "license_status");
+  for (const part of ["3 rows say STRUCK OFF", "5 rows say Active", "1 row says On hold"])
+    expect(question).toContain(part);
+  expect(question).toContain("give On hold (1) one of REVOKED, EXPIRED, NONE, VALID");
+  expect(question).toContain("revoked as of the day of the import");
+  expect(found.mapping.open).toEqual(["license_status"]);
+});
 
-  test("stands beside a date of revocation, which is taken for license_revoked_on", async () => {
-    const cells = [
-      ["REVOKED", "2025-01-02"],
-      ["Valid", ""],
-      ["Valid", ""],
-    ];
-    const found = await suggestionForTable(["Status", "Date of revocation"], cells);
-    expect(found.mapping.columns).toMatchObject({
-      Status: "license_status",
-      "Date of revocation": "license_revoked_on",
-    });
-    expect(asked(found, "license_status")).not.toContain("day of the import");
-  });
-
-  test("is read as yes and no where its name means a withdrawal", async () => {
-    const found = await suggestionForTable(["Struck off"], column({ No: 4, Yes: 1 }));
+const both = [
+  ["REVOKED", "Struck off"],
+  ["Valid", "Good"],
+];
+const dated = [
+  ["REVOKED", "2025-01-02"],
+  ["Valid", ""],
+];
+// biome-ignore format: a table reads better in rows
+test.each<[what: string, header: string[], cells: string[][], open: string[], said: Record<string, string>]>([
+  ["the word STRUCK OFF", ["Remarks"], column({ "": 4, "STRUCK OFF": 2 }), ["license_status"],
+    { license_status: "2 rows say STRUCK OFF" }],
+  ["the word Deregistered", ["Remarks"], column({ "": 4, Deregistered: 2 }), ["license_status"],
+    { license_status: "2 rows say Deregistered" }],
+  ["the name Licence Status", ["Licence Status"], column({ G: 3, H: 2 }), ["license_status"],
+    { license_status: "3 rows say G" }],
+  ["the name Standing", ["Standing"], column({ G: 3, H: 2 }), ["license_status"],
+    { license_status: "3 rows say G" }],
+  ["two names", ["Licence Status", "Standing"], both, ["license_status", "Standing"],
+    { license_status: "1 row says REVOKED", Standing: "1 row says Struck off" }],
+  ["a name beside a date of revocation", ["Status", "Date of revocation"], dated,
+    ["license_status"], {}],
+  ["a name that means a withdrawal", ["Struck off"], column({ No: 4, Yes: 1 }), ["license_status"], {}],
+  ["its own name and words", ["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }), [], {}],
+])("a status column is recognised by %s", async (_what, header, cells, open, said) => {
+  const found = await suggestionForTable(header, cells);
+  expect(found.mapping.open).toEqual(open);
+  for (const [about, words] of Object.entries(said)) expect(asked(found, about)).toContain(words);
+  expect(Object.values(found.mapping.columns)).toContain("license_status");
+  if (header.includes("Struck off"))
     expect(found.mapping.values.license_status).toEqual({ No: "", Yes: "REVOKED" });
-    expect(found.mapping.open).toEqual(["license_status"]);
-  });
+  if (cells !== dated) return;
+  expect(found.mapping.columns).toMatchObject({ "Date of revocation": "license_revoked_on" });
+  expect(asked(found, "license_status")).not.toContain("day of the import");
+});
 
-  test("is not asked about where its name and its words are the register's own", async () => {
-    const found = await suggestionForTable(["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }));
-    expect(found.mapping.columns.license_status).toBe("license_status");
-    expect(found.questions).toEqual([]);
-  });
+test("a withdrawal among many other texts is asked about", async () => {
+  const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
+  const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
+  expect(found.mapping.ignore).toEqual(["Remarks"]);
+  expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
+});
 
-  test("is asked about where a withdrawal stands among many other texts", async () => {
-    const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
-    const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
-    expect(found.mapping.ignore).toEqual(["Remarks"]);
-    expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
+test("a column that is left out is shown with its three most frequent values", async () => {
+  const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
+  expect(found.columns.at(-1)).toMatchObject({
+    name: "Zone",
+    taken: null,
+    why: "not recognised; values: South (4), East (3), West (2)",
   });
 });
 
-describe("a column that is left out", () => {
-  test("is shown with its three most frequent values", async () => {
-    const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
-    expect(found.columns.at(-1)).toMatchObject({
-      name: "Zone",
-      taken: null,
-      why: "not recognised; values: South (4), East (3), West (2)",
-    });
-  });
-
-  test.each([
-    ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
-    ["an e-mail address", "ada@example.org"],
-  ])("shows no value where one of them is %s", async (_name, personal) => {
-    const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
-    expect(found.columns.at(-1)?.why).toBe("not recognised");
-    expect(JSON.stringify(found)).not.toContain(personal);
-  });
-
-  test("shows no value where there are more than twenty, nor of a date of birth", async () => {
-    const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
-    expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
-    const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
-    expect(JSON.stringify(births)).not.toContain("1980");
-  });
+test.each([
+  ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
+  ["an e-mail address", "ada@example.org"],
+])("a column that is left out shows no value where one is %s", async (_name, personal) => {
+  const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
+  expect(found.columns.at(-1)?.why).toBe("not recognised");
+  expect(JSON.stringify(found)).not.toContain(personal);
 });
 
-describe("what map shows", () => {
-  const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
-  test.each(personal)("holds no %s, in whatever column it stands", async (text) => {
-    const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
-    const row = header.map(() => text);
-    const found = await suggestionForTable(header, [row, row], { names: [`Ada ${text}`, text] });
-    expect(JSON.stringify(found)).not.toContain(text);
-  });
-
-  test("holds no personal data of a header", async () => {
-    const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
-    expect(JSON.stringify(found)).not.toContain("08031234567");
-  });
+test("a column that is left out shows no values if it has many, or dates of birth", async () => {
+  const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
+  expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
+  const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
+  expect(JSON.stringify(births)).not.toContain("1980");
 });
 
-describe("a name in several columns", () => {
-  test.each([
-    [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
-    [
-      ["Last_Name", "Middle Name", "FIRST NAME"],
-      { "FIRST NAME": "name.1", "Middle Name": "name.2", Last_Name: "name.3" },
-    ],
-  ])("is joined from %p, given names first", async (parts, columns) => {
-    const { suggestionFor } = await import("./suggestions.ts");
-    const header = ["Reg. No.", ...parts, "Source", "Cert. Standing", "Lic. Expires"];
-    const cells = [
-      "TR/2019/LA/000001",
-      ...parts.map((part) => `${part} here`),
-      "legacy",
-      "Verified",
-      "2031-12-31",
-    ];
-    const content = Buffer.from(`${header.join(",")}\n${cells.join(",")}\n`);
-    const found = await suggestionFor({ name: "parts.csv", content });
-    expect(found.mapping.columns).toMatchObject(columns);
-    expect(asked(found, "name")).toContain("in this order");
-    expect(found.rows[0]?.name).toBe(
-      Object.keys(columns)
-        .map((part) => `${part} here`)
-        .join(" "),
-    );
-  });
+const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
+test.each(personal)("a proposal has no %s, from whichever column", async (text) => {
+  const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
+  const row = header.map(() => text);
+  const found = await suggestionForTable(header, [row, row], { names: [`Ada ${text}`, text] });
+  expect(JSON.stringify(found)).not.toContain(text);
+});
 
-  test("is asked about where a surname stands beside a name", async () => {
-    const found = await suggestionForTable(["Surname"], [["Okafor"]]);
-    expect(asked(found, "name")).toContain("take them for name.1 and name.2");
-  });
+test("a proposal has no personal data of a header", async () => {
+  const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
+  expect(JSON.stringify(found)).not.toContain("08031234567");
+});
+
+test.each([
+  [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
+  [
+    ["Last_Name", "Middle Name", "FIRST NAME"],
+    { "FIRST NAME": "name.1", "Middle Name": "name.2", Last_Name: "name.3" },
+  ],
+])("a name is joined from the columns %p, given names first", async (parts, columns) => {
+  const header = ["Reg. No.", ...parts, "Source", "Cert. Standing", "Lic. Expires"];
+  const cells = [
+    "TR/2019/LA/000001",
+    ...parts.map((part) => `${part} here`),
+    "legacy",
+    "Verified",
+    "2031-12-31",
+  ];
+  const content = Buffer.from(`${header.join(",")}\n${cells.join(",")}\n`);
+  const found = await suggestionFor({ name: "parts.csv", content });
+  expect(found.mapping.columns).toMatchObject(columns);
+  expect(asked(found, "name")).toContain("in this order");
+  expect(found.rows[0]?.name).toBe(
+    Object.keys(columns)
+      .map((part) => `${part} here`)
+      .join(" "),
+  );
+});
+
+test("a surname beside a name is asked about", async () => {
+  const found = await suggestionForTable(["Surname"], [["Okafor"]]);
+  expect(asked(found, "name")).toContain("take them for name.1 and name.2");
 });
 
 test.each([
@@ -183,8 +154,6 @@ test.each([
   ["LICENCE_EXP_DT", "license_expiry_date"],
   ["dateoflicenceexpiry", "license_expiry_date"],
 ])("the name %s is known as %s", async (name, field) => {
-  const { readName } = await import("../../../src/domain/import/column-names.ts");
-  const { columnOfField } = await import("../../../src/domain/import/fields.ts");
   const reading = readName(name);
   expect("field" in reading ? columnOfField[reading.field] : reading.kind).toBe(field);
 });
@@ -194,8 +163,6 @@ test.each([
   ["Date of Issue", "license_issue_date"],
   ["State of Origin", "state"],
 ])("the name %s is asked about for %s", async (name, field) => {
-  const { readName } = await import("../../../src/domain/import/column-names.ts");
-  const { columnOfField } = await import("../../../src/domain/import/fields.ts");
   const reading = readName(name);
   expect("fields" in reading ? columnOfField[reading.fields[0] as "state"] : reading.kind).toBe(field);
 });

@@ -29,7 +29,7 @@ export function suggestionForExtract(name: string): Promise<Suggestion> {
   return suggestionFor({ name, content: readFileSync(file) });
 }
 
-export const ownHeader = ["reg_no", "name", "source", "certificate_status", "license_expiry_date"];
+const ownHeader = ["reg_no", "name", "source", "certificate_status", "license_expiry_date"];
 
 /**
  * A table with the required columns and others beside them.

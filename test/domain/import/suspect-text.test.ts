@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { suspectIn } from "../../../src/domain/import/suspect-text.ts";
 
 // biome-ignore format: a list reads better in rows
@@ -15,72 +15,70 @@ const names = [
 /** UTF-8 as a program shows it that takes it for Windows-1252. */
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
-describe("suspectIn", () => {
-  test.each(names)("finds nothing in %s", (name) => {
-    expect(suspectIn(name)).toBeNull();
-    expect(suspectIn(name.normalize("NFD"))).toBeNull();
-  });
+test.each(names)("the text %s is not suspect", (name) => {
+  expect(suspectIn(name)).toBeNull();
+  expect(suspectIn(name.normalize("NFD"))).toBeNull();
+});
 
-  // biome-ignore format: a list reads better in rows
-  test.each([
-    "NULL", "null", " null ", "\\N", "(null)", "(NULL)", "<null>", "[NULL]", "N/A", "n/a", "N / A", "n.a.",
-    "#N/A", "#NULL!", "nan", "NaN", "NAN", "NA", "None", "NONE", "nil", "undefined", "0", "0.0", "-", "--",
-  ])("finds a null word in %s", (text) => {
-    expect(suspectIn(text)).toBe("NULL_WORD");
-  });
+// biome-ignore format: a list reads better in rows
+test.each([
+  "NULL", "null", " null ", "\\N", "(null)", "(NULL)", "<null>", "[NULL]", "N/A", "n/a", "N / A", "n.a.",
+  "#N/A", "#NULL!", "nan", "NaN", "NAN", "NA", "None", "NONE", "nil", "undefined", "0", "0.0", "-", "--",
+])("the text %s has a null word", (text) => {
+  expect(suspectIn(text)).toBe("NULL_WORD");
+});
 
-  // biome-ignore format: a list reads better in rows
-  test.each([
-    "Madeup O&#039;Person", "A &amp; B", "Ad&eacute; P", "x&#xE9;y", "O&#39;Neil", "&nbsp;Ada",
-    "L&rsquo;Avenir", "Ren&#233",
-  ])("finds an HTML entity in %s", (text) => {
-    expect(suspectIn(text)).toBe("HTML_ENTITY");
-  });
+// biome-ignore format: a list reads better in rows
+test.each([
+  "Madeup O&#039;Person", "A &amp; B", "Ad&eacute; P", "x&#xE9;y", "O&#39;Neil", "&nbsp;Ada",
+  "L&rsquo;Avenir", "Ren&#233",
+])("the text %s has an HTML entity", (text) => {
+  expect(suspectIn(text)).toBe("HTML_ENTITY");
+});
 
-  // biome-ignore format: a list reads better in rows
-  test.each([
-    "Adébáyọ", "François", "FRANÇOIS", "ADÉBAYO", "Òlú", "Ọlá", "Ṣadé", "İnci", "Şule", "Ağa", "Haɗejia",
-    "ɗan Fodio", "Ƙaura", "Rena’s", "Ada – Obi", "محمد", "ẹ̀kọ́", "Ada \ufffd", "A\u0301da", "Großmann",
-    "Nguyễn",
-  ])("finds mojibake where %s was read as Windows-1252", (name) => {
-    expect(suspectIn(misread(name))).toBe("MOJIBAKE");
-  });
+// biome-ignore format: a list reads better in rows
+test.each([
+  "Adébáyọ", "François", "FRANÇOIS", "ADÉBAYO", "Òlú", "Ọlá", "Ṣadé", "İnci", "Şule", "Ağa", "Haɗejia",
+  "ɗan Fodio", "Ƙaura", "Rena’s", "Ada – Obi", "محمد", "ẹ̀kọ́", "Ada \ufffd", "A\u0301da", "Großmann",
+  "Nguyễn",
+])("the name %s is mojibake when it was read as Windows-1252", (name) => {
+  expect(suspectIn(misread(name))).toBe("MOJIBAKE");
+});
 
-  test("finds mojibake that was made twice, and with the last byte dropped", () => {
-    expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
-    expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
-  });
+test("mojibake that was made twice, or lost a byte, is found", () => {
+  expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
+  expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
+});
 
-  test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
-    "finds question marks for letters in %s",
-    (text) => {
-      expect(suspectIn(text)).toBe("QUESTION_MARK");
-    },
-  );
+test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
+  "the text %s has question marks for letters",
+  (text) => {
+    expect(suspectIn(text)).toBe("QUESTION_MARK");
+  },
+);
 
-  test("finds a replacement character", () => {
-    expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
-  });
+test("a replacement character is found", () => {
+  expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
+});
 
-  test("every name with a letter beyond ASCII is found when it was read as Windows-1252", () => {
-    const letters = [..."éèêëàáâäòóôöùúûüçñìíîïẹọṣẸỌṢńǹḿÀÁÈÉÌÍÒÓÙÚƙƴşğıİ"];
-    for (const letter of letters)
-      for (const name of [`Ad${letter}bayo`, `${letter}bayo`, `Bisi ${letter}bayo`, `Ad${letter}`])
-        expect([name, suspectIn(misread(name))]).toEqual([name, "MOJIBAKE"]);
-  });
+test("every name with a letter beyond ASCII is found when it was read as Windows-1252", () => {
+  const letters = [..."éèêëàáâäòóôöùúûüçñìíîïẹọṣẸỌṢńǹḿÀÁÈÉÌÍÒÓÙÚƙƴşğıİ"];
+  for (const letter of letters)
+    for (const name of [`Ad${letter}bayo`, `${letter}bayo`, `Bisi ${letter}bayo`, `Ad${letter}`])
+      expect([name, suspectIn(misread(name))]).toEqual([name, "MOJIBAKE"]);
+});
 
-  test("no name of letters, in any case, is suspect", () => {
-    const letters = [..."aeioubdgklmnrstyéèêëàáâäòóôöùúûçìíîẹọṣńǹñƙɓɗ"];
-    let seed = 7;
-    const random = (below: number) => {
-      seed = (seed * 1103515245 + 12345) % 2147483648;
-      return Math.floor((seed / 2147483648) * below);
-    };
-    for (let run = 0; run < 20_000; run++) {
-      const word = Array.from({ length: 4 + random(8) }, () => letters[random(letters.length)]).join("");
-      const title = word.replace(/^./u, (first) => first.toUpperCase());
-      for (const name of [word, title, word.toUpperCase(), `${title}’${word}`, `${title} “${title}”`])
-        expect([name, suspectIn(name)]).toEqual([name, null]);
-    }
-  });
+test("no name of letters, in any case, is suspect", () => {
+  const letters = [..."aeioubdgklmnrstyéèêëàáâäòóôöùúûçìíîẹọṣńǹñƙɓɗ"];
+  let seed = 7;
+  const random = (below: number) => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return Math.floor((seed / 2147483648) * below);
+  };
+  for (let run = 0; run < 20_000; run++) {
+    const word = Array.from({ length: 4 + random(8) }, () => letters[random(letters.length)]).join("");
+    const title = word.replace(/^./u, (first) => first.toUpperCase());
+    for (const name of [word, title, word.toUpperCase(), `${title}’${word}`, `${title} “${title}”`])
+      expect([name, suspectIn(name)]).toEqual([name, null]);
+  }
 });

@@ -8,7 +8,7 @@ import {
 } from "../../../src/domain/sandbox/teachers.ts";
 import { today, withImports } from "../../harness/imports.ts";
 
-test("the made-up teachers are an extract without a flaw, each with a profile", () =>
+test("the sandbox's teachers are imported without a remark, each with a profile", () =>
   withImports(async ({ add, find, blindIndex, teachers }) => {
     const added = await add(sandboxExtract(sandboxTeachers, today), {
       name: "sandbox.ndjson",
@@ -29,7 +29,7 @@ test("the made-up teachers are an extract without a flaw, each with a profile", 
     expect(await teachers.find({ by: "phone", value })).toBeNull();
   }));
 
-test("their numbers always mean the same", () => {
+test("the numbers of the sandbox's teachers never change", () => {
   expect(stateTeachers).toHaveLength(11);
   expect(stateTeachers[0]).toMatchObject({ regNo: "TR/2019/LA/000001", tId: 1001, nin: "99900000001" });
   expect(triggered.regNo).toBe("TR/2019/LA/000012");
@@ -39,7 +39,7 @@ test("their numbers always mean the same", () => {
   expect(Math.max(...names)).toBe(200);
 });
 
-test("a profile has null in every place where it may stand", () => {
+test("the sandbox's profiles have null in every member that may be null", () => {
   const courses = sandboxTeachers.flatMap(({ profile }) => profile.qualifications);
   const posts = sandboxTeachers.flatMap(({ profile }) => profile.employment);
   for (const member of ["institution", "year"] as const)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
 import { triggerEvent } from "../../../src/domain/sandbox/trigger.ts";
 import { licenseStatusOn } from "../../../src/domain/teachers/teachers.ts";
@@ -23,45 +23,43 @@ async function putAll({ put }: TestStores): Promise<void> {
     await put(teacher.regNo, teacher);
 }
 
-describe("a trigger", () => {
-  test("causes every event on a teacher in every state, each time as the last event", () =>
-    withStores(async (world) => {
-      await putAll(world);
-      for (const [index, { regNo }] of inEachState.entries()) {
-        // Each teacher begins with another event, so that each event meets each state.
-        const order = [...eventTypes.slice(index), ...eventTypes.slice(0, index)];
-        for (const eventType of order) await causes(world, { regNo, eventType });
-      }
-    }));
+test("a trigger makes every event from every state of a teacher, as the last event", () =>
+  withStores(async (world) => {
+    await putAll(world);
+    for (const [index, { regNo }] of inEachState.entries()) {
+      // Each teacher begins with another event, so that each event meets each state.
+      const order = [...eventTypes.slice(index), ...eventTypes.slice(0, index)];
+      for (const eventType of order) await causes(world, { regNo, eventType });
+    }
+  }));
 
-  test("gives the events of one teacher times of their own, in order", () =>
-    withStores(async (world) => {
-      await world.put("A/B/C/1");
-      for (const eventType of ["license.revoked", "license.revoked", "license.reinstated"] as const)
-        await trigger(world, eventType, "A/B/C/1");
-      const triggered = (await world.events("A/B/C/1")).slice(-4);
-      const [revoked, reinstated] = ["license.revoked", "license.reinstated"];
-      expect(triggered.map(({ eventType }) => eventType)).toEqual([
-        ...[revoked, reinstated, revoked, reinstated],
-      ]);
-      const times = triggered.map(({ occurredAt }) => occurredAt);
-      expect(times).toEqual([...new Set(times)].sort());
-    }));
+test("events of one teacher have different times, in order", () =>
+  withStores(async (world) => {
+    await world.put("A/B/C/1");
+    for (const eventType of ["license.revoked", "license.revoked", "license.reinstated"] as const)
+      await trigger(world, eventType, "A/B/C/1");
+    const triggered = (await world.events("A/B/C/1")).slice(-4);
+    const [revoked, reinstated] = ["license.revoked", "license.reinstated"];
+    expect(triggered.map(({ eventType }) => eventType)).toEqual([
+      ...[revoked, reinstated, revoked, reinstated],
+    ]);
+    const times = triggered.map(({ occurredAt }) => occurredAt);
+    expect(times).toEqual([...new Set(times)].sort());
+  }));
 
-  test("announces first what the calendar has changed", () =>
-    withStores(async (world) => {
-      await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
-      world.clock.set("2026-05-10T09:00:00Z");
-      const done = await trigger(world, "license.reinstated", "A/B/C/1");
-      expect(done.before.map(({ eventType }) => eventType)).toEqual(["license.expired"]);
-    }));
+test("a trigger first announces what the calendar has changed", () =>
+  withStores(async (world) => {
+    await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
+    world.clock.set("2026-05-10T09:00:00Z");
+    const done = await trigger(world, "license.reinstated", "A/B/C/1");
+    expect(done.before.map(({ eventType }) => eventType)).toEqual(["license.expired"]);
+  }));
 
-  test("is refused for a teacher who is not there", () =>
-    withStores(async (world) => {
-      const asked = trigger(world, "license.expired", "NO/BO/DY/1");
-      expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });
-    }));
-});
+test("a trigger for an unknown teacher is refused", () =>
+  withStores(async (world) => {
+    const asked = trigger(world, "license.expired", "NO/BO/DY/1");
+    expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });
+  }));
 
 async function causes(
   world: TestStores,

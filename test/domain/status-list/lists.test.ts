@@ -14,7 +14,7 @@ const example = { places: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" }
 const unpacked = (lst: string) => new Uint8Array(inflateSync(Buffer.from(lst, "base64url")));
 
 /** What packs bits may do so in other words; what they unpack to is the vector. */
-test("bits are those of the draft's example", async () => {
+test("a status list has the bits of the draft's example", async () => {
   const bits = new Uint8Array(2);
   for (const place of example.places) setBit(bits, place);
   expect(bits).toEqual(unpacked(example.lst));
@@ -23,7 +23,7 @@ test("bits are those of the draft's example", async () => {
   expect(encoded).toMatch(/^eN[\w-]+$/);
 });
 
-test("somebody else's reader finds the bits at their places", async () => {
+test("another library finds the bits at their places", async () => {
   const bits = new Uint8Array(2 ** 17);
   const places = [0, 7, 8, 524_287, 1_048_575];
   for (const place of places) setBit(bits, place);
@@ -82,7 +82,7 @@ const cases: [what: string, first: Partial<TeacherContent>, ...steps: Step[]][] 
     [{ certificateStatus: "NOT_FOUND" }, false], [{ certificateStatus: "LEGACY_RECORD" }, false]],
 ];
 
-test.each(cases)("withdraws: %s", (_what, first, ...steps) =>
+test.each(cases)("the status list withdraws %s", (_what, first, ...steps) =>
   withStores(async (stores) => {
     await stores.put("A/B/C/0");
     const { id } = await stores.put("A/B/C/1", first);
@@ -99,7 +99,7 @@ test.each(cases)("withdraws: %s", (_what, first, ...steps) =>
   }),
 );
 
-test("a licence that reaches its own end is not withdrawn, whoever notices, until an import has ended another", () =>
+test("a licence that ends by its own date is not withdrawn", () =>
   withStores(async (stores) => {
     const own = { calendar: lagos, clock: stores.clock, actor: "x" };
     await stores.put("A/B/C/1", { licenseExpiryDate: "2030-12-31" });
@@ -117,7 +117,7 @@ test("a licence that reaches its own end is not withdrawn, whoever notices, unti
     expect((await stores.statusLists.read()).withdrawn).toEqual([]);
   }));
 
-test("who arrives revoked or deactivated is withdrawn", () =>
+test("a new teacher who is revoked or deactivated is withdrawn", () =>
   withStores(async (stores) => {
     const ids = [await stores.put("A/B/C/1", revoked), await stores.put("A/B/C/2", { active: false })];
     expect(await stores.statusLists.read()).toMatchObject({

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   changeTeacher,
   checkReason,
@@ -25,50 +25,48 @@ async function told({ events }: TestStores): Promise<unknown[] | undefined> {
   return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
 
-describe("a revocation", () => {
-  test("is dated in the service's time zone, keeps its reason and is told", () =>
-    withStoresAt("2026-05-01T23:30:00Z", async (world) => {
-      const { id } = await world.put(regNo);
-      const change = await act(world, "revoke", "decision 14");
-      const record = { licenseRevokedOn: "2026-05-02", licenseRevokedReason: "decision 14" };
-      expect(change).toMatchObject({
-        teacher: { ...record, announcedStatus: "REVOKED", version: 2 },
-        ...{ before: { license: "VALID" }, after: { license: "REVOKED" } },
-      });
-      expect(await world.find(regNo)).toEqual(change.teacher);
-      expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
-      const rest = { certificate: "VERIFIED", active: true } as const;
-      expect((await world.teachers.history(id)).at(-1)).toEqual({
-        ...{ at: world.clock.now(), action: "revoke", actor: "cli:ada", reason: "decision 14" },
-        ...{ before: { license: "VALID", ...rest }, after: { license: "REVOKED", ...rest } },
-      });
-    }));
+test("a revocation has the date of the service's time zone and a reason, and makes an event", () =>
+  withStoresAt("2026-05-01T23:30:00Z", async (world) => {
+    const { id } = await world.put(regNo);
+    const change = await act(world, "revoke", "decision 14");
+    const record = { licenseRevokedOn: "2026-05-02", licenseRevokedReason: "decision 14" };
+    expect(change).toMatchObject({
+      teacher: { ...record, announcedStatus: "REVOKED", version: 2 },
+      ...{ before: { license: "VALID" }, after: { license: "REVOKED" } },
+    });
+    expect(await world.find(regNo)).toEqual(change.teacher);
+    expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
+    const rest = { certificate: "VERIFIED", active: true } as const;
+    expect((await world.teachers.history(id)).at(-1)).toEqual({
+      ...{ at: world.clock.now(), action: "revoke", actor: "cli:ada", reason: "decision 14" },
+      ...{ before: { license: "VALID", ...rest }, after: { license: "REVOKED", ...rest } },
+    });
+  }));
 
-  test("of a licence whose expiry nobody announced yet announces the expiry first", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
-      world.clock.set("2026-06-03T09:00:00Z");
-      await act(world, "revoke", "x");
-      const last = (await world.events(regNo)).slice(-2);
-      expect(last.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
-        ["license.expired", "2026-05-31T23:00:00.000Z"],
-        ["license.revoked", "2026-06-03T09:00:00.000Z"],
-      ]);
-      expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
-    }));
+test("a revocation first announces an expiry that was not announced yet", () =>
+  withStoresAt(start, async (world) => {
+    await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
+    world.clock.set("2026-06-03T09:00:00Z");
+    await act(world, "revoke", "x");
+    const last = (await world.events(regNo)).slice(-2);
+    expect(last.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
+      ["license.expired", "2026-05-31T23:00:00.000Z"],
+      ["license.revoked", "2026-06-03T09:00:00.000Z"],
+    ]);
+    expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
+  }));
 
-  test("of a deactivated teacher is recorded without an event, and a reactivation does not bring the licence back", () =>
-    withStoresAt(start, async (world) => {
-      const { id } = await world.put(regNo, { active: false });
-      const before = (await world.events(regNo)).length;
-      await act(world, "revoke", "decision 14");
-      const noted = { action: "revoke", reason: "decision 14" } as const;
-      expect((await world.teachers.history(id)).at(-1)).toMatchObject(noted);
-      await act(world, "reactivate");
-      expect((await world.events(regNo)).length).toBe(before);
-      expect(await world.find(regNo)).toMatchObject({ active: true, announcedStatus: "REVOKED" });
-    }));
-});
+test("a deactivated teacher's revocation makes no event, and stays after a reactivation", () =>
+  withStoresAt(start, async (world) => {
+    const { id } = await world.put(regNo, { active: false });
+    const before = (await world.events(regNo)).length;
+    await act(world, "revoke", "decision 14");
+    const noted = { action: "revoke", reason: "decision 14" } as const;
+    expect((await world.teachers.history(id)).at(-1)).toMatchObject(noted);
+    await act(world, "reactivate");
+    expect((await world.events(regNo)).length).toBe(before);
+    expect(await world.find(regNo)).toMatchObject({ active: true, announcedStatus: "REVOKED" });
+  }));
 
 test.each<[TeacherAction, Partial<TeacherContent>]>([
   ["revoke", { licenseRevokedOn: "2026-01-01", licenseRevokedBy: "operator" }],
@@ -78,7 +76,7 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
   ["reactivate", {}],
   ["hide", { hidden: true }],
   ["unhide", {}],
-])("to %s makes no sense for a record with %j, and is refused", (action, content) =>
+])("the command to %s is refused for a record with %j", (action, content) =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, content);
     expect(await rejection(act(world, action, "x"))).toMatchObject({ code: "REFUSED" });
@@ -86,67 +84,59 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
   }),
 );
 
-describe("changes at the same time", () => {
-  test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo);
-      const { teachers } = await world.another();
-      let interfered = false;
-      const slow: TeacherStore = {
-        ...world.teachers,
-        async apply(writes) {
-          if (!interfered) {
-            interfered = true;
-            await act({ ...world, teachers }, "revoke", "meanwhile");
-          }
-          return world.teachers.apply(writes);
-        },
-      };
-      await act({ ...world, teachers: slow }, "deactivate", "left");
-      const both = { active: false, licenseRevokedReason: "meanwhile", version: 3 };
-      expect(await world.find(regNo)).toMatchObject(both);
-      expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
-    }));
+test("a revocation between read and write of a deactivation stays", () =>
+  withStoresAt(start, async (world) => {
+    await world.put(regNo);
+    const { teachers } = await world.another();
+    let interfered = false;
+    const slow: TeacherStore = {
+      ...world.teachers,
+      async apply(writes) {
+        if (!interfered) {
+          interfered = true;
+          await act({ ...world, teachers }, "revoke", "meanwhile");
+        }
+        return world.teachers.apply(writes);
+      },
+    };
+    await act({ ...world, teachers: slow }, "deactivate", "left");
+    const both = { active: false, licenseRevokedReason: "meanwhile", version: 3 };
+    expect(await world.find(regNo)).toMatchObject(both);
+    expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
+  }));
 
-  test("end in a refusal when the record never stands still", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo);
-      const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
-      expect(await rejection(act({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
-        code: "STORE_BUSY",
-      });
-    }));
+test("a change is refused when its record changes again and again", () =>
+  withStoresAt(start, async (world) => {
+    await world.put(regNo);
+    const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
+    expect(await rejection(act({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
+      code: "STORE_BUSY",
+    });
+  }));
+
+test("a reference is a teacher id or a registration number in any spelling", () => {
+  expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
+  expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
 });
 
-describe("a reference", () => {
-  test("is a teacher id or a registration number in any spelling", () => {
-    expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
-    expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
-  });
-
-  test("that is neither is a usage error which does not repeat it", () => {
-    for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
-      const refusal = expect.objectContaining({
-        code: "USAGE",
-        message: "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
-      });
-      expect(() => teacherKeyOf(text)).toThrow(refusal);
-    }
-  });
+test("another reference is a usage error that does not repeat the reference", () => {
+  for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
+    const refusal = expect.objectContaining({
+      code: "USAGE",
+      message: "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
+    });
+    expect(() => teacherKeyOf(text)).toThrow(refusal);
+  }
 });
 
-describe("a reason", () => {
-  test("is kept without white space around it", () => {
-    expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe(
-      "Decision 2026/14: Ọlọ́run, “quoted” ✓",
-    );
-    expect(checkReason("é".repeat(500))).toHaveLength(500);
-  });
+test("a reason is kept without white space around it", () => {
+  expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe("Decision 2026/14: Ọlọ́run, “quoted” ✓");
+  expect(checkReason("é".repeat(500))).toHaveLength(500);
+});
 
-  test("must be printable, short, and hold no contact and no NIN", () => {
-    const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
-    const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
-    for (const text of [...unprintable, ...personal])
-      expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
-  });
+test("a reason must be printable and short, without a contact or a NIN", () => {
+  const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
+  const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
+  for (const text of [...unprintable, ...personal])
+    expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
 });

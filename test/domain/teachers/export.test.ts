@@ -22,6 +22,7 @@ const odd: readonly Cells[] = [
   { name: "null", state: "undefined", category: "NaN", source: "legacy" },
   { name: "true", active: "false", nin_verified: "true", nin: "12345678901", email: "ada@example.org" },
   { name: "Revoked", license_revoked_on: "2090-01-01", license_revoked_reason: "NTC/2026/14/00012" },
+  { name: "Hidden", hidden: "yes" },
   { name: "Photo", photo_url: "https://example.org/ä b?x=1,2&y=\"'" },
 ];
 
@@ -63,7 +64,7 @@ async function exported({ teachers, clock }: TestImports, format: ImportFormat) 
 const everything = ({ rows }: TestImports) =>
   Promise.all(["teachers", "history", "events"].map((name) => rows(`SELECT * FROM ${name} ORDER BY id`)));
 
-test.each(["csv", "ndjson"] as const)("the register as %s, imported again, changes nothing", (format) =>
+test.each(["csv", "ndjson"] as const)("an export as %s changes nothing when it is imported", (format) =>
   withImports(async (world) => {
     await fill(world);
     const before = await everything(world);
@@ -97,7 +98,7 @@ test.each(["csv", "ndjson"] as const)("the register as %s, imported again, chang
   }),
 );
 
-test("an extract names no NIN, no e-mail address and no phone number, not even their indexes", () =>
+test("an export has no NIN, e-mail address, phone number or index of one", () =>
   withImports(async (world) => {
     await fill(world);
     for (const format of ["csv", "ndjson"] as const) {
@@ -111,7 +112,7 @@ test("an extract names no NIN, no e-mail address and no phone number, not even t
   }));
 
 test.each(["=1+1", "'=1", "''+x", "@a", "-", "'Ada", "Ada", "", "'", "＝1", "O'Brien"])(
-  "%p is read back from a cell that no spreadsheet takes for a formula",
+  "no spreadsheet takes the cell of %p for a formula",
   (value) => {
     expect(guardedCell(value)).not.toMatch(/^[=+\-@＝＋－＠]/);
     expect(unguardedCell(guardedCell(value))).toBe(value);

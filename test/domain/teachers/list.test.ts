@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import {
   findTeachers,
@@ -32,107 +32,103 @@ async function found(stores: TestStores, term: string, page: Partial<PageRequest
 const numbers = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `TR/2019/LA/${String(n + from).padStart(6, "0")}`);
 
-describe("the register in pages", () => {
-  test("goes through everybody once, in the order of the registration numbers", () =>
-    withStores(async (stores) => {
-      const all = numbers(1_203);
-      await stores.putMany(all.toReversed());
-      const seen: string[] = [];
-      let after: string | undefined;
-      let pages = 0;
-      for (let next: string | null = ""; next !== null; pages++) {
-        const page = await listed(stores, {}, { limit: 601, ...(after === undefined ? {} : { after }) });
-        seen.push(...page.numbers);
-        next = page.next;
-        after = next ?? undefined;
-      }
-      expect({ seen, pages }).toEqual({ seen: all, pages: 3 });
-    }));
+test("the list has each teacher once, in the order of the registration numbers", () =>
+  withStores(async (stores) => {
+    const all = numbers(1_203);
+    await stores.putMany(all.toReversed());
+    const seen: string[] = [];
+    let after: string | undefined;
+    let pages = 0;
+    for (let next: string | null = ""; next !== null; pages++) {
+      const page = await listed(stores, {}, { limit: 601, ...(after === undefined ? {} : { after }) });
+      seen.push(...page.numbers);
+      next = page.next;
+      after = next ?? undefined;
+    }
+    expect({ seen, pages }).toEqual({ seen: all, pages: 3 });
+  }));
 
-  test("finds the few that pass a filter behind many that do not", () =>
-    withStores(async (stores) => {
-      await stores.putMany(numbers(1_100));
-      await stores.put("ZZ/1/1/1", { licenseExpiryDate: "2026-05-20", state: "Kano" });
-      await stores.put("ZZ/1/1/2", { licenseExpiryDate: "2026-04-30", certificateStatus: "CLAIMED" });
-      await stores.put("ZZ/1/1/3", { licenseRevokedOn: "2026-01-01", licenseRevokedBy: "extract" });
-      stores.clock.add(1000);
-      await stores.put("ZZ/1/1/4", { active: false });
-      const { numbers: revoked } = await listed(stores, { license: "REVOKED" });
-      const { numbers: expired } = await listed(stores, { license: "EXPIRED", certificate: "CLAIMED" });
-      const { numbers: soon } = await listed(stores, { expiresBefore: "2026-06-01" });
-      const { numbers: inKano } = await listed(stores, { state: "KANO" });
-      const { numbers: changed } = await listed(stores, { changedSince: stores.clock.now() });
-      expect({ revoked, expired, soon, inKano, changed }).toEqual({
-        revoked: ["ZZ/1/1/3"],
-        expired: ["ZZ/1/1/2"],
-        soon: ["ZZ/1/1/1", "ZZ/1/1/2"],
-        inKano: ["ZZ/1/1/1"],
-        changed: ["ZZ/1/1/4"],
-      });
-    }));
+test("a filter finds its few teachers after many others", () =>
+  withStores(async (stores) => {
+    await stores.putMany(numbers(1_100));
+    await stores.put("ZZ/1/1/1", { licenseExpiryDate: "2026-05-20", state: "Kano" });
+    await stores.put("ZZ/1/1/2", { licenseExpiryDate: "2026-04-30", certificateStatus: "CLAIMED" });
+    await stores.put("ZZ/1/1/3", { licenseRevokedOn: "2026-01-01", licenseRevokedBy: "extract" });
+    stores.clock.add(1000);
+    await stores.put("ZZ/1/1/4", { active: false });
+    const { numbers: revoked } = await listed(stores, { license: "REVOKED" });
+    const { numbers: expired } = await listed(stores, { license: "EXPIRED", certificate: "CLAIMED" });
+    const { numbers: soon } = await listed(stores, { expiresBefore: "2026-06-01" });
+    const { numbers: inKano } = await listed(stores, { state: "KANO" });
+    const { numbers: changed } = await listed(stores, { changedSince: stores.clock.now() });
+    expect({ revoked, expired, soon, inKano, changed }).toEqual({
+      revoked: ["ZZ/1/1/3"],
+      expired: ["ZZ/1/1/2"],
+      soon: ["ZZ/1/1/1", "ZZ/1/1/2"],
+      inKano: ["ZZ/1/1/1"],
+      changed: ["ZZ/1/1/4"],
+    });
+  }));
 
-  test("a reader in a hurry is given a short page, and where to go on", () =>
-    withStores(async (stores) => {
-      await stores.putMany(numbers(600));
-      await stores.put("ZZ/1/1/1", { state: "Kano" });
-      const first = await listed(stores, { state: "Kano" }, { maxLooked: 500 });
-      expect(first).toEqual({ numbers: [], next: "TR/2019/LA/000499" });
-      const second = await listed(stores, { state: "Kano" }, { maxLooked: 500, after: first.next ?? "" });
-      expect(second).toEqual({ numbers: ["ZZ/1/1/1"], next: null });
-    }));
-});
+test("a list with a limit of work gives a short page and where to continue", () =>
+  withStores(async (stores) => {
+    await stores.putMany(numbers(600));
+    await stores.put("ZZ/1/1/1", { state: "Kano" });
+    const first = await listed(stores, { state: "Kano" }, { maxLooked: 500 });
+    expect(first).toEqual({ numbers: [], next: "TR/2019/LA/000499" });
+    const second = await listed(stores, { state: "Kano" }, { maxLooked: 500, after: first.next ?? "" });
+    expect(second).toEqual({ numbers: ["ZZ/1/1/1"], next: null });
+  }));
 
-describe("finding", () => {
-  test("a term of the public lookup names whom it names there, and everybody who shares a contact", () =>
-    withStores(async (stores) => {
-      const phoneIndex = blindIndex.phone("+2348031234567");
-      const ninIndex = blindIndex.nin("12345678901");
-      await stores.put("A/1/1/1", { tId: 77, phoneIndex });
-      await stores.put("A/1/1/2", { phoneIndex, emailIndex: blindIndex.email("ada@example.org") });
-      await stores.put("A/1/1/3", { ninIndex });
-      const terms = [" a/1/1/1 ", "77", "08031234567", "Ada@example.org", "12345678901", "78"];
-      const answers = await Promise.all(terms.map(async (term) => (await found(stores, term)).numbers));
-      const [one, two, three] = ["A/1/1/1", "A/1/1/2", "A/1/1/3"];
-      expect(answers).toEqual([[one], [one], [one, two], [two], [three], []]);
-    }));
+test("a search term finds the teachers of the public lookup, and everybody who shares a contact", () =>
+  withStores(async (stores) => {
+    const phoneIndex = blindIndex.phone("+2348031234567");
+    const ninIndex = blindIndex.nin("12345678901");
+    await stores.put("A/1/1/1", { tId: 77, phoneIndex });
+    await stores.put("A/1/1/2", { phoneIndex, emailIndex: blindIndex.email("ada@example.org") });
+    await stores.put("A/1/1/3", { ninIndex });
+    const terms = [" a/1/1/1 ", "77", "08031234567", "Ada@example.org", "12345678901", "78"];
+    const answers = await Promise.all(terms.map(async (term) => (await found(stores, term)).numbers));
+    const [one, two, three] = ["A/1/1/1", "A/1/1/2", "A/1/1/3"];
+    expect(answers).toEqual([[one], [one], [one, two], [two], [three], []]);
+  }));
 
-  test("the beginning of a registration number names all that begin so", () =>
-    withStores(async (stores) => {
-      await stores.putMany([...numbers(1_010), "TR/2019/KN/1", "TR/2019/LB/1"]);
-      expect((await found(stores, "tr/2019/l")).numbers).toEqual([...numbers(1_010), "TR/2019/LB/1"]);
-      const page = await found(stores, "TR/2019/LA/", { limit: 1_009 });
-      expect(page.next).toBe("TR/2019/LA/001008");
-      expect(await found(stores, "TR/2019/LA/", { after: page.next ?? "" })).toEqual({
-        numbers: ["TR/2019/LA/001009"],
-        next: null,
-      });
-    }));
+test("the beginning of a registration number finds every number with that beginning", () =>
+  withStores(async (stores) => {
+    await stores.putMany([...numbers(1_010), "TR/2019/KN/1", "TR/2019/LB/1"]);
+    expect((await found(stores, "tr/2019/l")).numbers).toEqual([...numbers(1_010), "TR/2019/LB/1"]);
+    const page = await found(stores, "TR/2019/LA/", { limit: 1_009 });
+    expect(page.next).toBe("TR/2019/LA/001008");
+    expect(await found(stores, "TR/2019/LA/", { after: page.next ?? "" })).toEqual({
+      numbers: ["TR/2019/LA/001009"],
+      next: null,
+    });
+  }));
 
-  test("the beginning of a name is found without its marks, in pages", () =>
-    withStores(async (stores) => {
-      await stores.putMany(numbers(2_100), { name: "Bola Adeyemi" });
-      await stores.put("A/1/1/1", { name: "Ọlálékan Ṣàngódèyí" });
-      await stores.put("Z/1/1/1", { name: "Sangodeyi Okon" });
-      expect((await found(stores, "sango")).numbers).toEqual(["A/1/1/1", "Z/1/1/1"]);
-      expect(await found(stores, "ADE bola", { limit: 2_100 })).toEqual({
-        numbers: numbers(2_100),
-        next: null,
-      });
-      const page = await found(stores, "ade", { limit: 1_000 });
-      expect(page).toEqual({ numbers: numbers(1_000), next: "TR/2019/LA/000999" });
-      const rest = await found(stores, "ade", { after: page.next ?? "", limit: 2_000 });
-      expect(rest).toEqual({ numbers: numbers(1_100, 1_000), next: null });
-    }));
+test("the beginning of a name is found without its marks, in pages", () =>
+  withStores(async (stores) => {
+    await stores.putMany(numbers(2_100), { name: "Bola Adeyemi" });
+    await stores.put("A/1/1/1", { name: "Ọlálékan Ṣàngódèyí" });
+    await stores.put("Z/1/1/1", { name: "Sangodeyi Okon" });
+    expect((await found(stores, "sango")).numbers).toEqual(["A/1/1/1", "Z/1/1/1"]);
+    expect(await found(stores, "ADE bola", { limit: 2_100 })).toEqual({
+      numbers: numbers(2_100),
+      next: null,
+    });
+    const page = await found(stores, "ade", { limit: 1_000 });
+    expect(page).toEqual({ numbers: numbers(1_000), next: "TR/2019/LA/000999" });
+    const rest = await found(stores, "ade", { after: page.next ?? "", limit: 2_000 });
+    expect(rest).toEqual({ numbers: numbers(1_100, 1_000), next: null });
+  }));
 
-  test("a term that can name nobody is refused, without being repeated", () =>
-    withStores(async (stores) => {
-      for (const term of ["", "  ", "???", "a".repeat(400)]) {
-        const error = await rejection(found(stores, term));
-        expect(error).toMatchObject({ code: "USAGE" });
-        if (term.trim() !== "") expect(String(error)).not.toContain(term);
-      }
-    }));
-});
+test("a search term that can find nobody is refused and not repeated", () =>
+  withStores(async (stores) => {
+    for (const term of ["", "  ", "???", "a".repeat(400)]) {
+      const error = await rejection(found(stores, term));
+      expect(error).toMatchObject({ code: "USAGE" });
+      if (term.trim() !== "") expect(String(error)).not.toContain(term);
+    }
+  }));
 
 test.each([
   ["okafor", "Adaeze Okafor", true],

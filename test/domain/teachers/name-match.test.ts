@@ -1,41 +1,39 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { nameMatches, percentageOf } from "../../../src/domain/teachers/roster.ts";
 
-describe("a listed name", () => {
-  test.each([
-    ["case and marks", "NGOZI ADE-BELLO", "Ngozi Adé-Bello"],
-    ["letters of other languages", "Sade Dangote", "Ṣadé Ɗangote"],
-    ["spaces and hyphens", "Ngozi Ade Bello", "Ngozi  Ade-Bello"],
-    ["a double name in one word", "Ngozi AdeBello", "Ngozi Ade-Bello"],
-    ["apostrophes", "Shaun O’Neil", "Shaun ONeil"],
-    ["the order, with a comma", "Bello, Ngozi", "Ngozi Bello"],
-    ["the order", "Bello Ngozi Ada", "Ngozi Ada Bello"],
-    ["initials", "N. Bello", "Ngozi Bello"],
-    ["several initials", "N.A. Bello", "Ngozi Ada Bello"],
-    ["an initial of a name that is left out", "Ngozi A. Bello", "Ngozi Bello"],
-    ["a name left out between", "Ngozi Bello", "Ngozi Ada Chidinma Bello"],
-    ["names that the register leaves out", "Ngozi Ada Chidinma Bello", "Ngozi Chidinma Bello"],
-    ["one name", "ngozi", "Ngozi"],
-  ])("may differ in %s", (_name, listed, registered) => {
-    expect(nameMatches(listed, registered)).toBe(true);
-    expect(nameMatches(registered, listed)).toBe(true);
-  });
+test.each([
+  ["case and marks", "NGOZI ADE-BELLO", "Ngozi Adé-Bello"],
+  ["letters of other languages", "Sade Dangote", "Ṣadé Ɗangote"],
+  ["spaces and hyphens", "Ngozi Ade Bello", "Ngozi  Ade-Bello"],
+  ["a double name in one word", "Ngozi AdeBello", "Ngozi Ade-Bello"],
+  ["apostrophes", "Shaun O’Neil", "Shaun ONeil"],
+  ["the order, with a comma", "Bello, Ngozi", "Ngozi Bello"],
+  ["the order", "Bello Ngozi Ada", "Ngozi Ada Bello"],
+  ["initials", "N. Bello", "Ngozi Bello"],
+  ["several initials", "N.A. Bello", "Ngozi Ada Bello"],
+  ["an initial of a name that is left out", "Ngozi A. Bello", "Ngozi Bello"],
+  ["a name left out between", "Ngozi Bello", "Ngozi Ada Chidinma Bello"],
+  ["names that the register leaves out", "Ngozi Ada Chidinma Bello", "Ngozi Chidinma Bello"],
+  ["one name", "ngozi", "Ngozi"],
+])("a listed name may differ in %s", (_name, listed, registered) => {
+  expect(nameMatches(listed, registered)).toBe(true);
+  expect(nameMatches(registered, listed)).toBe(true);
+});
 
-  test.each([
-    ["another person's", "Chidi Okeke", "Ngozi Bello"],
-    ["another family name", "Ngozi Okeke", "Ngozi Bello"],
-    ["another initial", "C. Bello", "Ngozi Bello"],
-    ["one of several names alone", "Chidi", "Chidi Okeke"],
-    ["another name between", "Ngozi Uche Bello", "Ngozi Ada Bello"],
-    ["the names between in another order", "Ngozi Uche Ada Bello", "Ngozi Ada Uche Bello"],
-    ["signs alone on the register", "Ngozi", "--"],
-  ])("differs when it is %s", (_name, listed, registered) => {
-    expect(nameMatches(listed, registered)).toBe(false);
-  });
+test.each([
+  ["another person's", "Chidi Okeke", "Ngozi Bello"],
+  ["another family name", "Ngozi Okeke", "Ngozi Bello"],
+  ["another initial", "C. Bello", "Ngozi Bello"],
+  ["one of several names alone", "Chidi", "Chidi Okeke"],
+  ["another name between", "Ngozi Uche Bello", "Ngozi Ada Bello"],
+  ["the names between in another order", "Ngozi Uche Ada Bello", "Ngozi Ada Uche Bello"],
+  ["signs alone on the register", "Ngozi", "--"],
+])("a listed name differs when it is %s", (_name, listed, registered) => {
+  expect(nameMatches(listed, registered)).toBe(false);
+});
 
-  test.each(["", "  ", "-", ","])("%p is none", (listed) => {
-    expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
-  });
+test.each(["", "  ", "-", ","])("%p is no name", (listed) => {
+  expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
 });
 
 test.each([

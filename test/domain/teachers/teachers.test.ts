@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   canonicalRegNo,
   licenseOn,
@@ -11,46 +11,37 @@ const today = "2026-03-01";
 const on = (changes: Parameters<typeof aStoredTeacher>[0], date = today) =>
   licenseOn(aStoredTeacher(changes), date);
 
-describe("a licence, to the day", () => {
-  const dates = { licenseIssueDate: "2024-03-01", licenseExpiryDate: "2026-03-01" };
-  const shown = { issueDate: "2024-03-01", expiryDate: "2026-03-01" };
+const dates = { licenseIssueDate: "2024-03-01", licenseExpiryDate: "2026-03-01" };
+const shown = { issueDate: "2024-03-01", expiryDate: "2026-03-01" };
 
-  test.each([
-    ["2024-02-29", { status: "NOT_FOUND", daysRemaining: null }],
-    ["2024-03-01", { status: "VALID", daysRemaining: 730 }],
-    ["2026-02-28", { status: "VALID", daysRemaining: 1 }],
-    ["2026-03-01", { status: "VALID", daysRemaining: 0 }],
-    ["2026-03-02", { status: "EXPIRED", daysRemaining: 0 }],
-    ["2036-03-02", { status: "EXPIRED", daysRemaining: 0 }],
-  ] as const)("on %s", (date, expected) => {
-    expect(on(dates, date)).toEqual({ ...shown, ...expected });
-    expect(licenseStatusOn(aStoredTeacher(dates), date)).toBe(expected.status);
-  });
-
-  test("days remaining count leap days", () => {
-    expect(on({ licenseExpiryDate: "2028-03-01" }, "2028-02-28").daysRemaining).toBe(2);
-    expect(on({ licenseExpiryDate: "2027-03-01" }, "2027-02-28").daysRemaining).toBe(1);
-  });
-
-  test("holds although nobody knows since when", () => {
-    const held = { status: "VALID", issueDate: null, expiryDate: today, daysRemaining: 0 } as const;
-    expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(held);
-  });
+test.each([
+  ["2024-02-29", { status: "NOT_FOUND", daysRemaining: null }],
+  ["2024-03-01", { status: "VALID", daysRemaining: 730 }],
+  ["2026-02-28", { status: "VALID", daysRemaining: 1 }],
+  ["2026-03-01", { status: "VALID", daysRemaining: 0 }],
+  ["2026-03-02", { status: "EXPIRED", daysRemaining: 0 }],
+  ["2036-03-02", { status: "EXPIRED", daysRemaining: 0 }],
+] as const)("a licence from 2024-03-01 to 2026-03-01 has its status on %s", (date, expected) => {
+  expect(on(dates, date)).toEqual({ ...shown, ...expected });
+  expect(licenseStatusOn(aStoredTeacher(dates), date)).toBe(expected.status);
 });
 
-describe("a licence that is none", () => {
-  const none = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null } as const;
+test("a licence without an issue date is valid", () => {
+  const held = { status: "VALID", issueDate: null, expiryDate: today, daysRemaining: 0 } as const;
+  expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(held);
+});
 
-  test.each([
-    ["was never given", { licenseIssueDate: null, licenseExpiryDate: null }],
-    ["says nothing of how long it holds", { licenseIssueDate: "2020-01-01", licenseExpiryDate: null }],
-    ["is a deactivated teacher's", { active: false }],
-    ["though it was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
-    ["though it has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
-    ["though it would begin later", { active: false, licenseIssueDate: "2030-01-01" }],
-  ])("%s", (_why, changes) => {
-    expect(on(changes)).toEqual(none);
-  });
+const none = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null } as const;
+
+test.each([
+  ["was never given", { licenseIssueDate: null, licenseExpiryDate: null }],
+  ["says nothing of how long it holds", { licenseIssueDate: "2020-01-01", licenseExpiryDate: null }],
+  ["belongs to a deactivated teacher", { active: false }],
+  ["belongs to a deactivated teacher and was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
+  ["belongs to a deactivated teacher and has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
+  ["belongs to a deactivated teacher and begins later", { active: false, licenseIssueDate: "2030-01-01" }],
+])("there is no licence that %s", (_why, changes) => {
+  expect(on(changes)).toEqual(none);
 });
 
 test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
@@ -66,65 +57,61 @@ test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
   },
 );
 
-describe("a licence that starts later", () => {
-  const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
+const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
 
-  test("shows its dates but no days", () => {
-    const dates = { issueDate: "2026-03-02", expiryDate: "2028-03-01" };
-    expect(on(later)).toEqual({ status: "NOT_FOUND", ...dates, daysRemaining: null });
-  });
-
-  test("is told apart from no licence", () => {
-    const startsLater = (changes: object, date = today) => licenseStartsLater(aStoredTeacher(changes), date);
-    expect(startsLater(later)).toBe(true);
-    expect(startsLater(later, "2026-03-02")).toBe(false);
-    expect(startsLater({ ...later, active: false })).toBe(false);
-    expect(startsLater({ ...later, licenseExpiryDate: null })).toBe(false);
-    expect(startsLater({ ...later, licenseIssueDate: null })).toBe(false);
-  });
+test("a licence that starts later shows its dates and no remaining days", () => {
+  const dates = { issueDate: "2026-03-02", expiryDate: "2028-03-01" };
+  expect(on(later)).toEqual({ status: "NOT_FOUND", ...dates, daysRemaining: null });
 });
 
-describe("a registration number in its canonical form", () => {
-  test.each([
-    ["la/2019/pri/04417", "LA/2019/PRI/04417"],
-    ["  LA / 2019 / PRI / 04417\n", "LA/2019/PRI/04417"],
-    ["LA/2019/P R I/04417", "LA/2019/PRI/04417"],
-    ["LA\u00a0/\u20032019/PRI/04417", "LA/2019/PRI/04417"],
-    ["ＬＡ／２０１９／ＰＲＩ／０４４１７", "LA/2019/PRI/04417"],
-    ["a/b/c/straße", "A/B/C/STRASSE"],
-    ["a/b/c/e\u0301", "A/B/C/É"],
-    ["a/b/c/é", "A/B/C/É"],
-    ["x/y-1/z.2/(3)", "X/Y-1/Z.2/(3)"],
-  ])("%j", (given, canonical) => {
-    expect(canonicalRegNo(given)).toBe(canonical);
-  });
+test("licenseStartsLater finds licences that start later", () => {
+  const startsLater = (changes: object, date = today) => licenseStartsLater(aStoredTeacher(changes), date);
+  expect(startsLater(later)).toBe(true);
+  expect(startsLater(later, "2026-03-02")).toBe(false);
+  expect(startsLater({ ...later, active: false })).toBe(false);
+  expect(startsLater({ ...later, licenseExpiryDate: null })).toBe(false);
+  expect(startsLater({ ...later, licenseIssueDate: null })).toBe(false);
+});
 
-  test.each([
-    ["nothing", ""],
-    ["no segments", "LA2019"],
-    ["three segments", "LA/2019/PRI"],
-    ["five segments", "LA/2019/PRI/04417/1"],
-    ["an empty last segment", "LA/2019/PRI/"],
-    ["a segment of white space", "LA/ /PRI/04417"],
-    ["a NUL", "LA/2019/PRI/044\u000017"],
-    ["a control character", "LA/2019/PRI/04417\u001b[2J"],
-    ["a zero-width space", "LA/2019/PRI/044\u200b17"],
-    ["a right-to-left override", "LA/2019/PRI/\u202e71440"],
-    ["half of a surrogate pair", "LA/2019/PRI/\ud83d"],
-    ["a private character", "LA/2019/PRI/\ue000"],
-    ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
-    ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
-  ])("is none with %s", (_what, given) => {
-    expect(canonicalRegNo(given)).toBeNull();
-  });
+test.each([
+  ["la/2019/pri/04417", "LA/2019/PRI/04417"],
+  ["  LA / 2019 / PRI / 04417\n", "LA/2019/PRI/04417"],
+  ["LA/2019/P R I/04417", "LA/2019/PRI/04417"],
+  ["LA\u00a0/\u20032019/PRI/04417", "LA/2019/PRI/04417"],
+  ["ＬＡ／２０１９／ＰＲＩ／０４４１７", "LA/2019/PRI/04417"],
+  ["a/b/c/straße", "A/B/C/STRASSE"],
+  ["a/b/c/e\u0301", "A/B/C/É"],
+  ["a/b/c/é", "A/B/C/É"],
+  ["x/y-1/z.2/(3)", "X/Y-1/Z.2/(3)"],
+])("the registration number %j has the canonical form %j", (given, canonical) => {
+  expect(canonicalRegNo(given)).toBe(canonical);
+});
 
-  /** What an answer carries must find the same teacher when it is asked for. */
-  test("is its own canonical form, whatever the letter", () => {
-    const unstable: string[] = [];
-    for (let code = 0; code < 0x30000; code++) {
-      const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);
-      if (canonical !== null && canonicalRegNo(canonical) !== canonical) unstable.push(code.toString(16));
-    }
-    expect(unstable).toEqual([]);
-  });
+test.each([
+  ["nothing", ""],
+  ["no segments", "LA2019"],
+  ["three segments", "LA/2019/PRI"],
+  ["five segments", "LA/2019/PRI/04417/1"],
+  ["an empty last segment", "LA/2019/PRI/"],
+  ["a segment of white space", "LA/ /PRI/04417"],
+  ["a NUL", "LA/2019/PRI/044\u000017"],
+  ["a control character", "LA/2019/PRI/04417\u001b[2J"],
+  ["a zero-width space", "LA/2019/PRI/044\u200b17"],
+  ["a right-to-left override", "LA/2019/PRI/\u202e71440"],
+  ["half of a surrogate pair", "LA/2019/PRI/\ud83d"],
+  ["a private character", "LA/2019/PRI/\ue000"],
+  ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
+  ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
+])("a text with %s is no registration number", (_what, given) => {
+  expect(canonicalRegNo(given)).toBeNull();
+});
+
+/** What an answer carries must find the same teacher when it is asked for. */
+test("a canonical registration number is its own canonical form, for every character", () => {
+  const unstable: string[] = [];
+  for (let code = 0; code < 0x30000; code++) {
+    const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);
+    if (canonical !== null && canonicalRegNo(canonical) !== canonical) unstable.push(code.toString(16));
+  }
+  expect(unstable).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -36,180 +36,145 @@ async function withDatabase(
   });
 }
 
-describe("a backup", () => {
-  test("holds what was committed, in one private file, and leaves nothing beside it", () =>
-    withDatabase(async ({ folder, driver }) => {
-      mkdirSync(`${folder}/out`);
-      const file = `${folder}/out/what?is #this%20.db`;
-      const facts = await makeBackup(driver, file);
-      expect(facts).toMatchObject({
-        schema: expect.any(Number),
-        environment: "live",
-        masterKeyCheck: null,
-        counts: { teachers: 2, partners: 0, signing_keys: 0, attestations: 0, events: 4 },
-        newestAttestation: null,
-      });
-      expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(facts.bytes).toBe(statSync(file).size);
-      expect(await inspectBackup(file)).toEqual(facts);
-      expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
-    }));
+test("a backup holds what was committed, in one private file, and leaves no other file", () =>
+  withDatabase(async ({ folder, driver }) => {
+    mkdirSync(`${folder}/out`);
+    const file = `${folder}/out/what?is #this%20.db`;
+    const facts = await makeBackup(driver, file);
+    expect(facts).toMatchObject({
+      schema: expect.any(Number),
+      environment: "live",
+      masterKeyCheck: null,
+      counts: { teachers: 2, partners: 0, signing_keys: 0, attestations: 0, events: 4 },
+      newestAttestation: null,
+    });
+    expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(facts.bytes).toBe(statSync(file).size);
+    expect(await inspectBackup(file)).toEqual(facts);
+    expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
+  }));
 
-  test("is consistent while another connection writes", () =>
-    withDatabase(async ({ folder, driver }) => {
-      const writer = await openFile({ file: `${folder}/tvs.db` });
-      let writing = true;
-      const writes = (async () => {
-        for (let n = 0; writing; n++) {
-          const sql = "INSERT INTO settings (name, value) VALUES (?, ?)";
-          const pair = [
-            { sql, args: [`a${n}`, `b${n}`] },
-            { sql, args: [`b${n}`, "second of a pair"] },
-          ];
-          await writer.batch(pair);
-          await new Promise((done) => setImmediate(done));
-        }
-      })();
-      for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);
-      writing = false;
-      await writes;
-      await writer.close();
-      const copy = await openConnection(`${folder}/b4.db`);
-      const [pairs] =
-        copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a
-        JOIN settings AS b ON b.name = a.value`);
-      expect(Number(pairs?.written)).toBeGreaterThan(0);
-      expect(Number(pairs?.written)).toBe(2 * Number(pairs?.whole));
+test("a backup is consistent while another connection writes", () =>
+  withDatabase(async ({ folder, driver }) => {
+    const writer = await openFile({ file: `${folder}/tvs.db` });
+    let writing = true;
+    const writes = (async () => {
+      for (let n = 0; writing; n++) {
+        const sql = "INSERT INTO settings (name, value) VALUES (?, ?)";
+        const pair = [
+          { sql, args: [`a${n}`, `b${n}`] },
+          { sql, args: [`b${n}`, "second of a pair"] },
+        ];
+        await writer.batch(pair);
+        await new Promise((done) => setImmediate(done));
+      }
+    })();
+    for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);
+    writing = false;
+    await writes;
+    await writer.close();
+    const copy = await openConnection(`${folder}/b4.db`);
+    const [pairs] =
+      copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a
+      JOIN settings AS b ON b.name = a.value`);
+    expect(Number(pairs?.written)).toBeGreaterThan(0);
+    expect(Number(pairs?.written)).toBe(2 * Number(pairs?.whole));
+    copy.close();
+  }));
+
+test("a backup never overwrites a file, nor a backup that another process is writing", () =>
+  withDatabase(async ({ folder, driver }) => {
+    writeFileSync(`${folder}/taken`, "mine");
+    expect(await rejection(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
+    expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
+    const other = await takePartial(`${folder}/b.db`);
+    writeFileSync(other.path, "theirs");
+    expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
+    expect(readFileSync(other.path, "utf8")).toBe("theirs");
+    await other.release();
+    // Nobody has it any more: it is what a killed backup left.
+    expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
+    expect(readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
+    expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
+  }));
+
+test("a backup goes into no file or link that another process puts in its place", () =>
+  withDatabase(async ({ folder, driver }) => {
+    const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
+    if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
+    const partial = await takePartial(file);
+    for (const put of [() => writeFileSync(partial.path, ""), () => symlinkSync(nowhere, partial.path)]) {
+      put();
+      expect(() => partial.make()).toThrow(`${partial.path} was put there by somebody else`);
+      partial.remove();
+    }
+    await partial.release();
+    const copyTo = async (path: string) => {
+      renameSync(path, `${folder}/ours`);
+      writeFileSync(theirs, "");
+      linkSync(theirs, path);
+      await driver.copyTo(path);
+    };
+    const refused = await rejection(makeBackup({ ...driver, copyTo }, file));
+    expect(refused).toMatchObject({ code: "REFUSED", message: expect.stringContaining("somebody else") });
+    expect([existsSync(file), existsSync(nowhere)]).toEqual([false, false]);
+  }));
+
+async function verdict(file: string): Promise<unknown> {
+  return ((await rejection(inspectBackup(file))) as { code?: string } | undefined)?.code;
+}
+
+test("inspectBackup finds a damaged backup and one that was cut short", () =>
+  withDatabase(async ({ folder, driver }) => {
+    await makeBackup(driver, `${folder}/b.db`);
+    const whole = readFileSync(`${folder}/b.db`);
+    writeFileSync(`${folder}/cut`, whole.subarray(0, whole.length - 8192));
+    const damaged = Uint8Array.from(whole);
+    damaged.fill(0xff, 4096 * 3, 4096 * 12);
+    writeFileSync(`${folder}/damaged`, damaged);
+    expect(await verdict(`${folder}/cut`)).toBe("STORE_CORRUPT");
+    expect(await verdict(`${folder}/damaged`)).toBe("STORE_CORRUPT");
+  }));
+
+test("inspectBackup refuses a backup of a newer program, and one with another program's schema", () =>
+  withDatabase(async ({ folder, driver }) => {
+    await driver.batch([{ sql: "INSERT INTO schema_steps VALUES (99)", args: [] }]);
+    await driver.copyTo(`${folder}/newer.db`);
+    expect(await verdict(`${folder}/newer.db`)).toBe("DATABASE_TOO_NEW");
+    await driver.batch([{ sql: "DELETE FROM schema_steps", args: [] }]);
+    await driver.copyTo(`${folder}/foreign.db`);
+    expect(await verdict(`${folder}/foreign.db`)).toBe("STORE_CORRUPT");
+  }));
+
+test("inspectBackup refuses a backup with a foreign trigger, view, index or column, before any of it runs", () =>
+  withDatabase(async ({ folder, driver }) => {
+    const undoing = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+      UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
+    const additions = [
+      [undoing, "trigger undo is none"],
+      // A check of the pages would evaluate it.
+      ["CREATE INDEX trap ON teachers (abs(id))", "index trap is none"],
+      ["CREATE VIEW eyes AS SELECT * FROM partners", "view eyes is none"],
+      ["ALTER TABLE teachers ADD COLUMN x TEXT AS (name)", "table teachers was altered"],
+    ] as const;
+    for (const [index, [sql, found]] of additions.entries()) {
+      const file = `${folder}/foreign-${index}.db`;
+      await makeBackup(driver, file);
+      const copy = await openConnection(file);
+      copy.exec(sql);
+      copy.exec("PRAGMA journal_mode = DELETE");
       copy.close();
-    }));
+      const error = await rejection(inspectBackup(file));
+      expect(error).toMatchObject({ code: "STORE_CORRUPT" });
+      expect((error as Error).message).toContain(`was changed by another program: the ${found}`);
+    }
+  }));
 
-  test("never overwrites, and does not meet another one that is being written", () =>
-    withDatabase(async ({ folder, driver }) => {
-      writeFileSync(`${folder}/taken`, "mine");
-      expect(await rejection(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
-      expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
-      const other = await takePartial(`${folder}/b.db`);
-      writeFileSync(other.path, "theirs");
-      expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
-      expect(readFileSync(other.path, "utf8")).toBe("theirs");
-      await other.release();
-      // Nobody has it any more: it is what a killed backup left.
-      expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
-      expect(readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
-      expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
-    }));
-
-  test("goes into no file that somebody else puts in its place meanwhile, and through no link", () =>
-    withDatabase(async ({ folder, driver }) => {
-      const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
-      if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
-      const partial = await takePartial(file);
-      for (const put of [() => writeFileSync(partial.path, ""), () => symlinkSync(nowhere, partial.path)]) {
-        put();
-        expect(() => partial.make()).toThrow(`${partial.path} was put there by somebody else`);
-        partial.remove();
-      }
-      await partial.release();
-      const copyTo = async (path: string) => {
-        renameSync(path, `${folder}/ours`);
-        writeFileSync(theirs, "");
-        linkSync(theirs, path);
-        await driver.copyTo(path);
-      };
-      const refused = await rejection(makeBackup({ ...driver, copyTo }, file));
-      expect(refused).toMatchObject({ code: "REFUSED", message: expect.stringContaining("somebody else") });
-      expect([existsSync(file), existsSync(nowhere)]).toEqual([false, false]);
-    }));
-
-  test("of another program's database is refused and leaves nothing", () =>
-    withTempDir(async (folder) => {
-      const driver = await openFile({ file: `${folder}/other.db` });
-      await driver.batch([{ sql: "CREATE TABLE t (a)", args: [] }]);
-      expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "STORE_CORRUPT" });
-      await driver.close();
-      expect(readdirSync(folder).filter((name) => name.startsWith("b."))).toEqual([]);
-    }));
-});
-
-describe("looking into a file", () => {
-  async function verdict(file: string): Promise<unknown> {
-    return ((await rejection(inspectBackup(file))) as { code?: string } | undefined)?.code;
-  }
-
-  test("tells what is no backup of this program", () =>
-    withTempDir(async (folder) => {
-      writeFileSync(`${folder}/text`, "not a database, but longer than a header would have to be ".repeat(5));
-      writeFileSync(`${folder}/empty`, "");
-      mkdirSync(`${folder}/dir`);
-      expect(await verdict(`${folder}/text`)).toBe("STORE_CORRUPT");
-      expect(await verdict(`${folder}/empty`)).toBe("STORE_CORRUPT");
-      expect(await verdict(`${folder}/dir`)).toBe("INPUT_UNREADABLE");
-      expect(await verdict(`${folder}/none`)).toBe("INPUT_UNREADABLE");
-    }));
-
-  test("finds damage and a file that was cut short", () =>
-    withDatabase(async ({ folder, driver }) => {
-      await makeBackup(driver, `${folder}/b.db`);
-      const whole = readFileSync(`${folder}/b.db`);
-      writeFileSync(`${folder}/cut`, whole.subarray(0, whole.length - 8192));
-      const damaged = Uint8Array.from(whole);
-      damaged.fill(0xff, 4096 * 3, 4096 * 12);
-      writeFileSync(`${folder}/damaged`, damaged);
-      expect(await verdict(`${folder}/cut`)).toBe("STORE_CORRUPT");
-      expect(await verdict(`${folder}/damaged`)).toBe("STORE_CORRUPT");
-    }));
-
-  test("refuses one of a newer program, and one whose schema this program did not make", () =>
-    withDatabase(async ({ folder, driver }) => {
-      await driver.batch([{ sql: "INSERT INTO schema_steps VALUES (99)", args: [] }]);
-      await driver.copyTo(`${folder}/newer.db`);
-      expect(await verdict(`${folder}/newer.db`)).toBe("DATABASE_TOO_NEW");
-      await driver.batch([{ sql: "DELETE FROM schema_steps", args: [] }]);
-      await driver.copyTo(`${folder}/foreign.db`);
-      expect(await verdict(`${folder}/foreign.db`)).toBe("STORE_CORRUPT");
-    }));
-
-  test("refuses one with a trigger, a view or a table of somebody else, before anything of it is run", () =>
-    withDatabase(async ({ folder, driver }) => {
-      const undoing = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
-        UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
-      const additions = [
-        [undoing, "trigger undo is none"],
-        // A check of the pages would evaluate it.
-        ["CREATE INDEX trap ON teachers (abs(id))", "index trap is none"],
-        ["CREATE VIEW eyes AS SELECT * FROM partners", "view eyes is none"],
-        ["ALTER TABLE teachers ADD COLUMN x TEXT AS (name)", "table teachers was altered"],
-      ] as const;
-      for (const [index, [sql, found]] of additions.entries()) {
-        const file = `${folder}/foreign-${index}.db`;
-        await makeBackup(driver, file);
-        const copy = await openConnection(file);
-        copy.exec(sql);
-        copy.exec("PRAGMA journal_mode = DELETE");
-        copy.close();
-        const error = await rejection(inspectBackup(file));
-        expect(error).toMatchObject({ code: "STORE_CORRUPT" });
-        expect((error as Error).message).toContain(`was changed by another program: the ${found}`);
-      }
-    }));
-
-  test("a database with a foreign trigger is not backed up", () =>
-    withDatabase(async ({ folder, driver }) => {
-      await driver.batch([
-        { sql: "CREATE TRIGGER t AFTER UPDATE ON teachers BEGIN SELECT 1; END", args: [] },
-      ]);
-      expect(await rejection(makeBackup(driver, `${folder}/bad.db`))).toMatchObject({
-        code: "STORE_CORRUPT",
-      });
-      expect(existsSync(`${folder}/bad.db`)).toBe(false);
-    }));
-
-  test("refuses a database file that was copied by hand, whose log may be missing", () =>
-    withDatabase(async ({ folder }) => {
-      copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
-      const error = await rejection(inspectBackup(`${folder}/by-hand.db`));
-      expect(error).toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("by hand") });
-      expect(readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
-    }));
-});
+test("inspectBackup refuses a database file that was copied by hand, because its log may be missing", () =>
+  withDatabase(async ({ folder }) => {
+    copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
+    const error = await rejection(inspectBackup(`${folder}/by-hand.db`));
+    expect(error).toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("by hand") });
+    expect(readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
+  }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
 import { type Driver, statement, type Transaction } from "../../../src/store/driver/driver.ts";
@@ -59,137 +59,101 @@ async function begun(): Promise<void> {
 const insert = (key: string) => statement("INSERT INTO probe VALUES (?) RETURNING k", [key]);
 const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
-describe("acts in flight", () => {
-  test("made in the same turn share one commit", () =>
-    withCommits(async ({ commit, batches, keys }) => {
-      await Promise.all(names(30).map((key) => commit([insert(key)])));
-      expect(batches).toEqual([30]);
-      expect(await keys()).toEqual(names(30));
-    }));
+test("one commit has all writes of one turn of the event loop", () =>
+  withCommits(async ({ commit, batches, keys }) => {
+    await Promise.all(names(30).map((key) => commit([insert(key)])));
+    expect(batches).toEqual([30]);
+    expect(await keys()).toEqual(names(30));
+  }));
 
-  test("that come while a commit is on its way to the disk share the next one", () =>
-    withCommits(async ({ commit, batches, gate, keys }) => {
-      gate.close();
-      const first = commit([insert("first")]);
-      await begun();
-      const rest = names(30).map((key) => commit([insert(key)]));
-      gate.open();
-      await Promise.all([first, ...rest]);
-      expect(batches).toEqual([1, 30]);
-      expect(await keys()).toEqual(["first", ...names(30)]);
-    }));
+test("the next commit has all writes that came during a commit", () =>
+  withCommits(async ({ commit, batches, gate, keys }) => {
+    gate.close();
+    const first = commit([insert("first")]);
+    await begun();
+    const rest = names(30).map((key) => commit([insert(key)]));
+    gate.open();
+    await Promise.all([first, ...rest]);
+    expect(batches).toEqual([1, 30]);
+    expect(await keys()).toEqual(["first", ...names(30)]);
+  }));
 
-  test("alone is committed at once, and again afterwards", () =>
-    withCommits(async ({ commit, batches }) => {
-      for (const key of names(3)) await commit([insert(key)]);
-      expect(batches).toEqual([1, 1, 1]);
-    }));
+test("a commit waits for the signatures that are being made", () => {
+  const signed = Promise.withResolvers<void>();
+  let isSigned = false;
+  return withCommits(
+    async ({ commit, batches, keys }) => {
+      const acts: Promise<unknown>[] = [];
+      for (const key of names(20)) {
+        acts.push(commit([insert(key)]));
+        await new Promise(setImmediate);
+      }
+      isSigned = true;
+      signed.resolve();
+      await Promise.all(acts);
+      expect(batches.length).toBeLessThan(20);
+      expect(await keys()).toEqual(names(20));
+    },
+    { moreComing: () => (isSigned ? undefined : signed.promise) },
+  );
+});
 
-  test("gather while signatures are made, and are committed when the last one is", () => {
-    const signed = Promise.withResolvers<void>();
-    let isSigned = false;
-    return withCommits(
-      async ({ commit, batches, keys }) => {
-        const acts: Promise<unknown>[] = [];
-        for (const key of names(20)) {
-          acts.push(commit([insert(key)]));
-          await new Promise(setImmediate);
-        }
-        isSigned = true;
-        signed.resolve();
-        await Promise.all(acts);
-        expect(batches.length).toBeLessThan(20);
-        expect(await keys()).toEqual(names(20));
-      },
-      { moreComing: () => (isSigned ? undefined : signed.promise) },
+test("a commit does not wait for long for a signature that does not come", () =>
+  withCommits(
+    async ({ commit, batches }) => {
+      await commit([insert("k")]);
+      expect(batches).toEqual([1]);
+    },
+    { moreComing: () => new Promise(() => {}) },
+  ));
+
+test("heavy writes share a commit with fewer others, and a write above the limit goes alone", () =>
+  withCommits(
+    async ({ commit, batches }) => {
+      const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
+      await Promise.all([heavy(1, "a"), heavy(6, "b"), heavy(6, "c"), heavy(30, "d"), heavy(1, "e")]);
+      expect(batches).toEqual([13, 30, 1]);
+    },
+    { maxWeight: 10 },
+  ));
+
+test("each write gets the rows of its own statements", () =>
+  withCommits(async ({ commit }) => {
+    const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
+    const rows = await Promise.all(acts);
+    expect(rows.map((act) => act.map((one) => one[0]?.k))).toEqual(
+      names(20).map((key, i) => names(i % 3, key)),
     );
-  });
+  }));
 
-  test("wait no longer than a moment for what is said to come and does not", () =>
-    withCommits(
-      async ({ commit, batches }) => {
-        await commit([insert("k")]);
-        expect(batches).toEqual([1]);
+test("a write that violates a constraint fails alone, and its neighbours are stored", () =>
+  withCommits(async ({ commit, batches, keys }) => {
+    const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
+    const outcomes = await Promise.allSettled(acts);
+    expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(outcomes[2]).toMatchObject({ reason: { code: "STORE_CONSTRAINT" } });
+    expect(await keys()).toEqual(["a", "b", "c", "e"]);
+    expect(batches).toEqual([6, 1, 2, 2, 1]);
+  }));
+
+test("a full disk fails each write of the group, and none is tried twice", () =>
+  withStores(async ({ driver }) => {
+    let batches = 0;
+    const failing: Driver = {
+      ...driver,
+      async write() {
+        batches++;
+        throw new TvsError("STORE_FULL", "the disk is full");
       },
-      { moreComing: () => new Promise(() => {}) },
-    ));
+    };
+    const commit = createCommits(failing);
+    const errors = await Promise.all(names(5).map((key) => rejection(commit([insert(key)]))));
+    expect(errors.map((error) => (error as TvsError).code)).toEqual(new Array(5).fill("STORE_FULL"));
+    expect(batches).toBe(1);
+    expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
+  }));
 
-  test("leave a turn of the event loop to others between two commits", () =>
-    withCommits(
-      async ({ commit, batches }) => {
-        const seen: number[] = [];
-        const acts = names(3).map((key) => commit([insert(key)]));
-        const look = () => {
-          seen.push(batches.length);
-          if (batches.length < 3) setImmediate(look);
-        };
-        setImmediate(look);
-        await Promise.all(acts);
-        expect(seen).toEqual(expect.arrayContaining([1, 2]));
-      },
-      { maxWeight: 1 },
-    ));
-
-  test("that weigh more go with fewer others, and one that weighs more than all goes alone", () =>
-    withCommits(
-      async ({ commit, batches }) => {
-        const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
-        await Promise.all([heavy(1, "a"), heavy(6, "b"), heavy(6, "c"), heavy(30, "d"), heavy(1, "e")]);
-        expect(batches).toEqual([13, 30, 1]);
-      },
-      { maxWeight: 10 },
-    ));
-
-  test("are no more in one commit than the limit", () =>
-    withCommits(
-      async ({ commit, batches, keys }) => {
-        await Promise.all(names(25).map((key) => commit([insert(key)])));
-        expect(batches).toEqual([10, 10, 5]);
-        expect(await keys()).toEqual(names(25));
-      },
-      { maxWeight: 10 },
-    ));
-});
-
-describe("each act", () => {
-  test("gets the rows of its own statements", () =>
-    withCommits(async ({ commit }) => {
-      const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
-      const rows = await Promise.all(acts);
-      expect(rows.map((act) => act.map((one) => one[0]?.k))).toEqual(
-        names(20).map((key, i) => names(i % 3, key)),
-      );
-    }));
-
-  test("that violates a constraint fails alone, and its neighbours are stored", () =>
-    withCommits(async ({ commit, batches, keys }) => {
-      const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
-      const outcomes = await Promise.allSettled(acts);
-      expect(outcomes.map((one) => one.status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
-      expect(outcomes[2]).toMatchObject({ reason: { code: "STORE_CONSTRAINT" } });
-      expect(await keys()).toEqual(["a", "b", "c", "e"]);
-      expect(batches).toEqual([6, 1, 2, 2, 1]);
-    }));
-
-  test("is told of a failure that is not its own doing, and nothing is tried twice", () =>
-    withStores(async ({ driver }) => {
-      let batches = 0;
-      const failing: Driver = {
-        ...driver,
-        async write() {
-          batches++;
-          throw new TvsError("STORE_FULL", "the disk is full");
-        },
-      };
-      const commit = createCommits(failing);
-      const errors = await Promise.all(names(5).map((key) => rejection(commit([insert(key)]))));
-      expect(errors.map((error) => (error as TvsError).code)).toEqual(new Array(5).fill("STORE_FULL"));
-      expect(batches).toBe(1);
-      expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
-    }));
-});
-
-test("acts that waited in vain for another process's lock are refused with those before them", () =>
+test("all writes that waited in vain for another process's lock are refused", () =>
   withStores(async ({ driver }) => {
     const tried: number[] = [];
     const gate = Promise.withResolvers<void>();
@@ -230,35 +194,18 @@ test("each commit is counted with the number of its writes", () => {
   );
 });
 
-describe("a disk that does not keep up", () => {
-  test("refuses what is beyond the queue, keeps the rest, and takes acts again afterwards", () =>
-    withCommits(
-      async ({ commit, gate, keys }) => {
-        gate.close();
-        const first = commit([insert("first")]);
-        await begun();
-        const waiting = names(5).map((key) => commit([insert(key)]));
-        expect(await rejection(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
-        gate.open();
-        await Promise.all([first, ...waiting]);
-        await commit([insert("afterwards")]);
-        expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);
-      },
-      { maxQueued: 5 },
-    ));
-
-  test("counts what an act weighs in the queue, because that is what the memory holds", () =>
-    withCommits(
-      async ({ commit, gate }) => {
-        gate.close();
-        const first = commit([insert("first")]);
-        await begun();
-        const heavy = commit(names(5).map(insert));
-        const beyond = rejection(commit([insert("beyond")]));
-        expect(await beyond).toMatchObject({ code: "OVERLOADED" });
-        gate.open();
-        await Promise.all([first, heavy]);
-      },
-      { maxQueued: 5 },
-    ));
-});
+test("a slow disk refuses writes beyond the queue, keeps the others, and takes writes again afterwards", () =>
+  withCommits(
+    async ({ commit, gate, keys }) => {
+      gate.close();
+      const first = commit([insert("first")]);
+      await begun();
+      const waiting = names(5).map((key) => commit([insert(key)]));
+      expect(await rejection(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
+      gate.open();
+      await Promise.all([first, ...waiting]);
+      await commit([insert("afterwards")]);
+      expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);
+    },
+    { maxQueued: 5 },
+  ));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -50,7 +50,7 @@ const nameOf = async (driver: Driver, id: number) => (await driver.query(byId, [
 const namesOf = (driver: Driver, ...ids: number[]) => Promise.all(ids.map((id) => nameOf(driver, id)));
 const codeOf = async (work: Promise<unknown>) => ((await rejection(work)) as TvsError | undefined)?.code;
 
-test("a connection trusts no schema, and looks at the cells of each page", () =>
+test("a connection does not trust the schema, and checks the cells of each page", () =>
   withConnection((connection) => {
     expect(connection.all("PRAGMA trusted_schema")).toEqual([{ trusted_schema: 0 }]);
     expect(connection.all("PRAGMA cell_size_check")).toEqual([{ cell_size_check: 1 }]);
@@ -59,142 +59,115 @@ test("a connection trusts no schema, and looks at the cells of each page", () =>
     expect(() => connection.all("SELECT * FROM trap")).toThrow(/unsafe use of load_extension|not authorized/);
   }));
 
-describe("parameters of an earlier call", () => {
-  test("never stay bound when fewer are given: that is refused", () =>
-    withConnection((connection) => {
-      const two = "SELECT ?1 AS a, ?2 AS b";
-      expect(connection.all(two, [1, "secret of the call before"])).toHaveLength(1);
-      expect(() => connection.all(two, [1])).toThrow("as many values each time");
-      expect(() => connection.all(two)).toThrow("as many values each time");
-      expect(connection.all(two, [3, 4])).toEqual([{ a: 3, b: 4 }]);
-    }));
+test("a query with fewer values than before is refused", () =>
+  withConnection((connection) => {
+    const two = "SELECT ?1 AS a, ?2 AS b";
+    expect(connection.all(two, [1, "secret of the call before"])).toHaveLength(1);
+    expect(() => connection.all(two, [1])).toThrow("as many values each time");
+    expect(() => connection.all(two)).toThrow("as many values each time");
+    expect(connection.all(two, [3, 4])).toEqual([{ a: 3, b: 4 }]);
+  }));
 
-  test("are not used again after a call that failed", () =>
-    withDriver(async (driver) => {
-      await add(driver, 1, "Ada");
-      expect(await codeOf(add(driver, 1, "Bola"))).toBe("STORE_CONSTRAINT");
-      await add(driver, 2, "Chi");
-      expect(await namesOf(driver, 1, 2)).toEqual(["Ada", "Chi"]);
-      expect(await rejection(driver.query(byId, ["a\0b"]))).toMatchObject({ code: "USAGE" });
-      expect(await nameOf(driver, 2)).toBe("Chi");
-    }));
+test("the parameters of a failed call are not used again", () =>
+  withDriver(async (driver) => {
+    await add(driver, 1, "Ada");
+    expect(await codeOf(add(driver, 1, "Bola"))).toBe("STORE_CONSTRAINT");
+    await add(driver, 2, "Chi");
+    expect(await namesOf(driver, 1, 2)).toEqual(["Ada", "Chi"]);
+    expect(await rejection(driver.query(byId, ["a\0b"]))).toMatchObject({ code: "USAGE" });
+    expect(await nameOf(driver, 2)).toBe("Chi");
+  }));
 
-  test("null is given as a value, and unbinds what was there", () =>
-    withConnection((connection) => {
-      const one = "SELECT ? AS v";
-      expect([1, null, 2].map((value) => connection.all(one, [value])[0]?.v)).toEqual([1, null, 2]);
-    }));
-});
-
-describe("a write with RETURNING", () => {
-  test("is committed and leaves no lock behind", () =>
-    withDriver(async (driver, file) => {
-      expect(await add(driver, 1, "Ada")).toEqual([[{ id: 1 }]]);
-      await withSecond(file, (second) => {
-        expect(second.all(byId, [1])).toEqual([{ name: "Ada" }]);
-        second.all("INSERT INTO person (id, name) VALUES (2, 'Bola')");
-      });
-      expect(await nameOf(driver, 2)).toBe("Bola");
-    }));
-});
-
-describe("after reading and failing", () => {
-  test("no snapshot stays pinned: the log is written back to its end", () =>
-    withDriver(async (driver, file) => {
-      for (let id = 0; id < 20; id++) await add(driver, id, `name ${id}`);
-      await driver.query("SELECT * FROM person");
-      await codeOf(add(driver, 1, "again"));
-      await withSecond(file, (second) => {
-        const [row] = second.all("PRAGMA wal_checkpoint(TRUNCATE)");
-        expect([row?.busy, row?.log].map(Number)).toEqual([0, 0]);
-      });
-    }));
-});
-
-describe("values", () => {
-  test("whole numbers stay whole in text and in JSON", () =>
-    withConnection((connection) => {
-      const sql = "SELECT json_array(?1) AS j, CAST(?1 AS TEXT) AS t, typeof(?1) AS k";
-      expect(connection.all(sql, [6])).toEqual([{ j: "[6]", t: "6", k: "integer" }]);
-      expect(connection.all(sql, [Number.MAX_SAFE_INTEGER])[0]?.t).toBe("9007199254740991");
-      expect(connection.all(sql, [-0])[0]?.t).toBe("0");
-      expect(connection.all(sql, [1.5])[0]?.k).toBe("real");
-    }));
-
-  test.each<[string, unknown]>([
-    ["a date", new Date(0)],
-    ["undefined", undefined],
-    ["an object", {}],
-    ["a list", [1]],
-    ["a function", () => 1],
-    ["not a number", Number.NaN],
-    ["infinity", Number.POSITIVE_INFINITY],
-  ])("%s is refused", (_what, value) => {
-    expect(() => bindable(value as Value)).toThrow(TypeError);
-  });
-});
-
-describe("the write lock", () => {
-  /** Another process that takes the lock, says so, and gives it back after a while. */
-  const holder = `
-    const { openConnection } = await import(process.argv[1]);
-    const connection = await openConnection(process.argv[2]);
-    connection.exec("BEGIN IMMEDIATE");
-    connection.exec("INSERT INTO person (id, name) VALUES (1, 'from the other process')");
-    process.stdout.write("held");
-    setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
-  /** Another process that reads and writes in one transaction, many times. */
-  const counter = `
-    const { openFile } = await import(process.argv[1].replace("connection.ts", "file.ts"));
-    const driver = await openFile({ file: process.argv[2] });
-    process.stdout.write("started");
-    const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
-      { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];
-    for (let i = 0; i < 200; i++) await driver.batch(step);
-    await driver.close();`;
-
-  async function otherProcess(script: string, file: string) {
-    const module = fileURLToPath(new URL("../../../src/store/driver/connection.ts", import.meta.url));
-    const child = spawn(process.execPath, ["-e", script, module, file], {
-      stdio: ["ignore", "pipe", "inherit"],
+test("a write with RETURNING is committed and leaves no lock", () =>
+  withDriver(async (driver, file) => {
+    expect(await add(driver, 1, "Ada")).toEqual([[{ id: 1 }]]);
+    await withSecond(file, (second) => {
+      expect(second.all(byId, [1])).toEqual([{ name: "Ada" }]);
+      second.all("INSERT INTO person (id, name) VALUES (2, 'Bola')");
     });
-    const ended = once(child, "exit");
-    await once(child.stdout, "data");
-    return { ended };
-  }
+    expect(await nameOf(driver, 2)).toBe("Bola");
+  }));
 
-  test("of another process is waited for", () =>
-    withDriver(async (driver, file) => {
-      const { ended } = await otherProcess(holder, file);
-      await add(driver, 2, "after it");
-      expect(await namesOf(driver, 1, 2)).toEqual(["from the other process", "after it"]);
-      expect((await ended)[0]).toBe(0);
-    }));
+test("no read keeps a snapshot: the write-ahead log is written back whole", () =>
+  withDriver(async (driver, file) => {
+    for (let id = 0; id < 20; id++) await add(driver, id, `name ${id}`);
+    await driver.query("SELECT * FROM person");
+    await codeOf(add(driver, 1, "again"));
+    await withSecond(file, (second) => {
+      const [row] = second.all("PRAGMA wal_checkpoint(TRUNCATE)");
+      expect([row?.busy, row?.log].map(Number)).toEqual([0, 0]);
+    });
+  }));
 
-  test("is taken at the start, so that reading before writing fails for nobody", () =>
-    withDriver(async (driver, file) => {
-      await driver.batch([statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
-      const { ended } = await otherProcess(counter, file);
-      const read = statement("SELECT flag FROM person WHERE id = 1");
-      const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
-      for (let i = 0; i < 200; i++) await driver.batch([read, write]);
-      expect((await ended)[0]).toBe(0);
-      expect(await driver.query("SELECT flag FROM person WHERE id = 1")).toEqual([{ flag: 400 }]);
-    }));
+test.each<[string, unknown]>([
+  ["a date", new Date(0)],
+  ["undefined", undefined],
+  ["an object", {}],
+  ["a list", [1]],
+  ["a function", () => 1],
+  ["not a number", Number.NaN],
+  ["infinity", Number.POSITIVE_INFINITY],
+])("the value %s is not bound", (_what, value) => {
+  expect(() => bindable(value as Value)).toThrow(TypeError);
 });
 
-describe("a full disk", () => {
-  test("is reported as that, although it ended the transaction by itself, and later writes go on", () =>
-    withDriver(async (driver) => {
-      await driver.query("PRAGMA max_page_count = 20");
-      const large = statement("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
-      expect(await codeOf(driver.batch([large]))).toBe("STORE_FULL");
-      await add(driver, 2, "small");
-      expect(await namesOf(driver, 1, 2)).toEqual([undefined, "small"]);
-    }));
-});
+/** Another process that takes the lock, says so, and gives it back after a while. */
+const holder = `
+  const { openConnection } = await import(process.argv[1]);
+  const connection = await openConnection(process.argv[2]);
+  connection.exec("BEGIN IMMEDIATE");
+  connection.exec("INSERT INTO person (id, name) VALUES (1, 'from the other process')");
+  process.stdout.write("held");
+  setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
+/** Another process that reads and writes in one transaction, many times. */
+const counter = `
+  const { openFile } = await import(process.argv[1].replace("connection.ts", "file.ts"));
+  const driver = await openFile({ file: process.argv[2] });
+  process.stdout.write("started");
+  const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
+    { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];
+  for (let i = 0; i < 200; i++) await driver.batch(step);
+  await driver.close();`;
 
-test("what is committed is on the disk: write-ahead log, full synchronisation, foreign keys", () =>
+async function otherProcess(script: string, file: string) {
+  const module = fileURLToPath(new URL("../../../src/store/driver/connection.ts", import.meta.url));
+  const child = spawn(process.execPath, ["-e", script, module, file], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  await once(child.stdout, "data");
+  return { ended };
+}
+
+test("a write waits for another process's write lock", () =>
+  withDriver(async (driver, file) => {
+    const { ended } = await otherProcess(holder, file);
+    await add(driver, 2, "after it");
+    expect(await namesOf(driver, 1, 2)).toEqual(["from the other process", "after it"]);
+    expect((await ended)[0]).toBe(0);
+  }));
+
+test("a transaction takes the write lock at its start, so that two processes can read and then write", () =>
+  withDriver(async (driver, file) => {
+    await driver.batch([statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
+    const { ended } = await otherProcess(counter, file);
+    const read = statement("SELECT flag FROM person WHERE id = 1");
+    const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
+    for (let i = 0; i < 200; i++) await driver.batch([read, write]);
+    expect((await ended)[0]).toBe(0);
+    expect(await driver.query("SELECT flag FROM person WHERE id = 1")).toEqual([{ flag: 400 }]);
+  }));
+
+test("a full disk is STORE_FULL, and later writes go on", () =>
+  withDriver(async (driver) => {
+    await driver.query("PRAGMA max_page_count = 20");
+    const large = statement("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
+    expect(await codeOf(driver.batch([large]))).toBe("STORE_FULL");
+    await add(driver, 2, "small");
+    expect(await namesOf(driver, 1, 2)).toEqual([undefined, "small"]);
+  }));
+
+test("a connection uses the write-ahead log, full synchronisation and foreign keys", () =>
   withConnection((connection) => {
     const pragma = (name: string) => Object.values(connection.all(`PRAGMA ${name}`)[0] ?? {})[0];
     expect(pragma("journal_mode")).toBe("wal");
@@ -202,7 +175,7 @@ test("what is committed is on the disk: write-ahead log, full synchronisation, f
     expect(Number(pragma("foreign_keys"))).toBe(1);
   }));
 
-test("many statements do not fill the memory: the prepared ones are dropped, and all still work", () =>
+test("1,200 different statements work, although only some stay prepared", () =>
   withConnection((connection) => {
     for (let i = 0; i < 1200; i++)
       expect(connection.all(`SELECT ${i} AS n, ? AS v`, [i])).toEqual([{ n: i, v: i }]);

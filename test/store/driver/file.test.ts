@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { copyFileSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
 import { type Driver, statement } from "../../../src/store/driver/driver.ts";
@@ -40,188 +40,180 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-describe("a database file in use", () => {
-  test.each(changes)("a file that %s answers nothing more: its revocations would be lost", (_what, change) =>
-    withTempDir(async (folder) => {
-      const file = `${folder}/tvs.db`;
-      const driver = await openFile({ file });
-      try {
-        await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
-        await driver.copyTo(`${file}.copy`);
-        expect(await driver.query(selectAll)).toEqual([]);
-        copyFileSync(file, `${file}.first`);
-        change(file);
-        const gone = { code: "STORE_UNAVAILABLE" };
-        expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
-        expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
-        expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
-        // Another file under its name does not bring it back.
-        renameSync(`${file}.first`, file);
-        expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
-      } finally {
-        await driver.close();
-      }
-    }),
-  );
-
-  test.each(changes)("reads alone notice within a moment that the file %s", (_what, change) =>
-    withFile(async ({ file, driver }) => {
+test.each(changes)("a database file that %s answers nothing more", (_what, change) =>
+  withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    const driver = await openFile({ file });
+    try {
+      await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
       await driver.copyTo(`${file}.copy`);
+      expect(await driver.query(selectAll)).toEqual([]);
+      copyFileSync(file, `${file}.first`);
       change(file);
-      const ask = () => rejection(driver.query(selectAll));
-      const refused = await untilAnswer(ask, (error) => error !== undefined);
-      expect(refused).toMatchObject({ code: "STORE_UNAVAILABLE" });
-    }),
-  );
-
-  test("a file is claimed under whichever name it is opened", () =>
-    withTempDir(async (folder) => {
-      const first = await openFile({ file: `${folder}/tvs.db` });
-      symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
-      const second = await openFile({ file: `${folder}/other.db` });
-      try {
-        await first.lockService();
-        expect(await second.serviceRunning()).toBe(true);
-        expect(await rejection(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
-      } finally {
-        await second.close();
-        await first.close();
-      }
-    }));
-});
-
-describe("a service", () => {
-  type Lost = { code: string; message: string };
-  const unavailable = (message: string) => ({
-    code: "STORE_UNAVAILABLE",
-    message: expect.stringContaining(message),
-  });
-
-  test.each(changes)("a service whose database %s ends: it could only go on to refuse", (_what, change) =>
-    withTempDir(async (folder) => {
-      const file = `${folder}/tvs.db`;
-      const lost = Promise.withResolvers<Lost>();
-      const service = await openFile({ file, onLost: lost.resolve, lockWatchMs: 20 });
-      await service.lockService();
-      await service.copyTo(`${file}.copy`);
-      change(file);
-      expect(await lost.promise).toMatchObject(unavailable("tvs.db was moved away or replaced"));
-      await service.close();
-    }),
-  );
-
-  test("a service whose lock was deleted ends, because another one could start beside it", () =>
-    withTempDir(async (folder) => {
-      const lost = Promise.withResolvers<Lost>();
-      const service = await openFile({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
-      await service.lockService();
-      rmSync(`${folder}/tvs.db.lock`);
-      expect(await lost.promise).toMatchObject(unavailable("tvs.db.lock was moved away or replaced"));
-      await service.close();
-    }));
-});
-
-describe("reads and transactions on one connection", () => {
-  test("a read that is asked for inside a transaction waits for its end, and shows nothing that was undone", () =>
-    withFile(async ({ driver, names }) => {
-      const read: Promise<string[]>[] = [];
-      const undone = driver.write(async (tx) => {
-        await tx.batch([insert]);
-        read.push(names());
-        await tx.batch([insert]);
-        throw new Error("undone");
-      });
-      expect(await rejection(undone)).toEqual(new Error("undone"));
-      expect(await Promise.all(read)).toEqual([[]]);
-      await driver.write(async (tx) => {
-        await tx.batch([insert]);
-        read.push(names());
-        await tx.batch([insert]);
-      });
-      expect(await read[1]).toEqual(["Ada", "Ada"]);
-    }));
-
-  test("a transaction takes no statement after its end", () =>
-    withFile(async ({ driver }) => {
-      const kept = await driver.write(async (tx) => tx);
-      expect(await rejection(kept.batch([insert]))).toEqual(new TypeError("the transaction is over"));
-    }));
-
-  test("a read shows what another process committed before it, and each commit whole", () =>
-    withFile(async ({ driver, foreign }) => {
-      const other = (n: number) => `INSERT INTO person (name) VALUES ('${n}'), ('${n}')`;
-      for (let n = 0; n < 200; n++) {
-        const own = driver.batch([insert, insert]);
-        foreign.exec(other(n));
-        const [row] = await driver.query("SELECT count(*) AS n FROM person WHERE name = ?", [String(n)]);
-        expect(Number(row?.n)).toBe(2);
-        await own;
-        const [all] = await driver.query("SELECT count(*) AS n FROM person");
-        expect(Number(all?.n)).toBe(4 * (n + 1));
-      }
-    }));
-
-  test("while another process writes, reads go on, and commits come after its transaction", () =>
-    withFile(async ({ driver, foreign, names }) => {
-      foreign.exec("BEGIN IMMEDIATE");
-      foreign.exec("INSERT INTO person (name) VALUES ('foreign')");
-      const committed = [driver.batch([insert]), driver.batch([insert])];
-      expect(await names()).toEqual([]);
-      foreign.exec("COMMIT");
-      await Promise.all(committed);
-      expect(await names()).toEqual(["foreign", "Ada", "Ada"]);
-    }));
-
-  test("while another process writes for too long, no commit waits for it longer than the one before", () =>
-    withFile(async ({ file, driver, foreign }) => {
-      const lockWaitMs = 300;
-      const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];
-      foreign.exec("BEGIN IMMEDIATE");
-      const order: string[] = [];
-      const refused = async (through: Driver, name: string) => {
-        expect(await rejection(through.batch([insert]))).toMatchObject({ code: "STORE_BUSY" });
-        order.push(name);
-      };
-      const oneAfterTheOther = async () => {
-        for (const name of ["first", "second"]) await refused(two, name);
-      };
-      await Promise.all([oneAfterTheOther(), ...[1, 2, 3, 4].map(() => refused(one, "together"))]);
-      expect(order.at(-1)).toBe("second");
-      foreign.exec("ROLLBACK");
-      await driver.batch([insert]);
-      for (const opened of [one, two]) await opened.close();
-    }));
-});
-
-describe("the write-ahead log", () => {
-  const logBytes = (file: string) => statSync(`${file}-wal`).size;
-
-  /** @returns the most that the log had */
-  async function write({ file, driver }: World, mebibytes: number): Promise<number> {
-    let most = 0;
-    for (let n = 0; n < mebibytes * 16; n++) {
-      const pad = statement("INSERT INTO person (name, pad) VALUES ('', randomblob(2000))");
-      await driver.batch(new Array(32).fill(pad));
-      await driver.query("SELECT 1 FROM person LIMIT 1");
-      most = Math.max(most, logBytes(file));
+      const gone = { code: "STORE_UNAVAILABLE" };
+      expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
+      expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
+      expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
+      // Another file under its name does not bring it back.
+      renameSync(`${file}.first`, file);
+      expect(await rejection(driver.query(selectAll))).toMatchObject(gone);
+    } finally {
+      await driver.close();
     }
-    return most;
-  }
+  }),
+);
 
-  test("the log begins again while a service writes and reads", () =>
-    withFile(async (world) => {
-      expect(await write(world, 30)).toBeLessThan(9 * mebibyte);
-    }));
+test.each(changes)("a query notices within a moment that the file %s", (_what, change) =>
+  withFile(async ({ file, driver }) => {
+    await driver.copyTo(`${file}.copy`);
+    change(file);
+    const ask = () => rejection(driver.query(selectAll));
+    const refused = await untilAnswer(ask, (error) => error !== undefined);
+    expect(refused).toMatchObject({ code: "STORE_UNAVAILABLE" });
+  }),
+);
 
-  test("the log grows while another process reads for long, and begins again afterwards", () =>
-    withFile(async (world) => {
-      world.foreign.exec("BEGIN");
-      world.foreign.all(selectAll);
-      expect(await write(world, 20)).toBeGreaterThan(20 * mebibyte);
-      world.foreign.exec("COMMIT");
-      await until(async () => {
-        await write(world, 1);
-        return logBytes(world.file) <= 5 * mebibyte;
-      });
-    }));
+test("a file is claimed under whichever name it is opened", () =>
+  withTempDir(async (folder) => {
+    const first = await openFile({ file: `${folder}/tvs.db` });
+    symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
+    const second = await openFile({ file: `${folder}/other.db` });
+    try {
+      await first.lockService();
+      expect(await second.serviceRunning()).toBe(true);
+      expect(await rejection(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
+    } finally {
+      await second.close();
+      await first.close();
+    }
+  }));
+
+type Lost = { code: string; message: string };
+const unavailable = (message: string) => ({
+  code: "STORE_UNAVAILABLE",
+  message: expect.stringContaining(message),
 });
+
+test.each(changes)("a service whose database %s ends", (_what, change) =>
+  withTempDir(async (folder) => {
+    const file = `${folder}/tvs.db`;
+    const lost = Promise.withResolvers<Lost>();
+    const service = await openFile({ file, onLost: lost.resolve, lockWatchMs: 20 });
+    await service.lockService();
+    await service.copyTo(`${file}.copy`);
+    change(file);
+    expect(await lost.promise).toMatchObject(unavailable("tvs.db was moved away or replaced"));
+    await service.close();
+  }),
+);
+
+test("a service whose lock was deleted ends, because another one could start beside it", () =>
+  withTempDir(async (folder) => {
+    const lost = Promise.withResolvers<Lost>();
+    const service = await openFile({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
+    await service.lockService();
+    rmSync(`${folder}/tvs.db.lock`);
+    expect(await lost.promise).toMatchObject(unavailable("tvs.db.lock was moved away or replaced"));
+    await service.close();
+  }));
+
+test("a read that begins during a transaction waits for its end, and shows nothing that was rolled back", () =>
+  withFile(async ({ driver, names }) => {
+    const read: Promise<string[]>[] = [];
+    const undone = driver.write(async (tx) => {
+      await tx.batch([insert]);
+      read.push(names());
+      await tx.batch([insert]);
+      throw new Error("undone");
+    });
+    expect(await rejection(undone)).toEqual(new Error("undone"));
+    expect(await Promise.all(read)).toEqual([[]]);
+    await driver.write(async (tx) => {
+      await tx.batch([insert]);
+      read.push(names());
+      await tx.batch([insert]);
+    });
+    expect(await read[1]).toEqual(["Ada", "Ada"]);
+  }));
+
+test("a transaction takes no statement after its end", () =>
+  withFile(async ({ driver }) => {
+    const kept = await driver.write(async (tx) => tx);
+    expect(await rejection(kept.batch([insert]))).toEqual(new TypeError("the transaction is over"));
+  }));
+
+test("a read shows what another process committed before it, and each commit whole", () =>
+  withFile(async ({ driver, foreign }) => {
+    const other = (n: number) => `INSERT INTO person (name) VALUES ('${n}'), ('${n}')`;
+    for (let n = 0; n < 200; n++) {
+      const own = driver.batch([insert, insert]);
+      foreign.exec(other(n));
+      const [row] = await driver.query("SELECT count(*) AS n FROM person WHERE name = ?", [String(n)]);
+      expect(Number(row?.n)).toBe(2);
+      await own;
+      const [all] = await driver.query("SELECT count(*) AS n FROM person");
+      expect(Number(all?.n)).toBe(4 * (n + 1));
+    }
+  }));
+
+test("queries go on while another process writes, and commits come after it", () =>
+  withFile(async ({ driver, foreign, names }) => {
+    foreign.exec("BEGIN IMMEDIATE");
+    foreign.exec("INSERT INTO person (name) VALUES ('foreign')");
+    const committed = [driver.batch([insert]), driver.batch([insert])];
+    expect(await names()).toEqual([]);
+    foreign.exec("COMMIT");
+    await Promise.all(committed);
+    expect(await names()).toEqual(["foreign", "Ada", "Ada"]);
+  }));
+
+test("waiting commits are refused together when a lock is held too long", () =>
+  withFile(async ({ file, driver, foreign }) => {
+    const lockWaitMs = 300;
+    const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];
+    foreign.exec("BEGIN IMMEDIATE");
+    const order: string[] = [];
+    const refused = async (through: Driver, name: string) => {
+      expect(await rejection(through.batch([insert]))).toMatchObject({ code: "STORE_BUSY" });
+      order.push(name);
+    };
+    const oneAfterTheOther = async () => {
+      for (const name of ["first", "second"]) await refused(two, name);
+    };
+    await Promise.all([oneAfterTheOther(), ...[1, 2, 3, 4].map(() => refused(one, "together"))]);
+    expect(order.at(-1)).toBe("second");
+    foreign.exec("ROLLBACK");
+    await driver.batch([insert]);
+    for (const opened of [one, two]) await opened.close();
+  }));
+
+const logBytes = (file: string) => statSync(`${file}-wal`).size;
+
+/** @returns the most that the log had */
+async function write({ file, driver }: World, mebibytes: number): Promise<number> {
+  let most = 0;
+  for (let n = 0; n < mebibytes * 16; n++) {
+    const pad = statement("INSERT INTO person (name, pad) VALUES ('', randomblob(2000))");
+    await driver.batch(new Array(32).fill(pad));
+    await driver.query("SELECT 1 FROM person LIMIT 1");
+    most = Math.max(most, logBytes(file));
+  }
+  return most;
+}
+
+test("the log begins again while a service writes and reads", () =>
+  withFile(async (world) => {
+    expect(await write(world, 30)).toBeLessThan(9 * mebibyte);
+  }));
+
+test("the log grows while another process reads for long, and begins again afterwards", () =>
+  withFile(async (world) => {
+    world.foreign.exec("BEGIN");
+    world.foreign.all(selectAll);
+    expect(await write(world, 20)).toBeGreaterThan(20 * mebibyte);
+    world.foreign.exec("COMMIT");
+    await until(async () => {
+      await write(world, 1);
+      return logBytes(world.file) <= 5 * mebibyte;
+    });
+  }));

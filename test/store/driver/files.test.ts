@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { placeNew } from "../../../src/store/driver/files.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
-test("a finished file gets its name, and never in the place of another", () =>
+test("placeNew gives a finished file its name, and never replaces another file", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "file");
     const finished = (text: string) => {
@@ -20,7 +20,7 @@ test("a finished file gets its name, and never in the place of another", () =>
   }));
 
 // A folder stands for any file on a file system without second names: the system refuses it one.
-test("what must not be lost to another process is not renamed where there are no second names", () =>
+test("placeNew does not rename a file that must be exclusive where hard links are missing", () =>
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import {
   copyFileSync,
@@ -13,7 +13,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { makeBackup } from "../../../src/store/driver/backup.ts";
-import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
@@ -60,13 +59,7 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
     }
     await act({
       target,
-      options: {
-        from: `${folder}/backup.db`,
-        facts,
-        target,
-        force: old,
-        stamp: "then",
-      },
+      options: { from: `${folder}/backup.db`, facts, target, force: old, stamp: "then" },
       names: () =>
         readdirSync(folder)
           .filter((name) => name.startsWith("tvs.db") && !name.endsWith(".lock"))
@@ -75,158 +68,122 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
   });
 }
 
-describe("a restore", () => {
-  test("into an empty folder makes the database, private and alone", () =>
-    withBackup(false, async ({ target, options, names }) => {
-      expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null });
-      expect(names()).toEqual(["tvs.db"]);
-      expect(statSync(target).mode & 0o777).toBe(0o600);
-      expect(await settings(target)).toEqual({ name: "backup" });
-    }));
+test("a restore into an empty folder makes the database file alone, for its owner only", () =>
+  withBackup(false, async ({ target, options, names }) => {
+    expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null });
+    expect(names()).toEqual(["tvs.db"]);
+    expect(statSync(target).mode & 0o777).toBe(0o600);
+    expect(await settings(target)).toEqual({ name: "backup" });
+  }));
 
-  test("does not touch a database that is there unless it is told to", () =>
-    withBackup(true, async ({ target, options }) => {
-      expect(await rejection(restoreBackup({ ...options, force: false }))).toMatchObject({ code: "REFUSED" });
-      expect(await settings(target)).toEqual({ name: "old" });
-    }));
+test("a restore follows no symbolic link in the place of the database or its lock", () =>
+  withBackup(true, async ({ target, options, names }) => {
+    const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
+    renameSync(target, real);
+    symlinkSync(real, target);
+    expect(await rejection(restoreBackup(options))).toMatchObject({
+      code: "REFUSED",
+      message: `${target} is a symbolic link; take it away, or name the file itself`,
+    });
+    rmSync(target);
+    renameSync(real, target);
+    symlinkSync(nowhere, `${target}.lock`);
+    expect(await rejection(restoreBackup(options))).toMatchObject({ code: "REFUSED" });
+    expect(lstatSync(`${target}.lock`).isSymbolicLink()).toBe(true);
+    expect([existsSync(nowhere), names()]).toEqual([false, ["tvs.db"]]);
+    expect(await settings(target)).toEqual({ name: "old" });
+  }));
 
-  test("over an old database keeps that one under another name", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      expect(await restoreBackup(options)).toMatchObject({ replaced: `${target}.replaced-then` });
-      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
-      expect(await settings(target)).toEqual({ name: "backup" });
-      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old" });
-    }));
+test("a restore writes the log of a killed old database into the copy that it keeps", () =>
+  withBackup(true, async ({ target, options }) => {
+    const script = `import { openFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
+      const driver = await openFile({ file: ${JSON.stringify(target)} });
+      await driver.batch([{ sql: "INSERT INTO settings VALUES ('late', 'yes')", args: [] }]);
+      process.kill(process.pid, "SIGKILL");`;
+    const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
+    await new Promise((done) => child.once("exit", done));
+    expect(existsSync(`${target}-wal`)).toBe(true);
+    await restoreBackup(options);
+    expect(await settings(target)).toEqual({ name: "backup" });
+    expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
+  }));
 
-  test("follows no link in the place of the database or of its lock", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
-      renameSync(target, real);
-      symlinkSync(real, target);
-      expect(await rejection(restoreBackup(options))).toMatchObject({
-        code: "REFUSED",
-        message: `${target} is a symbolic link; take it away, or name the file itself`,
+test("a restore renames a log without a database, and does not replay it", () =>
+  withBackup(false, async ({ target, options, names }) => {
+    writeFileSync(`${target}-wal`, "a log of who knows what");
+    writeFileSync(`${target}-journal`, "a journal of who knows what");
+    await restoreBackup(options);
+    expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then-journal", "tvs.db.replaced-then-wal"]);
+    expect(await settings(target)).toEqual({ name: "backup" });
+  }));
+
+test("a restore replaces a database that is too damaged to be opened", () =>
+  withBackup(false, async ({ target, options, names }) => {
+    writeFileSync(target, "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20));
+    writeFileSync(`${target}-wal`, "its log");
+    expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
+    expect(names().filter((name) => !name.includes("replaced"))).toEqual(["tvs.db"]);
+    expect(readFileSync(`${target}.replaced-then`, "utf8")).toContain("nothing more of it");
+    expect(await settings(target)).toEqual({ name: "backup" });
+  }));
+
+test("a restore is refused while a service or a command uses the database", () =>
+  withBackup(true, async ({ target, options, names }) => {
+    const service = await openFile({ file: target });
+    expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+    await service.lockService();
+    expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+    expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
+    await service.close();
+    expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
+  }));
+
+test("a command that waited for the old file cannot write into the restored one", () =>
+  withBackup(true, async ({ target, options }) => {
+    const { default: Database } = await import("libsql");
+    // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
+    const stale = new Database(target, { timeout: 0 });
+    await restoreBackup(options);
+    expect(() =>
+      stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')"),
+    ).toThrow();
+    stale.close();
+    expect(existsSync(`${target}-wal`)).toBe(false);
+    expect(await settings(target)).toEqual({ name: "backup" });
+  }));
+
+test("a restore of a file that differs from the inspected one changes nothing and leaves nothing", () =>
+  withBackup(true, async ({ target, options, names }) => {
+    writeFileSync(`${target}.text`, "another file");
+    for (const from of [`${target}.text`, `${target}.none`]) {
+      expect(await rejection(restoreBackup({ ...options, from }))).toMatchObject({
+        code: "INPUT_UNREADABLE",
       });
-      rmSync(target);
-      renameSync(real, target);
-      symlinkSync(nowhere, `${target}.lock`);
-      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "REFUSED" });
-      expect(lstatSync(`${target}.lock`).isSymbolicLink()).toBe(true);
-      expect([existsSync(nowhere), names()]).toEqual([false, ["tvs.db"]]);
-      expect(await settings(target)).toEqual({ name: "old" });
-    }));
+    }
+    expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
+    expect(await settings(target)).toEqual({ name: "old" });
+  }));
 
-  test("folds the log of an old database that was killed into what it keeps", () =>
-    withBackup(true, async ({ target, options }) => {
-      const script = `import { openFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
-        const driver = await openFile({ file: ${JSON.stringify(target)} });
-        await driver.batch([{ sql: "INSERT INTO settings VALUES ('late', 'yes')", args: [] }]);
-        process.kill(process.pid, "SIGKILL");`;
-      const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
-      await new Promise((done) => child.once("exit", done));
-      expect(existsSync(`${target}-wal`)).toBe(true);
-      await restoreBackup(options);
-      expect(await settings(target)).toEqual({ name: "backup" });
-      expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
-    }));
-
-  test("sets a log aside that lies there without its database, and does not replay it", () =>
-    withBackup(false, async ({ target, options, names }) => {
-      writeFileSync(`${target}-wal`, "a log of who knows what");
-      writeFileSync(`${target}-journal`, "a journal of who knows what");
-      await restoreBackup(options);
-      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then-journal", "tvs.db.replaced-then-wal"]);
-      expect(await settings(target)).toEqual({ name: "backup" });
-    }));
-
-  test("replaces a database that is too damaged to be opened", () =>
-    withBackup(false, async ({ target, options, names }) => {
-      writeFileSync(
-        target,
-        "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20),
-      );
-      writeFileSync(`${target}-wal`, "its log");
-      expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
-      expect(names().filter((name) => !name.includes("replaced"))).toEqual(["tvs.db"]);
-      expect(readFileSync(`${target}.replaced-then`, "utf8")).toContain("nothing more of it");
-      expect(await settings(target)).toEqual({ name: "backup" });
-    }));
-
-  test("is refused while a service or another command uses the database", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      const service = await openFile({ file: target });
-      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-      await service.lockService();
-      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-      expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
-      await service.close();
-      expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
-    }));
-
-  test("leaves a command that waits for the old file no way to spoil the new one", () =>
-    withBackup(true, async ({ target, options }) => {
-      const { default: Database } = await import("libsql");
-      // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
-      const stale = new Database(target, { timeout: 0 });
-      await restoreBackup(options);
-      expect(() =>
-        stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')"),
-      ).toThrow();
-      stale.close();
-      expect(existsSync(`${target}-wal`)).toBe(false);
-      expect(await settings(target)).toEqual({ name: "backup" });
-    }));
-
-  test("of a file that is not the inspected one any more changes nothing and leaves nothing", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      writeFileSync(`${target}.text`, "another file");
-      for (const from of [`${target}.text`, `${target}.none`]) {
-        expect(await rejection(restoreBackup({ ...options, from }))).toMatchObject({
-          code: "INPUT_UNREADABLE",
-        });
-      }
-      expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
-      expect(await settings(target)).toEqual({ name: "old" });
-    }));
-
-  test("has from its first moment on what is done to it before, in one file without a log", () =>
-    withBackup(false, async ({ target, options, names }) => {
-      const onCopied = async (driver: Driver) => {
-        await driver.batch([statement("INSERT INTO settings VALUES ('done', 'before')")]);
-      };
-      await restoreBackup({ ...options, onCopied });
-      expect(names()).toEqual(["tvs.db"]);
-      expect(await settings(target)).toEqual({ name: "backup", done: "before" });
-    }));
-
-  test("clears away what a restore that was killed left behind", () =>
-    withBackup(true, async ({ target, options, names }) => {
-      writeFileSync(`${target}.restoring-1`, "half a backup");
-      await restoreBackup(options);
-      expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then"]);
-    }));
-
-  test("lists the keys and credentials that it puts back, and counts what it loses", () =>
-    withBackup(true, async ({ target, options }) => {
-      await execute(
-        target,
-        `INSERT INTO partners (partner_id, name, scopes, purposes, per_minute, per_day, batch_cost, created_at)
-          VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1);
-        INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
-        INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
-        INSERT INTO teachers (reg_no, name, source, active, certificate_status, license_revoked_on, announced_status, version, updated_at)
-          VALUES ('A/B/C/1', 'n', 'legacy', 1, 'CLAIMED', '2026-01-01', 'REVOKED', 1, 1);
-        INSERT INTO events (event_id, event_type, occurred_at, content) VALUES ('e', 't', 1, '{}')`,
-      );
-      const { undone } = await restoreBackup(options);
-      expect(undone).toEqual({
-        changes: [
-          { kind: "signingKey", id: "kid1", was: "compromised", now: null },
-          { kind: "partner", id: "gone", was: "enabled", now: null },
-          { kind: "apiKey", id: "k1", was: "revoked", now: null },
-          { kind: "teacher", id: "A/B/C/1", was: "revoked", now: null },
-        ],
-        lost: { attestations: 0, history: 0, events: 1 },
-      });
-    }));
-});
+test("a restore lists the keys and credentials that it puts back, and counts what it loses", () =>
+  withBackup(true, async ({ target, options }) => {
+    await execute(
+      target,
+      `INSERT INTO partners (partner_id, name, scopes, purposes, per_minute, per_day, batch_cost, created_at)
+        VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1);
+      INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
+      INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
+      INSERT INTO teachers (reg_no, name, source, active, certificate_status, license_revoked_on, announced_status, version, updated_at)
+        VALUES ('A/B/C/1', 'n', 'legacy', 1, 'CLAIMED', '2026-01-01', 'REVOKED', 1, 1);
+      INSERT INTO events (event_id, event_type, occurred_at, content) VALUES ('e', 't', 1, '{}')`,
+    );
+    const { undone } = await restoreBackup(options);
+    expect(undone).toEqual({
+      changes: [
+        { kind: "signingKey", id: "kid1", was: "compromised", now: null },
+        { kind: "partner", id: "gone", was: "enabled", now: null },
+        { kind: "apiKey", id: "k1", was: "revoked", now: null },
+        { kind: "teacher", id: "A/B/C/1", was: "revoked", now: null },
+      ],
+      lost: { attestations: 0, history: 0, events: 1 },
+    });
+  }));

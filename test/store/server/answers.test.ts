@@ -24,7 +24,7 @@ async function listen(answer: Answer) {
   };
 }
 
-test("what is asked a second time is waited for no longer than the first time was", async () => {
+test("a repeated request waits no longer in total than one request may", async () => {
   let asked = 0;
   const server = await listen((request) => {
     asked++;
@@ -80,7 +80,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
     await act(driver).finally(() => driver.close());
   }
 
-  test.each([301, 302, 303, 307, 308])("and not in a redirect: %d", async (status) => {
+  test.each([301, 302, 303, 307, 308])("the driver follows no redirect with status %d", async (status) => {
     const redirect: Answer = ({ url }, response) =>
       response.writeHead(status, { Location: elsewhere.url + url }).end();
     await opened(async (driver) => {
@@ -97,7 +97,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
     expect(arrived).toEqual([]);
   });
 
-  test("and not in a base_url, which another server would be asked by", async () => {
+  test("the driver follows no base_url to another server", async () => {
     change = (text) => text.replace('"base_url":null', `"base_url":"${elsewhere.url}"`);
     expect(change(await passOnSelect())).toContain(elsewhere.url);
     await opened(async (driver) => {
@@ -114,34 +114,26 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
   }
 
   const mebibyte = 1024 ** 2;
+  const json = { "Content-Type": "application/json" };
   const packed = (encoding: string, body: Uint8Array): Answer => {
-    const head = { "Content-Encoding": encoding, "Content-Type": "application/json" };
-    return (_, response) => response.writeHead(200, head).end(body);
+    return (_, response) => response.writeHead(200, { ...json, "Content-Encoding": encoding }).end(body);
   };
   const spaces = new Uint8Array(65 * mebibyte).fill(32);
   test.each<[string, () => Answer]>([
     ["packed", () => packed("gzip", gzipSync(spaces))],
     ["packed otherwise", () => packed("br", brotliCompressSync(spaces, fast))],
-    [
-      "of many values",
-      () => (_, response) =>
-        response.writeHead(200, { "Content-Type": "application/json" }).end("[".repeat(2 * mebibyte)),
-    ],
+    ["of many values", () => (_, response) => response.writeHead(200, json).end("[".repeat(2 * mebibyte))],
     [
       "without an end",
       () => (_, response) => {
         const space = Buffer.alloc(mebibyte, 32);
-        response.writeHead(200, { "Content-Type": "application/json" });
+        response.writeHead(200, json);
         const more = () => void response.write(space, (error) => (error ? undefined : more()));
         more();
       },
     ],
-    [
-      "of a failure",
-      () => (_, response) =>
-        response.writeHead(500, { "Content-Type": "text/plain" }).end(Buffer.alloc(65 * mebibyte, 46)),
-    ],
-  ])("and not in an answer of any length: %s", async (_, answer) => {
+    ["of a failure", () => (_, response) => response.writeHead(500).end(Buffer.alloc(65 * mebibyte, 46))],
+  ])("the driver refuses an answer that is too long: %s", async (_, answer) => {
     await opened(async (driver) => {
       instead = answer();
       expect(await rejection(driver.query("SELECT 1"))).toMatchObject({
@@ -157,7 +149,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
     expect(await rejection(open())).toMatchObject({ code: "CONFIG_INVALID" });
   });
 
-  test("of which as many as sqld sends at once arrive whole", async () => {
+  test("eight mebibytes of rows arrive whole", async () => {
     await opened(async (driver) => {
       const mebibytes = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8)";
       const rows = await driver.query(`${mebibytes} SELECT hex(zeroblob(512 * 1024)) AS text FROM n`);

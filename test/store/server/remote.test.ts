@@ -49,66 +49,64 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     return { opened, requests };
   }
 
-  describe("reads", () => {
-    test("of one turn, and those that come while a request is on its way, go together", async () => {
-      const { opened, requests } = await counted();
-      proxy.delay(20);
-      const first = opened.query("SELECT 0 AS n");
-      await Bun.sleep(5);
-      const rest = Array.from({ length: 50 }, (_, n) => opened.query("SELECT ? AS n", [n]));
-      expect(await Promise.all([first, ...rest])).toEqual([
-        [{ n: 0 }],
-        ...rest.map((_, n) => [expect.objectContaining({ n })]),
-      ] as never);
-      expect(requests).toEqual({ read: 2, commit: 0 });
-      await opened.close();
-    });
-
-    test("that fail by themselves take no others with them", async () => {
-      const [good, bad, alsoGood, unstorable] = await Promise.allSettled([
-        one(),
-        driver.query("SELECT nothing FROM nowhere"),
-        one(),
-        driver.query("SELECT ?", [Number.NaN]),
-      ]);
-      expect([good, bad, alsoGood, unstorable].map(({ status }) => status)).toEqual([
-        ...["fulfilled", "rejected", "fulfilled", "rejected"],
-      ] as never);
-    });
-
-    test("are never answered by a request that was sent before they were asked", async () => {
-      const writer = await openRemote({ url: server.url });
-      for (let n = 0; n < 20; n++) {
-        const early = driver.query("SELECT count(*) AS n FROM probe");
-        await Promise.resolve();
-        await writer.batch([statement("INSERT INTO probe VALUES (?)", [`fresh-${n}`])]);
-        const [row] = await driver.query("SELECT count(*) AS n FROM probe");
-        expect(row?.n).toBe(n + 1);
-        await early;
-      }
-      await writer.batch([statement("DELETE FROM probe")]);
-      await writer.close();
-    });
-
-    test("end in time on a silent link, those behind them too, and the next ones after it is healed", async () => {
-      proxy.silence();
-      const asked = [one()];
-      await Promise.resolve();
-      asked.push(one(), one());
-      for (const read of asked) expect(await rejection(read)).toMatchObject(lost);
-      proxy.heal();
-      expect(await one()).toHaveLength(1);
-    });
-
-    test("work again on a server that was started anew, without a failure that anybody sees", async () => {
-      await one();
-      await server.restart();
-      expect(await one()).toHaveLength(1);
-      expect(await driver.batch([statement("DELETE FROM probe")])).toEqual([[]]);
-    });
+  test("queries of one turn, and queries that come during a request, share a request", async () => {
+    const { opened, requests } = await counted();
+    proxy.delay(20);
+    const first = opened.query("SELECT 0 AS n");
+    await Bun.sleep(5);
+    const rest = Array.from({ length: 50 }, (_, n) => opened.query("SELECT ? AS n", [n]));
+    expect(await Promise.all([first, ...rest])).toEqual([
+      [{ n: 0 }],
+      ...rest.map((_, n) => [expect.objectContaining({ n })]),
+    ] as never);
+    expect(requests).toEqual({ read: 2, commit: 0 });
+    await opened.close();
   });
 
-  test("a commit that its caller stopped waiting for changes nothing, and frees the server for the next one", async () => {
+  test("a read that fails does not fail the reads beside it", async () => {
+    const [good, bad, alsoGood, unstorable] = await Promise.allSettled([
+      one(),
+      driver.query("SELECT nothing FROM nowhere"),
+      one(),
+      driver.query("SELECT ?", [Number.NaN]),
+    ]);
+    expect([good, bad, alsoGood, unstorable].map(({ status }) => status)).toEqual([
+      ...["fulfilled", "rejected", "fulfilled", "rejected"],
+    ] as never);
+  });
+
+  test("a read is never answered by a request that was sent before it", async () => {
+    const writer = await openRemote({ url: server.url });
+    for (let n = 0; n < 20; n++) {
+      const early = driver.query("SELECT count(*) AS n FROM probe");
+      await Promise.resolve();
+      await writer.batch([statement("INSERT INTO probe VALUES (?)", [`fresh-${n}`])]);
+      const [row] = await driver.query("SELECT count(*) AS n FROM probe");
+      expect(row?.n).toBe(n + 1);
+      await early;
+    }
+    await writer.batch([statement("DELETE FROM probe")]);
+    await writer.close();
+  });
+
+  test("queries on a silent link end in time, and work again when the link does", async () => {
+    proxy.silence();
+    const asked = [one()];
+    await Promise.resolve();
+    asked.push(one(), one());
+    for (const read of asked) expect(await rejection(read)).toMatchObject(lost);
+    proxy.heal();
+    expect(await one()).toHaveLength(1);
+  });
+
+  test("queries work on a restarted server without a failure", async () => {
+    await one();
+    await server.restart();
+    expect(await one()).toHaveLength(1);
+    expect(await driver.batch([statement("DELETE FROM probe")])).toEqual([[]]);
+  });
+
+  test("a commit that timed out changes nothing, and does not block the next one", async () => {
     const other = createClient({ url: server.url });
     const holder = await other.transaction("write");
     await holder.batch(["SELECT 1"]);
@@ -122,71 +120,66 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     ] as never);
   });
 
-  describe("a commit whose reply is lost", () => {
-    const stores = () => {
-      const commit = createCommits(driver);
-      return { attestations: createAttestationStore(driver, commit), commit };
+  const stores = () => {
+    const commit = createCommits(driver);
+    return { attestations: createAttestationStore(driver, commit), commit };
+  };
+
+  async function call(changes: Partial<Attestation> = {}, id?: Uint8Array) {
+    const revision = await createSettingsStore(driver).revision();
+    const attestation = anAttestation(++serial, { partnerId: "agency", ...changes });
+    const record = id && {
+      id,
+      fingerprint: new Uint8Array(32),
+      createdAt: 1_700_000_000_000,
+      headers: {},
+      body: attestation.verificationId,
     };
+    return anAnsweredCall([attestation], { revision, idempotency: record ?? null });
+  }
 
-    async function call(changes: Partial<Attestation> = {}, id?: Uint8Array) {
-      const revision = await createSettingsStore(driver).revision();
-      const attestation = anAttestation(++serial, { partnerId: "agency", ...changes });
-      const record = id && {
-        id,
-        fingerprint: new Uint8Array(32),
-        createdAt: 1_700_000_000_000,
-        headers: {},
-        body: attestation.verificationId,
-      };
-      return anAnsweredCall([attestation], { revision, idempotency: record ?? null });
-    }
+  const stands = async (id: string) =>
+    (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
 
-    const stands = async (id: string) =>
-      (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
-
-    test("of a command is told as not known, and one that the database refused as refused", async () => {
-      proxy.loseReplies({ afterBytes: 0, of: isCommit });
-      const change = driver.batch([statement("INSERT INTO probe VALUES ('a command')")]);
-      expect(await rejection(change)).toMatchObject({
-        ...lost,
-        message: expect.stringContaining("whether the change was made is not known"),
-      });
-      proxy.heal();
-      const refused = driver.batch([statement("INSERT INTO no_such_table DEFAULT VALUES")]);
-      expect(await rejection(refused)).toMatchObject({
-        ...lost,
-        detail: expect.stringContaining("no_such_table"),
-      });
-      expect(String(await rejection(refused))).not.toContain("not known");
+  test("a lost reply to a command says that the change is not known, and a refused statement says so", async () => {
+    proxy.loseReplies({ afterBytes: 0, of: isCommit });
+    const change = driver.batch([statement("INSERT INTO probe VALUES ('a command')")]);
+    expect(await rejection(change)).toMatchObject({
+      ...lost,
+      message: expect.stringContaining("whether the change was made is not known"),
     });
-
-    test.each([0, 120])(
-      "is a failure after %d bytes of it, and a retry finds the idempotency key used",
-      async (afterBytes) => {
-        const { attestations } = stores();
-        const id = new Uint8Array([7, afterBytes, 7]);
-        const asked = await call({}, id);
-        proxy.loseReplies({ afterBytes, of: isCommit });
-        expect(await rejection(attestations.record(asked))).toMatchObject(lost);
-        proxy.heal();
-        const first = asked.attestations[0]?.verificationId ?? "";
-        expect(await stands(first)).toBe(true);
-        const again = await call({}, id);
-        expect(await attestations.record(again)).toBeNull();
-        const record = await createIdempotencyStore(driver).find(id);
-        expect(record?.body).toBe(first);
-      },
-    );
-
-    test("refuses those that waited behind it", async () => {
-      const { attestations, commit } = stores();
-      const asked = await call();
-      proxy.silence();
-      const first = rejection(attestations.record(asked));
-      await Bun.sleep(10);
-      const second = rejection(commit([statement("INSERT INTO probe VALUES ('behind')")]));
-      expect([await first, await second]).toMatchObject([lost, lost]);
+    proxy.heal();
+    const refused = driver.batch([statement("INSERT INTO no_such_table DEFAULT VALUES")]);
+    expect(await rejection(refused)).toMatchObject({
+      ...lost,
+      detail: expect.stringContaining("no_such_table"),
     });
+    expect(String(await rejection(refused))).not.toContain("not known");
+  });
+
+  test.each([0, 120])("a reply lost after %d bytes is a failure, and its key is used", async (afterBytes) => {
+    const { attestations } = stores();
+    const id = new Uint8Array([7, afterBytes, 7]);
+    const asked = await call({}, id);
+    proxy.loseReplies({ afterBytes, of: isCommit });
+    expect(await rejection(attestations.record(asked))).toMatchObject(lost);
+    proxy.heal();
+    const first = asked.attestations[0]?.verificationId ?? "";
+    expect(await stands(first)).toBe(true);
+    const again = await call({}, id);
+    expect(await attestations.record(again)).toBeNull();
+    const record = await createIdempotencyStore(driver).find(id);
+    expect(record?.body).toBe(first);
+  });
+
+  test("a lost reply also refuses the writes that waited for it", async () => {
+    const { attestations, commit } = stores();
+    const asked = await call();
+    proxy.silence();
+    const first = rejection(attestations.record(asked));
+    await Bun.sleep(10);
+    const second = rejection(commit([statement("INSERT INTO probe VALUES ('behind')")]));
+    expect([await first, await second]).toMatchObject([lost, lost]);
   });
 });
 
