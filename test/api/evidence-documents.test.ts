@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createEvidenceDocuments } from "../../src/api/evidence-api.ts";
-import { createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
+import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import {
   createEvidenceReader,
   type EvidenceReader,
@@ -224,4 +224,62 @@ test("proofs are kept, and their number is bounded", () =>
     expect(asked.inclusion).toBe(many);
     await documents.inclusion(nameOf(0));
     expect(asked.inclusion).toBe(many + 1);
+  }));
+
+test("a failed read of the checkpoint is repeated on the next request", () =>
+  withLog(async (world) => {
+    await openLog(world);
+    await world.grow(1);
+    await world.sign();
+    let fails = true;
+    const reader = createEvidenceReader(world.evidence);
+    const newest = async () => {
+      if (fails) throw new Error("away");
+      return reader.newest();
+    };
+    const documents = createEvidenceDocuments({ evidence: { ...reader, newest }, clock: world.clock });
+    expect(await rejection(documents.checkpoint())).toMatchObject({ message: "away" });
+    fails = false;
+    expect((await documents.checkpoint()).type).toBe("text/plain; charset=utf-8");
+  }));
+
+test("a proof for a tree that another process has just signed is read again", () =>
+  withLog(async (world) => {
+    const { documents, grow, sign } = world;
+    await openLog(world);
+    await grow(1);
+    await sign();
+    await documents.checkpoint();
+    await grow(1);
+    await sign();
+    expect(await read(documents.consistency(1, 2))).toMatchObject({ from: 1, to: 2 });
+  }));
+
+test("a later log may have another tree of the same sizes, and its key comes first", () =>
+  withLog(async (world) => {
+    const { documents, grow, sign, clock, driver, evidence: store } = world;
+    await openLog(world);
+    const [first = ""] = await grow(1);
+    await sign();
+    const old = await documents.inclusion(hexOf(first));
+    await grow(1);
+    await sign();
+    const before = await documents.consistency(1, 2);
+    await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 2", args: [] }]);
+    await beginNextLog({ store, secrets, issuer, clock, pinned: aPinnedCheckpoint() }, "a test");
+    const writer = createLogWriter({ store, secrets, clock, pinned: aPinnedCheckpoint() });
+    await grow(1);
+    await writer.checkpoint();
+    clock.add(1_000);
+    const after = await documents.consistency(1, 2);
+    expect(after.body).not.toBe(before.body);
+    expect((await documents.checkpoint()).body).toStartWith("teachers.example/log/2\n2\n");
+    const names = (await documents.key()).body
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split("+")[0]);
+    expect(names).toEqual(["teachers.example/log/2", "teachers.example/log"]);
+    expect(await documents.inclusion(hexOf(first))).toBe(old);
+    const again = createEvidenceDocuments({ evidence: createEvidenceReader(store), clock });
+    expect((await again.inclusion(hexOf(first))).body).toBe(old.body);
   }));

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
+import { openOperator } from "../../cli/open.ts";
+import { createConfiguration } from "../../src/domain/configuration.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { compromiseKey } from "../../src/domain/keys.ts";
 import { rotateKeys } from "../../src/domain/rotation.ts";
+import { createStatusLists, createStatusPlaces } from "../../src/domain/status-list/lists.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
@@ -201,4 +204,27 @@ test("the offline pack has all that verifies an envelope and is the same until a
   expect(next).toMatchObject({ madeAt: "2026-03-01T09:31:02Z", statusLists: [await listAt(uri)] });
   clock.add(900_000);
   expect(await (await ask()).json()).toEqual({ ...next, madeAt: "2026-03-01T09:46:02Z" });
+});
+
+test("a status list is the same while nothing changes, and is signed again each day", async () => {
+  const uri = `https://teachers.example${api}/status/0`;
+  const first = await listAt(uri);
+  clock.set("2026-03-01T23:59:59Z");
+  expect(await listAt(uri)).toBe(first);
+  clock.set("2026-03-02T00:00:00Z");
+  expect(payloadOf(await listAt(uri)).iat).toBe(Date.parse("2026-03-02T00:00:00Z") / 1000);
+});
+
+test("every node makes the same bytes of a status list", async () => {
+  await change(known.tId, "revoke");
+  const { config, secrets } = world.operator;
+  const other = await openOperator(config, { clock });
+  const { settings, partners, keys, statusLists: store } = other.stores;
+  const defaults = other.settingsInForce;
+  const configuration = await createConfiguration({ settings, partners, keys, secrets, clock, defaults });
+  const places = createStatusPlaces(secrets.statusListKey);
+  const lists = await createStatusLists({ configuration, store, places, secrets, clock }).newest();
+  const uri = `https://teachers.example${api}/status/0`;
+  expect(lists?.tokens.get(uri)).toBe(await listAt(uri));
+  await other.driver.close();
 });

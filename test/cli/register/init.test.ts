@@ -34,6 +34,7 @@ test.concurrent("tvs init makes a register that serve goes by, and prints the ne
       issuer_told: "true",
       time_zone: "Africa/Accra",
       keep_attestations: "7y",
+      status_list: "on",
       port: "8080",
     });
     const service = await startService({ dataDir });

@@ -114,3 +114,15 @@ test("a mapping is remembered once it was applied, and forgotten by --forget", a
   expect((await runTvs(["teachers", "map", "--show", "--data", data])).code).toBe(1);
   await expectRefusal(runTvs(importing(path)), 2, "tvs teachers map FILE proposes");
 });
+
+test.each([
+  ["no JSON", "{", "it is not JSON"],
+  ["an open question", JSON.stringify({ ...answered, open: ["dates"] }), "dates is not decided"],
+  ["columns that the file lacks", '{"columns":{"Number":"reg_no"}}', "the file has no column Number"],
+])("an import by a mapping with %s ends with 2 and makes nothing", async (_name, mapping, says) => {
+  const path = file("board.csv", board(...rows));
+  const { code, stderr } = await runTvs(importing(path, "--map", file("wrong.json", mapping)));
+  expect(code).toBe(2);
+  expect(stderr).toContain(says);
+  expect((await runTvs(["teachers", "show", "1001", "--data", data])).code).not.toBe(0);
+});
