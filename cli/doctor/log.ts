@@ -7,7 +7,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
 import { behindAdvice, lossOf } from "../../src/domain/evidence/checkpoint.ts";
-import { countLeaves, type LogFigures, originOf } from "../../src/domain/evidence/log.ts";
+import { countLeaves, originOf } from "../../src/domain/evidence/log.ts";
 import {
   keepForever,
   parseRetention,
@@ -15,7 +15,7 @@ import {
   retentionSetting,
 } from "../../src/domain/evidence/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import type { LogStore } from "../../src/store/evidence/log.ts";
+import type { LogFigures, LogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 

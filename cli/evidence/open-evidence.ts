@@ -3,8 +3,9 @@
 import { pinnedCheckpointFile } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { ensureLog, type StoredCheckpoint } from "../../src/domain/evidence/log.ts";
+import { ensureLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
+import type { StoredCheckpoint } from "../../src/store/evidence/log.ts";
 import type { Operator } from "../open.ts";
 
 /** The error of commands before the first `serve`. */

@@ -7,20 +7,11 @@
 
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import type { AuditedRow, LogStore } from "../../store/evidence/log.ts";
+import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { Secrets } from "../secrets.ts";
 import { contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
 import { lossOf } from "./checkpoint.ts";
-import {
-  headIn,
-  isOwnLog,
-  type Log,
-  linkOf,
-  linkTo,
-  openStored,
-  type StoredCheckpoint,
-  treeHeadOf,
-} from "./log.ts";
+import { headIn, isOwnLog, linkOf, linkTo, openStored, treeHeadOf } from "./log.ts";
 import { openRetention } from "./retention.ts";
 import { growTree, hashAt, hashBytes, leafHash, missingLeafHash, tileHashes } from "./tree.ts";
 

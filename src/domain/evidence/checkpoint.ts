@@ -7,7 +7,7 @@
 import { openCheckpoint, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isConsistent, isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
-import type { LogStore } from "../../store/evidence/log.ts";
+import type { Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
@@ -19,7 +19,6 @@ import {
   isBefore,
   isOwnLog,
   isSignable,
-  type Log,
   linkOf,
   linkTo,
   newLog,
@@ -27,7 +26,6 @@ import {
   openingKeysOf,
   openStored,
   prefixOf,
-  type StoredCheckpoint,
   treeHeadOf,
 } from "./log.ts";
 import { openRetention, signRetention } from "./retention.ts";
@@ -51,7 +49,7 @@ const maxAttempts = 20;
 /** A checkpoint whose time is further ahead than this was signed with a wrong clock. The next one does not follow its time. */
 const longestAheadSeconds = 86_400;
 
-export type LogDependencies = {
+type LogDependencies = {
   readonly store: LogStore;
   readonly pinned: PinnedCheckpoint;
   readonly secrets: Pick<Secrets, "open" | "mac">;

@@ -18,8 +18,6 @@ import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { consistencyProof, inclusionProof, leafAt } from "./tree.ts";
 
-export type { Log, LogFigures, LogProgress, StoredCheckpoint } from "../../store/evidence/log.ts";
-
 /** A leaf in a tree that a checkpoint signs for. */
 export type Inclusion = {
   readonly index: number;

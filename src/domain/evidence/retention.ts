@@ -9,7 +9,7 @@ import { readCount } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import { formatNote, keyIdOf, readNote, signatureTypes, verifyEd25519 } from "../../partner/signed-note.ts";
-import type { LogStore } from "../../store/evidence/log.ts";
+import type { Log, LogStore } from "../../store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { SettingsStore } from "../../store/settings.ts";
 import { type Clock, isoTime, timeOfUuid } from "../clock.ts";
@@ -17,7 +17,7 @@ import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { actAndRest, repeat } from "../serial.ts";
 import { readSigned } from "./audit-rows.ts";
-import { checkpointKeyOf, headIn, type Log } from "./log.ts";
+import { checkpointKeyOf, headIn } from "./log.ts";
 import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
 
 const dayMs = 86_400_000;
