@@ -60,18 +60,10 @@ export const logCheckCommand = command({
     const [checkpointAt, seenSize] = [isoSeconds(seconds), seen?.size ?? null];
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
-      const lines = record({
-        log: origin,
-        verdict,
-        detail,
-        size,
-        signed: checkpointAt,
-        "seen before": seenSize,
-      });
+      const lines = record(described);
       // Two notes of one key that contradict each other are evidence for everybody.
-      return isGood
-        ? lines
-        : `${lines}\n\nseen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
+      const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
+      return isGood ? lines : `${lines}\n\n${notes}`;
     });
   },
 });
@@ -94,10 +86,7 @@ async function open(body: Uint8Array, keys: readonly VerifierKey[]): Promise<Che
 function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
   const origin = (new TextDecoder().decode(body).split("\n", 1)[0] ?? "").slice(0, 200);
   if (reason === "LOG_KEY_MISSING")
-    return (
-      `the service has begun a new log, ${origin}, whose key was not given. Ask its operator by another way why, and for ` +
-      "that key; then give it with a further --log-key"
-    );
+    return `the service has begun a new log, ${origin}, whose key was not given; ask its operator by another way for the key, and why`;
   if (reason === "PROOF_OF_ANOTHER_LOG")
     return `the checkpoint is of ${origin}, a log that no --log-key is of`;
   if (reason === "CHECKPOINT_SIGNATURE_INVALID")
@@ -107,7 +96,7 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
 
 /** Compares the checkpoint that a log shows with the largest one seen of it. @throws TvsError INPUT_UNREADABLE */
 async function judge(shown: Checkpoint, state: LogState, ask: AskConsistency): Promise<Finding> {
-  const { origin, size, seconds } = shown;
+  const { origin, size } = shown;
   const { before, after } = neighbours(origin, state);
   const seen = state.get(origin) ?? before ?? null;
   const found = (verdict: Verdict, detail: string) => ({ verdict, detail, seen });
@@ -119,35 +108,20 @@ async function judge(shown: Checkpoint, state: LogState, ask: AskConsistency): P
   const isLarger = size >= seen.size;
   const goesOn = isLarger ? await ask(seen, shown) : await ask(shown, seen);
   if (seen.origin !== origin) {
-    const followed = `${origin} has followed ${seen.origin}`;
-    if (isLarger && goesOn)
-      return found("grown", `${followed} and has all ${seen.size} entries that were seen`);
-    const words = `${followed} and has not all of the ${seen.size} entries that were seen: ask its operator what was lost, and why. The new log is watched from now on`;
-    return found("lost", words);
+    const isWhole = isLarger && goesOn === true;
+    const lacks = "lacks entries that were seen: ask its operator what was lost, and why";
+    const detail = `${origin} has followed ${seen.origin}, and ${isWhole ? "has all entries that were seen" : lacks}`;
+    return found(isWhole ? "grown" : "lost", detail);
   }
-  if (goesOn === false)
-    return found(
-      "forked",
-      `the log has shown trees of ${seen.size} and of ${size} entries that contradict each other`,
-    );
-  if (isLarger && goesOn === null)
-    throw undecidable(
-      `the log does not know its ${size} entries when asked whether they go on from ${seen.size}`,
-    );
-  if (goesOn === null) {
-    const words =
-      `the log has shown ${seen.size} entries before, and shows ${size} now, signed ${isoSeconds(seconds)}; it does not ` +
-      "know the larger tree any more: entries were taken back";
-    return found("shrunk", words);
-  }
+  const sizes = `of ${seen.size} entries seen before and ${size} shown now`;
+  if (goesOn === false) return found("forked", `the trees ${sizes} contradict each other`);
+  if (isLarger && goesOn === null) throw undecidable(`the log does not prove that the trees ${sizes} fit`);
+  if (goesOn === null) return found("shrunk", `the log does not know the larger tree any more ${sizes}`);
   if (size === seen.size) return found("same", "the log has not changed");
   if (isLarger)
     return found("grown", `the log has grown by ${size - seen.size} entries, and goes on from before`);
   // A node or a cache may show an earlier checkpoint for seconds.
-  return found(
-    "same",
-    `an earlier checkpoint of ${size} entries was shown; the log has grown from there into what was seen`,
-  );
+  return found("same", `an earlier checkpoint was shown, and the trees ${sizes} fit`);
 }
 
 /** The checkpoints that were seen of the service's log before this one, and of a log after it. Logs may have been missed. */
@@ -190,7 +164,7 @@ function openLogAt(service: URL, timeoutMs: number) {
       if (status === 404) return null;
       if (status !== 200)
         throw undecidable(
-          `the log answered HTTP ${status} when asked to prove that ${to.size} entries go on from ${from.size}`,
+          `the log answered HTTP ${status} when asked whether ${to.size} entries go on from ${from.size}`,
         );
       const hashes = readHashes(readStrictJson(body));
       return isConsistent({ from: from.size, to: to.size, fromRoot: from.root, toRoot: to.root, hashes });

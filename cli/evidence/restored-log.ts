@@ -17,10 +17,9 @@ import { masterKeyAtHand } from "../safe/vault.ts";
 
 /** The log of a restored database, as `tvs restore` prints it. */
 export type RestoredLog = {
-  /** Whether a new log was begun: the backup lacks something that was signed for, or no checkpoint is pinned. */
+  /** The backup lacks something that was signed for, or no checkpoint is pinned. */
   readonly isNew: boolean;
   readonly origin: string;
-  /** The last known checkpoint of the log before it. */
   readonly previousOrigin: string | null;
   readonly previousSize: number | null;
   /** Entries that were signed for and are not in the backup. */

@@ -15,18 +15,15 @@ import { headIn, isOwnLog, linkOf, linkTo, openStored, treeHeadOf } from "./log.
 import { openRetention } from "./retention.ts";
 import { growTree, hashAt, hashBytes, leafHash, missingLeafHash, tileHashes } from "./tree.ts";
 
-/**
- * The findings, in the order in which they are listed: a database that has lost what was signed for, and that `serve`
- * refuses; an attestation that was changed, removed, inserted or moved; a checkpoint that is missing or does not fit.
- */
-const kinds = ["BEHIND", "ATTESTATION", "CHECKPOINT"] as const;
-
 export type AuditFinding = {
-  readonly what: (typeof kinds)[number];
+  /**
+   * BEHIND: the database has lost what was signed for, and `serve` refuses it. ATTESTATION: it was changed, removed, inserted
+   * or moved. CHECKPOINT: it is missing or does not fit.
+   */
+  readonly what: "BEHIND" | "ATTESTATION" | "CHECKPOINT";
   /** Index of the leaf, or size of the checkpoint; null for neither. */
   readonly position: number | null;
   readonly verificationId: string | null;
-  /** One sentence. */
   readonly says: string;
 };
 
@@ -70,8 +67,8 @@ const checkpointsAtOnce = 256;
 const disorderSeconds = 120;
 
 function createFindings() {
-  const listed: AuditFinding[] = [];
-  let count = 0;
+  const findings: AuditFinding[] = [];
+  let found = 0;
   return {
     add(
       what: AuditFinding["what"],
@@ -79,15 +76,10 @@ function createFindings() {
       says: string,
       verificationId: string | null = null,
     ) {
-      count++;
-      if (listed.length < maxListed) listed.push({ what, position, verificationId, says });
+      found++;
+      if (findings.length < maxListed) findings.push({ what, position, verificationId, says });
     },
-    result() {
-      const findings = listed.toSorted(
-        (a, b) => kinds.indexOf(a.what) - kinds.indexOf(b.what) || (a.position ?? -1) - (b.position ?? -1),
-      );
-      return { findings, found: count };
-    },
+    result: () => ({ findings, found }),
   };
 }
 

@@ -109,18 +109,10 @@ async function readDeleted(store: LogStore) {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** Which attestations are kept. */
-export type KeptLog = {
-  /** Attestations from before this time may be deleted, in milliseconds since the epoch; null when none was deleted. */
-  readonly from: number | null;
-  /** The setting as it was given. */
-  readonly retention: string;
-};
+export type KeptLog = Awaited<ReturnType<typeof keptLog>>;
 
-export async function keptLog({
-  settings,
-  evidence,
-}: Pick<Retaining, "settings" | "evidence">): Promise<KeptLog> {
+/** Reads the time before which attestations may be deleted (ms; null when none was), and the setting as it was given. */
+export async function keptLog({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
   const found = await readDeleted(evidence).catch(() => null);
   const from = found === null || found.deleted.position === 0 ? null : found.deleted.issuedBefore * 1000;
