@@ -2,7 +2,6 @@
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
-import QuickLRU from "quick-lru";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";

@@ -109,7 +109,7 @@ test("the OpenAPI document's examples are what a log of its two envelopes answer
       firstSize,
     ];
     const mac = secrets.mac("log", JSON.stringify(named));
-    await store.begin({ ...log, mac }, { log: null, newest: null, retention: null }, null);
+    await store.begin({ ...log, mac }, await store.state(), null);
     const { foundEnvelope, notFoundEnvelope } = examples;
     const signatures = [foundEnvelope, notFoundEnvelope].map(({ signature }) => signature);
     await attest(

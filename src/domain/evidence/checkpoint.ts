@@ -363,7 +363,8 @@ export async function beginNextLog(
 ): Promise<Log> {
   const { store, pinned, secrets } = dependencies;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const [before, newest] = [(await store.logs()).at(-1) ?? null, await store.newest()];
+    const state = await store.state();
+    const [before, newest] = [(await store.logs()).at(-1), await store.newest()];
     const [note, retention] = [pinned.read(), await store.retention()];
     const isStoredLast =
       newest !== null && headIn(newest.note) !== null && (note === null || isBefore(note, newest.note));
@@ -371,9 +372,10 @@ export async function beginNextLog(
     const number = 1 + Math.max(before?.number ?? 0, numberOf(headIn(previous)?.origin ?? ""));
     const firstSize = await soundSize(dependencies);
     const log = newLog(dependencies, { number, reason, previous, firstSize });
-    const deleted = before === null || retention === null ? null : await openRetention(retention, before);
+    const deleted =
+      before === undefined || retention === null ? null : await openRetention(retention, before);
     const renewed = deleted === null ? null : await signRetention(deleted, log, secrets);
-    if (await store.begin(log, { log: before, newest, retention }, renewed)) return log;
+    if (await store.begin(log, state, renewed)) return log;
   }
   throw tooBusy();
 }

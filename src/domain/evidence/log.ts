@@ -156,11 +156,11 @@ type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly 
 
 /** Begins the first log, if there is none. A log without a leaf is renamed when the issuer is another. */
 export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
-  const found = (await store.logs()).at(-1);
+  const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === originOf(beginning.issuer, 1);
   if (found !== undefined && (isNamed || found.number > 1 || (await store.size()) > 0)) return;
   const log = newLog(beginning, { number: 1, reason: null, previous: null, firstSize: 0 });
-  await store.begin(log, { log: found ?? null, newest: null, retention: null }, null);
+  await store.begin(log, state, null);
 }
 
 /** Reads what everybody may know of the log. */

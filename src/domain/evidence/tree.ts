@@ -119,19 +119,14 @@ function placeOf({ height, position }: Subtree): TilePlace & { offset: number; w
 
 /** The hash of each range, from one read of tiles. @throws RangeError when a tile lacks a hash */
 async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint8Array[]> {
-  const places = ranges.map((range) => subtreesOf(range).map(placeOf));
-  const wanted = new Map(
-    places.flat().map(({ level, position }) => [`${level} ${position}`, { level, position }]),
-  );
-  const tiles = await read([...wanted.values()]);
-  const tileOf = new Map([...wanted.keys()].map((key, at) => [key, tiles[at] ?? new Uint8Array()]));
-  return places.map((parts) =>
-    parts
-      .map(({ level, position, offset, within }) =>
-        hashInTile(tileOf.get(`${level} ${position}`) ?? new Uint8Array(), offset, within),
-      )
-      .reduceRight((right, left) => nodeHash(left, right)),
-  );
+  const parts = ranges.map((range) => subtreesOf(range).map(placeOf));
+  const keyOf = ({ level, position }: TilePlace) => `${level} ${position}`;
+  const places = [...new Map(parts.flat().map((place) => [keyOf(place), place])).values()];
+  const tiles = await read(places);
+  const tileOf = new Map(places.map((place, at) => [keyOf(place), tiles[at]]));
+  const hashOf = (place: ReturnType<typeof placeOf>) =>
+    hashInTile(tileOf.get(keyOf(place)) ?? new Uint8Array(), place.offset, place.within);
+  return parts.map((part) => part.map(hashOf).reduceRight((right, left) => nodeHash(left, right)));
 }
 
 /** The root over the first `size` leaves; of no leaves the hash of nothing. @throws RangeError when a tile lacks a hash */

@@ -25,6 +25,9 @@ const progress = `SELECT number AS log, origin, ${treeSize} AS size, ${lastId} A
     coalesce(signed.size, 0) AS signed_size, signed_at
   FROM (SELECT number, origin FROM logs ORDER BY number DESC LIMIT 1)
   LEFT JOIN (${newest}) AS signed ON signed.log = number`;
+/** The newest log, the newest checkpoint and the retention note. A log is begun only while they are as they were read. */
+const state = `SELECT json_array((SELECT max(number) FROM logs), (SELECT note FROM (${newest})),
+  (SELECT note FROM log_retention)) AS state`;
 const selectRetention = "SELECT note FROM log_retention WHERE id = 1";
 const putRetention = `INSERT INTO log_retention (id, note) VALUES (1, ?)
   ON CONFLICT (id) DO UPDATE SET note = excluded.note`;
@@ -63,16 +66,6 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
   SELECT teacher_id, partner_id FROM attestations WHERE id <= ? AND teacher_id IS NOT NULL`;
 const uncovered = "SELECT issued_at * 1000 AS since FROM attestations WHERE id > ? ORDER BY id LIMIT 1";
 
-/** What was read before a log is begun: it is begun only while that still holds. */
-type LogAsRead = {
-  /** The newest log. */
-  readonly log: Log | null;
-  /** The newest checkpoint; whatever is above `firstSize` of the log to begin goes. */
-  readonly newest: StoredCheckpoint | null;
-  /** The retention note. */
-  readonly retention: string | null;
-};
-
 export type LogStore = ReturnType<typeof createLogStore>;
 
 /** The evidence log. @param acting in whose name logs are begun */
@@ -107,6 +100,10 @@ function readTree(driver: Driver) {
     /** Oldest first. */
     async logs() {
       return (await driver.query(selectLogs)).map(logOf);
+    },
+    /** What `begin` compares. */
+    async state() {
+      return text((await one(state)) ?? {}, "state");
     },
     /** How many leaves the tree has. */
     async size() {
@@ -177,21 +174,14 @@ function writeTree(driver: Driver, recorded: Recorder) {
   return {
     /**
      * Begins a log, destroys the private key of the one before, and cuts the tree to the size with which it begins.
+     * @param asRead the {@link state} that the new log follows from
      * @param retention the retention note of the log to begin; null where nothing was deleted
-     * @returns false when what was read does not hold any more
+     * @returns false, having done nothing, when the state is another by now
      */
-    begin(log: Log, read: LogAsRead, retention: string | null) {
+    begin(log: Log, asRead: string, retention: string | null) {
       return driver.write(async (tx) => {
-        const [logs = [], [top] = [], [noted] = []] = await tx.batch([
-          statement(selectLogs),
-          statement(newest),
-          statement(selectRetention),
-        ]);
-        const isAsRead =
-          (logs.length === 0 ? null : integer(logs.at(-1) ?? {}, "number")) === (read.log?.number ?? null) &&
-          (top === undefined ? null : text(top, "note")) === (read.newest?.note ?? null) &&
-          (noted === undefined ? null : text(noted, "note")) === read.retention;
-        if (!isAsRead) return false;
+        const [[row = {}] = []] = await tx.batch([statement(state)]);
+        if (text(row, "state") !== asRead) return false;
         await tx.batch([
           ...beginStatements(log, retention),
           recorded({ action: "log begun", kind: "log", id: String(log.number), detail: log.origin }),
