@@ -79,7 +79,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
-      if (found === null) return notKnown("no such checkpoint covers a leaf with this hash");
+      if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
       const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
       return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
     },

@@ -180,7 +180,7 @@ export function createEvidenceReader(store: LogStore) {
     newest: store.newest,
     /**
      * @param size of a checkpoint; without it, the earliest checkpoint that covers the leaf counts
-     * @returns null when no leaf has this hash, or no such checkpoint covers the leaf
+     * @returns null when no leaf has this hash, or no checkpoint covers the leaf
      */
     async inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | null> {
       const index = await find(leafHash);
