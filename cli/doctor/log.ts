@@ -6,35 +6,36 @@ import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
-import { behindAdvice, rootOrNull } from "../../src/domain/evidence/checkpoint.ts";
-import { countLeaves, type LogFigures, originOf, treeHeadOf } from "../../src/domain/evidence/log.ts";
+import { behindAdvice, lossOf } from "../../src/domain/evidence/checkpoint.ts";
+import { countLeaves, originOf } from "../../src/domain/evidence/log.ts";
 import {
-  isOwnRetention,
   keepForever,
   parseRetention,
+  readRetention,
   retentionSetting,
-  retentionTagSetting,
 } from "../../src/domain/evidence/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
-import { isSameHash } from "../../src/partner/merkle-proof.ts";
-import type { LogStore } from "../../src/store/evidence/log.ts";
+import type { LogFigures, LogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 
-type Known = { readonly config: Config; readonly issuer: string | undefined };
+/** Null where the master key is not at hand. */
+function secretsAtHand(config: Config) {
+  const masterKey = masterKeyAtHand(config);
+  return masterKey === undefined ? null : deriveSecrets(masterKey);
+}
 
-/** Checks the log's name, and the database against the checkpoint that is pinned outside it. */
+/** Checks the log's name, and the database against the pinned checkpoint. */
 export async function checkLog(
   figures: LogFigures | null,
   store: LogStore,
-  { config, issuer }: Known,
+  { config, issuer }: { config: Config; issuer: string | undefined },
 ): Promise<Check[]> {
   if (figures === null) return [ok("log", "not begun yet; tvs serve begins it")];
-  return [judgeOrigin(figures, issuer), await checkPinned(figures, store, pinnedCheckpointFile(config))];
+  return [checkOrigin(figures, issuer), await checkPinned(figures, store, config)];
 }
 
-function judgeOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Check {
+function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Check {
   const { ok, warn } = checkNamed("log");
   const found = `${origin}, ${countLeaves(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, log) === origin) return ok(found);
@@ -44,14 +45,20 @@ function judgeOrigin({ origin, log, size }: LogFigures, issuer: string | undefin
   return warn(found, advice);
 }
 
-/** Looks at the pinned checkpoint, and whether the database still has what it was signed for. */
-async function checkPinned(figures: LogFigures, store: LogStore, file: string): Promise<Check> {
+async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: Config): Promise<Check> {
   const { ok, warn, fail } = checkNamed("log-pinned");
+  const file = pinnedCheckpointFile(config);
   try {
     const note = openPinnedCheckpoint(file).read();
-    if (note === null) return judgeUnpinned(figures, file);
-    const loss = await lossSince(treeHeadOf(note), figures, store);
+    const loss = await lossOf(note, { store, secrets: secretsAtHand(config) });
     if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, behindAdvice);
+    if (note === null && signedSize === 0) return ok("none yet; it is written with the first checkpoint");
+    if (note === null) {
+      const advice =
+        "tvs serve writes it again, from the database as it is now: if that may be an old copy, first compare it with " +
+        "what a partner has";
+      return warn(`${file} is missing`, advice);
+    }
   } catch (error) {
     if (!isTvsError(error)) throw error;
     const advice =
@@ -62,57 +69,30 @@ async function checkPinned(figures: LogFigures, store: LogStore, file: string): 
   return isOpen ? warn(`${file} can be written by others`, `chmod 600 ${file}`) : ok(file);
 }
 
-/** What of a pinned checkpoint the database cannot show any more; null when it has it all. Appends nothing. */
-async function lossSince({ origin, size, root }: TreeHead, figures: LogFigures, store: LogStore) {
-  if (!(await store.logs()).some((log) => log.origin === origin)) return `it has no log ${origin}`;
-  if (figures.missing > 0) return `the newest ${figures.missing} entries are gone from it`;
-  // A later log may have lost some of it, openly.
-  if (figures.origin !== origin) return null;
-  const reached = figures.size + figures.waiting;
-  if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
-  // What is still to be appended is compared by whoever appends it.
-  if (size > figures.size) return null;
-  const found = await rootOrNull(size, store);
-  return found !== null && isSameHash(found, root)
-    ? null
-    : `the first ${size} entries of ${origin} are others`;
-}
-
-function judgeUnpinned({ signedSize }: LogFigures, file: string): Check {
-  const { ok, warn } = checkNamed("log-pinned");
-  if (signedSize === 0) return ok("none yet; it is written with the first checkpoint");
-  const advice =
-    "tvs serve writes it again, from the database as it is now: if that may be an old copy, first compare it with what a " +
-    "partner has";
-  return warn(`${file} is missing`, advice);
-}
-
 const dayMs = 86_400_000;
 
-/** The oldest attestation that may be deleted, by its signed time in milliseconds since the epoch. */
+/** The oldest attestation, by its signed time in milliseconds since the epoch. */
 type OldestAttestation = { readonly id: number; readonly issuedAt: number };
 
-/** @returns null without any that retention may look at */
-export async function oldestAttestation({
-  deletable,
-}: Pick<LogStore, "deletable">): Promise<OldestAttestation | null> {
-  const [row] = await deletable(0, 1);
-  const signed = row === undefined ? null : readSigned(row.jws);
+/** @returns null without any that retention may delete, which the newest is not */
+export async function oldestAttestation(store: LogStore): Promise<OldestAttestation | null> {
+  const [row] = await store.attested(0, 1);
+  const signed = row === undefined || row.id === (await store.lastId()) ? null : readSigned(row.jws);
   return row === undefined || signed === null ? null : { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }
 
-/** How long attestations are kept: it deletes evidence, and goes by what the operator has said. */
+/** Checks who has set the retention, and that retention deletes. */
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
   { oldest, now }: { oldest: OldestAttestation | null; now: number },
 ): Check {
   const { ok, warn } = checkNamed("retention");
+  const secrets = secretsAtHand(config);
   const retention = stored.get(retentionSetting) ?? keepForever;
   const found = `attestations are kept: ${retention}`;
-  const masterKey = masterKeyAtHand(config);
-  if (retention === keepForever || masterKey === undefined) return ok(found);
-  if (isOwnRetention(retention, stored.get(retentionTagSetting), deriveSecrets(masterKey))) {
+  if (retention === keepForever || secrets === null) return ok(found);
+  if (readRetention(stored, secrets).isOwn) {
     const until = now - (parseRetention(retention) ?? 0) - dayMs;
     if (oldest === null || oldest.issuedAt >= until) return ok(found);
     return warn(

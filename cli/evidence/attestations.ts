@@ -78,7 +78,7 @@ async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
     await checkpointOfAll(operator);
     found = await reader.inclusion(leaf);
   }
-  if (found !== null && found !== "no-checkpoint") return found;
+  if (found !== null) return found;
   if ((await evidence.logs()).length === 0) throw noLog();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }

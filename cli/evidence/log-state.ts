@@ -1,7 +1,6 @@
-/** What a verifier is told of logs, and what it remembers of them: `--log-key` and the state file. */
+/** The options `--log-key` and `--log-state`: the keys of logs that a verifier trusts, and the checkpoints it has seen. */
 
-import { closeSync, lstatSync, openSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { lstatSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
 import type { Checkpoint } from "../../src/partner/log-checkpoint.ts";
 import { readLogKeys as readKeyLines } from "../../src/partner/log-proof.ts";
@@ -13,7 +12,7 @@ import {
 } from "../../src/partner/log-state.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note.ts";
-import { codeOf, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { codeOf, discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
 /**
@@ -40,8 +39,8 @@ async function readKeyFile(file: string): Promise<readonly VerifierKey[]> {
 }
 
 /**
- * What was seen of logs before; nothing, where there is no such file yet.
- * @param flag how messages name it
+ * Reads the checkpoints that were seen before; none without the file.
+ * @param flag the option, for messages
  * @throws TvsError INPUT_UNREADABLE
  */
 export function readStateFile(flag: string, file: string): LogState {
@@ -54,59 +53,25 @@ export function readStateFile(flag: string, file: string): LogState {
   );
 }
 
-/** Longer than reading and replacing a small file ever takes: a lock that is older was left by a kill. */
-const staleLockMs = 10_000;
-const lockPollMs = 20;
-
 /**
- * Acts while nobody else who does so with the same file can. The lock is a file beside it.
- * @throws the system's error when it cannot be made
- */
-async function alone<T>(file: string, act: () => Promise<T>): Promise<T> {
-  const lock = join(dirname(file), `.${basename(file)}.lock`);
-  while (!tryLock(lock)) {
-    const made = lstatSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-    if (made !== undefined && Math.abs(Date.now() - made) > staleLockMs) rmSync(lock, { force: true });
-    else await new Promise((resolve) => setTimeout(resolve, lockPollMs));
-  }
-  try {
-    return await act();
-  } finally {
-    rmSync(lock, { force: true });
-  }
-}
-
-function tryLock(lock: string): boolean {
-  try {
-    closeSync(openSync(lock, "wx", 0o600));
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
-    throw error;
-  }
-}
-
-/**
- * Remembers a checkpoint that was checked. The file is read once more, and no other process replaces it meanwhile, so
- * that the larger of two checkpoints stays; it is replaced whole, so that a kill leaves the old one or the new one.
- * @throws TvsError INPUT_UNREADABLE, also when it cannot be written: what is not remembered is not decided
+ * Remembers a checkpoint that was checked. The file is replaced whole, so that a kill leaves the old file or the new one, and
+ * only if no other process has replaced it since it was read, so that the larger of two checkpoints stays.
+ * @throws TvsError INPUT_UNREADABLE, also when the file cannot be written: what is not remembered is not decided
  */
 export async function rememberInFile(
   file: string,
   { checkpoint, note }: { checkpoint: Checkpoint; note: string },
 ): Promise<void> {
-  /** @returns what is to be written; null when it is known already */
-  const grown = (): LogState | null => {
-    const before = readStateFile("the state file", file);
-    const state = rememberCheckpoint(before, checkpoint, note);
-    return state === before ? null : state;
-  };
-  if (grown() === null) return;
+  const read = () => readStateFile("the state file", file);
   try {
-    await alone(file, async () => {
-      const state = grown();
-      if (state !== null) placeOver(await writeBeside(file, formatLogState(state)), file);
-    });
+    for (;;) {
+      const before = read();
+      const grown = rememberCheckpoint(before, checkpoint, note);
+      if (grown === before) return;
+      const written = await writeBeside(file, formatLogState(grown));
+      if (formatLogState(read()) === formatLogState(before)) return placeOver(written, file);
+      discard(written);
+    }
   } catch (cause) {
     if (cause instanceof TvsError) throw cause;
     const message = `the state file ${file} cannot be written (${codeOf(cause)}); check its folder and the disk`;

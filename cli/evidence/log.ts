@@ -5,7 +5,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditFinding, type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
-import { headIn, type Log, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
+import { headIn, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { flag, group, option } from "../command.ts";
 import type { Operator } from "../open.ts";
@@ -21,7 +21,7 @@ const auditCommand = operatorCommand({
   args: { signatures: flag() },
   async act(operator, args) {
     const result = await audit(operator, args.signatures === true);
-    // Not "not known", which is what exit 1 would say: nothing was found here.
+    // Exit code 2 of REGISTER_MISSING: exit code 1 would say that the audit found something.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
@@ -30,8 +30,7 @@ const auditCommand = operatorCommand({
         "it cannot be decided whether the database was put back to an earlier state: no checkpoint is pinned beside the " +
           "master key; run this where the service runs",
       );
-    const codes = { whole: exitCodes.done, broken: exitCodes.refused, undecided: exitCodes.undecided };
-    process.exitCode = codes[verdict];
+    if (verdict !== "whole") process.exitCode = exitCodes[verdict === "broken" ? "refused" : "undecided"];
   },
 });
 
@@ -44,7 +43,7 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   try {
     return await auditLog({
       store,
-      // Before the database: what it says was signed for is there then.
+      // Read before the database, which therefore has what this checkpoint covers.
       pinned: pinned.read(),
       secrets,
       signatures: createSignatureChecks(await keys.list(), { all }),
@@ -56,19 +55,18 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   }
 }
 
-function auditText({ logs, findings, found, waiting, ...counts }: AuditResult): string {
-  const { leaves, compared, deleted, verified } = counts;
+function auditText(result: AuditResult): string {
+  const { logs, findings, found, waiting, leaves, compared, deleted, verified } = result;
+  const others = verified < compared ? "; --signatures verifies all" : "";
   const lines = [
     listing(logs, { LOG: "origin", CHECKPOINTS: "checkpoints" }),
     record({ leaves, compared, "deleted by age": deleted, "not logged yet": waiting }),
-    // What the log vouches for was in it when it was signed for, whoever wrote it there.
-    `${verified} of ${compared} attestations had their own signature verified${verified < compared ? "; --signatures verifies all" : ""}`,
+    `${verified} of ${compared} attestations had their own signature verified${others}`,
   ];
   const [first] = findings;
   if (first === undefined) return [...lines, "all attestations are as they were logged"].join("\n");
-  const others = found === 1 ? "" : `, of ${found}`;
   const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
-  const firstLine = `the first${others}: ${readable(`${first.says}${which}`)}`;
+  const firstLine = readable(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
   return [...lines, firstLine, "", listing(findings, findingColumns)].join("\n");
 }
 
@@ -79,13 +77,10 @@ const findingColumns: Columns<AuditFinding> = {
   HOW: "says",
 };
 
-/** The longest reason, in characters: it stays in the log. */
+/** Characters of the longest reason, which everybody who looks at the log can read. */
 const maxReason = 200;
 
-/**
- * Begins a new log. Nodes that serve go over to it: they read the newest log whenever they sign, and what they have signed
- * of one that has ended is not stored.
- */
+/** Begins a new log. Services that run go over to it: they read the newest log whenever they sign. */
 const newCommand = operatorCommand({
   ...words["log new"],
   args: {
@@ -111,12 +106,19 @@ const newCommand = operatorCommand({
     );
     const { issuer } = settingsInForce;
     const log = await beginNextLog({ ...logDependencies(operator), issuer }, args.reason);
-    const checkpoint = await checkpointOfAll(operator);
-    const value = { ...describe(log), key: await verifierKeyOf(log), size: checkpoint?.size ?? 0 };
+    const size = (await checkpointOfAll(operator))?.size ?? 0;
+    const previous = headIn(log.previous);
+    const value = {
+      origin: log.origin,
+      reason: log.reason,
+      previousOrigin: previous?.origin ?? null,
+      previousSize: previous?.size ?? null,
+      key: await verifierKeyOf(log),
+      size,
+    };
     print(args, value, () => record(value));
-    const before = headIn(log.previous)?.size ?? 0;
-    if (before > value.size)
-      note(`${before - value.size} of the newest attestations that were signed for are lost.`);
+    const lost = (previous?.size ?? 0) - size;
+    if (lost > 0) note(`${lost} of the newest attestations that were signed for are lost.`);
     note(
       readable(
         `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${log.origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
@@ -132,11 +134,6 @@ function readReason(text: string, flag: string): string {
   const reason = text.trim();
   if (reason !== "" && reason.length <= maxReason && !hasHiddenCharacter(reason)) return reason;
   throw new TvsError("CONFIG_INVALID", `${flag} must be one line of 1 to ${maxReason} characters`);
-}
-
-function describe({ origin, reason, previous }: Log) {
-  const before = headIn(previous);
-  return { origin, reason, previousOrigin: before?.origin ?? null, previousSize: before?.size ?? null };
 }
 
 const checkpointCommand = operatorCommand({

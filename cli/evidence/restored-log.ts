@@ -3,7 +3,7 @@
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
 import type { Acting } from "../../src/domain/changes.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
+import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { headIn } from "../../src/domain/evidence/log.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOrigin } from "../../src/partner/log-checkpoint.ts";
@@ -15,12 +15,11 @@ import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 
-/** The log of a restored database, as `restore` tells of it. */
+/** The log of a restored database, as `tvs restore` prints it. */
 export type RestoredLog = {
-  /** Whether a new log was begun, because the backup has not all that was signed for, or nobody knows. */
+  /** The backup lacks something that was signed for, or no checkpoint is pinned. */
   readonly isNew: boolean;
   readonly origin: string;
-  /** The last known checkpoint of the log before it. */
   readonly previousOrigin: string | null;
   readonly previousSize: number | null;
   /** Entries that were signed for and are not in the backup. */
@@ -28,14 +27,14 @@ export type RestoredLog = {
 };
 
 /**
- * Begins a new log over a restored database, unless it has everything that the pinned checkpoint covers.
+ * Begins a new log over a restored database, unless the database has everything that the pinned checkpoint covers.
  *
- * The new log and its first checkpoint are written into the copy that is about to take the place of the database. A kill
- * before that leaves the old database with its log; a kill behind it leaves the restored one, and the first run pins its
- * checkpoint.
- * @param restored the copy, which nobody else uses yet
- * @returns what to tell, and what pins the new checkpoint once the copy is in its place; null for a register without a log
- * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE for a pinned checkpoint that is none
+ * The new log and its first checkpoint are written into the copy that is about to take the place of the database. On the disk
+ * then: the old database with its log, and the copy. A kill leaves the old database. After the copy has taken its place, a
+ * kill leaves the restored database, and the first run pins its checkpoint.
+ * @param restored the copy, which no other process uses yet
+ * @returns what to print, and a function that pins the new checkpoint once the copy is in its place; null without a log
+ * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE for a pinned checkpoint that cannot be read
  */
 export async function settleRestoredLog(
   restored: Driver,
@@ -44,8 +43,8 @@ export async function settleRestoredLog(
 ): Promise<{ log: RestoredLog; pin: () => Promise<unknown> } | null> {
   const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
   const store = createLogStore(restored, acting);
-  const current = (await store.logs()).at(-1);
-  const known = headIn(file.read());
+  let note = file.read();
+  const [current, known] = [(await store.logs()).at(-1), headIn(note)];
   if (current === undefined && known === null) return null;
   const masterKey = masterKeyAtHand(config);
   if (masterKey === undefined) {
@@ -54,9 +53,7 @@ export async function settleRestoredLog(
       "goes on under a new key, which is sealed with it";
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
-  const secrets = deriveSecrets(masterKey);
-  let note = file.read();
-  // Nothing is pinned before the copy is in its place.
+  // The file changes only after the copy is in its place.
   const pinned = {
     read: () => note,
     async write(later: string) {
@@ -64,15 +61,15 @@ export async function settleRestoredLog(
       return true;
     },
   };
-  const dependencies = { store, pinned, secrets, clock: acting.clock };
+  const dependencies = { store, pinned, secrets: deriveSecrets(masterKey), clock: acting.clock };
   const writer = createLogWriter(dependencies);
   if (current !== undefined && note !== null && (await isWhole(writer))) {
     const log = { isNew: false, origin: current.origin, previousOrigin: null, previousSize: null, lost: 0 };
     return { log, pin: async () => {} };
   }
   const stored = (await createSettingsStore(restored).read()).get("issuer");
-  const named = readOrigin(current?.origin ?? known?.origin ?? "").service.replace(/\/log$/, "");
-  const issuer = config.issuer ?? stored ?? `https://${named}`;
+  const service = readOrigin(current?.origin ?? known?.origin ?? "").service.replace(/\/log$/, "");
+  const issuer = config.issuer ?? stored ?? `https://${service}`;
   const begun = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
   const checkpoint = await writer.checkpoint();
   const before = headIn(begun.previous);
@@ -86,17 +83,18 @@ export async function settleRestoredLog(
   return { log, pin: async () => checkpoint && file.write(checkpoint.note) };
 }
 
-async function isWhole(writer: Pick<ReturnType<typeof createLogWriter>, "requireNotBehind">) {
+/** A backup whose checkpoints were changed is not whole either: then the new log begins with a smaller tree. */
+async function isWhole(writer: Pick<LogWriter, "requireNotBehind">): Promise<boolean> {
   try {
     await writer.requireNotBehind();
     return true;
   } catch (error) {
-    if (!isTvsError(error, "LOG_BEHIND")) throw error;
-    return false;
+    if (isTvsError(error, "LOG_BEHIND") || isTvsError(error, "STORE_CORRUPT")) return false;
+    throw error;
   }
 }
 
-/** What the operator must know of it. */
+/** What the operator must know of the restored log. */
 export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
   if (log === null) return [];
   if (!log.isNew) return ["The evidence log goes on: nothing that was signed for is missing."];

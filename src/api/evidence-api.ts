@@ -2,7 +2,6 @@
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
-import QuickLRU from "quick-lru";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
@@ -12,11 +11,11 @@ import { type ApiContext, type ApiHandler, withinLimit } from "./public-api.ts";
 import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** The log gets a new checkpoint every half minute while there are calls. */
+/** A new checkpoint comes every half minute while there are calls. */
 const asCheckpoint = "public, max-age=5";
-/** The leaf stays where it is, and the checkpoint in the answer says for which tree it holds. */
+/** A leaf keeps its index, and the checkpoint in the answer names the tree of the proof. */
 const forEver = "public, max-age=31536000, immutable";
-/** The same two sizes may be asked of a later log's tree; to ask whether the answer is still good costs nothing. */
+/** A later log may have another tree of the same two sizes. */
 const whileConfirmed = "public, no-cache";
 
 const evidenceOf = (c: ApiContext) => c.get("parts").evidence;
@@ -44,74 +43,53 @@ export const evidenceApi = new Hono<AppEnv>()
   .get("/log/inclusion/:leafHash", withinLimit(inclusion))
   .get("/log/consistency", withinLimit(consistency));
 
-/** A size in the query, which has one spelling. @throws TvsError REQUEST_INVALID */
+/** Reads a size of the query: decimal, without leading zeros. @throws TvsError REQUEST_INVALID */
 function treeSize(c: Context, name: "size" | "from" | "to"): number {
   const text = c.req.query(name);
   const isDecimal = text !== undefined && /^[1-9]\d*$/.test(text);
   return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
-/** The public documents of the evidence log (decision D13.5). A missing document throws TvsError NOT_KNOWN. */
+/** What everybody may read of the evidence log (decision D13.5). */
 export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
 
-/** How long the newest checkpoint and the keys are kept, in milliseconds. */
+/** How long the newest checkpoint and the keys are kept before they are read again. */
 const recentMs = 1_000;
-/** Proofs that are kept, at most twice as many: a proof over ten million leaves has some 1,700 characters. */
-const keptProofs = 1_000;
 
-/**
- * Makes the documents. Proofs are kept because they never change, the newest checkpoint and the keys for a second. A
- * document that is missing is looked for each time, because it may be there soon.
- */
+/** Makes the documents. Each throws TvsError NOT_KNOWN when the log has no such thing yet. */
 export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
     const found = await evidence.newest();
-    return found && { log: found.log, document: textDocument(found.note) };
+    return found && textDocument(found.note);
   }, clock);
   const key = createRecent(async () => {
     const keys = await Promise.all((await evidence.logs()).map(verifierKeyOf).reverse());
     return textDocument(keys.map((line) => `${line}\n`).join(""));
   }, clock);
-  const kept = new QuickLRU<string, PublicDocument>({ maxSize: keptProofs });
-  const keep = (name: string, document: PublicDocument) => {
-    kept.set(name, document);
-    return document;
-  };
 
   return {
     async checkpoint(): Promise<PublicDocument> {
-      return (await newest())?.document ?? notKnown("there is no checkpoint yet");
+      return (await newest()) ?? notKnown("there is no checkpoint yet");
     },
     key,
     /**
      * The proof that a leaf is in the log.
      * @param leafHash in lower-case hexadecimal
-     * @param size of a checkpoint; the earliest one that covers the leaf when left out
+     * @param size of a checkpoint; without it, the earliest checkpoint that covers the leaf counts
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
-      const name = `${leafHash} ${size ?? ""}`;
-      return kept.get(name) ?? keep(name, await proveInclusion(evidence, leafHash, size));
+      const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
+      if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
+      const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
+      return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
     },
     /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
-      // A later log may have another tree of these sizes.
-      const nameIn = (log: number | undefined) => `${log} ${from} ${to}`;
-      const known = kept.get(nameIn((await newest())?.log));
-      if (known !== undefined) return known;
-      const proof = await evidence.consistency(from, to);
-      if (proof === null) return notKnown("no checkpoint covers so many leaves");
-      return keep(nameIn(proof.log), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
+      const hashes = await evidence.consistency(from, to);
+      if (hashes === null) return notKnown("no checkpoint covers so many leaves");
+      return jsonDocument({ from, to, hashes: hashes.map(base64) });
     },
   };
-}
-
-async function proveInclusion(evidence: EvidenceReader, leafHash: string, size: number | undefined) {
-  const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
-  if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
-  if (found === "no-checkpoint")
-    return notKnown("there was never a checkpoint of this size that covers the leaf");
-  const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
-  return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
 }
 
 const base64 = (hash: Uint8Array) => hash.toBase64();
@@ -122,7 +100,7 @@ export function notKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** Loads on a call, at most once in {@link recentMs}; the call after a failed load loads again. */
+/** Loads at most once in {@link recentMs}, and only when somebody asks. A failed load is tried again at the next call. */
 export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {

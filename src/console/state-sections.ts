@@ -5,11 +5,12 @@ import { type Check, fail, judge, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import { judgeClock } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
-import { checkpointLateness, type LogFigures } from "../domain/evidence/log.ts";
+import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
+import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
 import {

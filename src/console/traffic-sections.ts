@@ -139,7 +139,7 @@ const charts: readonly Chart[] = [
   [
     "Signing and storing",
     "",
-    { signatureRate: "signatures/s", signingPeak: "longest queue", groupSize: "acts a commit" },
+    { signatureRate: "signatures/s", signingPeak: "longest queue", groupSize: "writes a commit" },
   ],
   ["Webhooks", "attempts/s", { deliveredRate: "delivered", undeliveredRate: "failed" }],
 ];

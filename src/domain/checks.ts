@@ -1,9 +1,10 @@
 /** What of the register and its service is as it should be: each thing is judged here, once, from the readings. */
 
+import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
-import { checkpointLateness, countLeaves, type LogFigures } from "./evidence/log.ts";
+import { checkpointLateness, countLeaves } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
 import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";

@@ -1,9 +1,9 @@
+import type { LogFigures } from "../store/evidence/log.ts";
 import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { StatusStore } from "../store/status.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
-import type { LogFigures } from "./evidence/log.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, quotaUse } from "./quota-windows.ts";

@@ -1,11 +1,11 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
+import type { LogFigures } from "../store/evidence/log.ts";
 import type { ImportRecord } from "../store/imports.ts";
 import type { StatusStore } from "../store/status.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
-import type { LogFigures } from "./evidence/log.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;

@@ -1,10 +1,10 @@
 /** Readings as the console and doctor judge them: all is well, but for what a test changes. */
 
 import type { Judged } from "../../src/domain/checks.ts";
-import type { LogFigures } from "../../src/domain/evidence/log.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
+import type { LogFigures } from "../../src/store/evidence/log.ts";
 import { aPartner, aSigningKey } from "./samples.ts";
 
 export const now = Date.parse("2026-03-01T09:30:00Z");

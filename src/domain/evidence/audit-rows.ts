@@ -1,27 +1,14 @@
-/** What an audit reads: of an attestation's row, whether it says what its signed JWS says, and whether that is really signed. */
+/** What an audit compares in the row of an attestation: its columns with its signed JWS, and the JWS with its signature. */
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import type { AuditedRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-/** An attestation as an audit reads it. */
-export type AuditedRow = {
-  readonly id: number;
-  readonly verificationId: string;
-  readonly partnerId: string;
-  /** Seconds since the epoch. */
-  readonly issuedAt: number;
-  readonly kid: string;
-  readonly status: string;
-  readonly eligible: boolean;
-  readonly jws: string;
-};
-
-/** What a JWS says of the columns beside it. */
+/** The columns that a JWS states too. */
 type Signed = Omit<AuditedRow, "id" | "jws">;
 
-/** The columns, as the database names them. */
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["verification_id", "verificationId"],
   ["partner_id", "partnerId"],
@@ -31,16 +18,24 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
-/** @returns the columns that contradict the JWS beside them, or `jws` when that cannot be read; none when the row is good */
+/** The last header that was parsed: the attestations of one signing key all have the same header. */
+let lastHeader = { text: "", kid: undefined as unknown };
+
+function kidIn(jws: string): unknown {
+  const text = jws.slice(0, Math.max(jws.indexOf("."), 0));
+  if (text !== lastHeader.text) lastHeader = { text, kid: parse(text)?.kid };
+  return lastHeader.kid;
+}
+
+/** @returns the columns that contradict the JWS, or `jws` when the JWS cannot be read; an empty array when the row is good */
 export function contradictionsIn(row: AuditedRow): string[] {
-  const { kid } = parse(row.jws.slice(0, Math.max(row.jws.indexOf("."), 0))) ?? {};
-  const claims = readSigned(row.jws);
+  const [kid, claims] = [kidIn(row.jws), readSigned(row.jws)];
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
 }
 
-/** What a JWS says of the columns beside it, but for its header; null when it cannot be read. Nothing is verified. */
+/** The claims of a JWS that are columns too; null when they cannot be read. The signature is not verified. */
 export function readSigned(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
@@ -52,7 +47,7 @@ export function readSigned(jws: string): Omit<Signed, "kid"> | null {
   return { partnerId: aud, verificationId, issuedAt: iat, status, eligible };
 }
 
-/** What the row of a statement over a list has in the place of one teacher's status. */
+/** The columns of a statement over a list, which has no single teacher's status. */
 function ofStatement(summary: unknown) {
   if (typeof summary !== "object" || summary === null) return null;
   const { distinct, eligible } = summary as Record<string, unknown>;
@@ -68,25 +63,24 @@ function parse(part: string): Record<string, unknown> | null {
   }
 }
 
-/** The signatures of attestations, of which only those need be looked at that nothing else vouches for. */
+/** Verifies the signatures of attestations. */
 export type SignatureChecks = ReturnType<typeof createSignatureChecks>;
 
-/** @param keys all that the service ever signed with. @param all whether to look at every signature */
+/** @param keys all keys that the service ever signed with. @param all whether the audit verifies every signature */
 export function createSignatureChecks(keys: readonly SigningKey[], { all }: { all: boolean }) {
-  const known = new Map(keys.map(({ kid, jwk }) => [kid, jwk]));
   const opened = new Map<string, KeyObject>();
 
   function keyOf(kid: string): KeyObject | undefined {
-    const jwk = known.get(kid);
+    const jwk = keys.find((key) => key.kid === kid)?.jwk;
     const found = opened.get(kid) ?? (jwk && createPublicKey({ key: { ...jwk }, format: "jwk" }));
     if (found !== undefined) opened.set(kid, found);
     return found;
   }
 
   return {
-    /** Whether every one is to be looked at: some twenty times the work. */
+    /** Whether the audit verifies every signature, which takes some twenty times as long. */
     all,
-    /** What is wrong with an attestation's own signature; null when nothing is. */
+    /** What is wrong with the signature of an attestation; null when it is good. */
     findForgery({ jws, kid }: AuditedRow): string | null {
       const key = keyOf(kid);
       if (key === undefined) return "no key of this service signed it";

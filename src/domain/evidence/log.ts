@@ -12,68 +12,11 @@ import {
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import { formatVerifierKey, readNote, readVerifierKey, type VerifierKey } from "../../partner/signed-note.ts";
-import type { LogStore } from "../../store/evidence/log.ts";
+import type { Log, LogFigures, LogProgress, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { consistencyProof, inclusionProof, leafAt } from "./tree.ts";
-
-/**
- * A name of the log with its key. A restored database, or one that has lost evidence, goes on under a new name: the tree is
- * the same, up to what was lost. Times are milliseconds since the epoch.
- */
-export type Log = {
-  /** 1, and one more for each new log. */
-  readonly number: number;
-  /** The first line of its checkpoints. */
-  readonly origin: string;
-  /** Ed25519, 32 bytes. */
-  readonly publicKey: Uint8Array;
-  /** PKCS #8 of the private half, sealed with the origin as its name; null once a later log was begun. */
-  readonly sealed: Uint8Array | null;
-  readonly begunAt: number;
-  /** Why it was begun; null for the first. */
-  readonly reason: string | null;
-  /** The last known checkpoint of the log before it, as a signed note; null where none is known. */
-  readonly previous: string | null;
-  /** Leaves that the tree had when the log was begun: the newest kept checkpoint of earlier logs covers as many. */
-  readonly firstSize: number;
-  /** Authenticates all of it but the sealed key, under the master key. */
-  readonly mac: Uint8Array;
-};
-
-/** A checkpoint as the database has it. */
-export type StoredCheckpoint = {
-  /** The number of the log whose key signed it. */
-  readonly log: number;
-  readonly size: number;
-  /** Milliseconds since the epoch, a whole second. */
-  readonly signedAt: number;
-  /** The signed note, byte for byte. */
-  readonly note: string;
-};
-
-/** How far the tree has come behind the attestations, and the checkpoints behind the tree. */
-export type LogProgress = {
-  /** The number of the newest log, and its origin. */
-  readonly log: number;
-  readonly origin: string;
-  /** Leaves of the tree. */
-  readonly size: number;
-  /** Leaves that the newest checkpoint of the newest log covers; 0 before its first. */
-  readonly signedSize: number;
-  /** When that was signed, milliseconds since the epoch; null before the first. */
-  readonly signedAt: number | null;
-  /** Attestations that are not in the tree yet. */
-  readonly waiting: number;
-  /** Of the newest attestations in the tree, how many are not in the database; 0, unless somebody removed them. */
-  readonly missing: number;
-};
-
-export type LogFigures = LogProgress & {
-  /** When the oldest attestation was issued that no checkpoint covers (ms since the epoch); null when none waits. */
-  readonly uncoveredSince: number | null;
-};
 
 /** A leaf in a tree that a checkpoint signs for. */
 export type Inclusion = {
@@ -85,7 +28,6 @@ export type Inclusion = {
   readonly checkpoint: string;
 };
 
-/** What anybody may ask the log. */
 export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
 
 /** The name of a log: the issuer without its scheme, which must hold neither spaces nor a plus (C2SP signed-note). */
@@ -100,7 +42,7 @@ export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publi
   return formatVerifierKey(origin, publicKey);
 }
 
-/** The keys by which checkpoints of our own are opened; none of a log whose name or key cannot be one. */
+/** The keys that checkpoints of these logs are verified with. A log whose stored name or key is malformed has none. */
 export async function openingKeysOf(logs: readonly Log[]): Promise<VerifierKey[]> {
   const keys = await Promise.all(logs.map(async (log) => readVerifierKey(await verifierKeyOf(log))));
   return keys.filter((key) => key !== null);
@@ -128,14 +70,14 @@ function macOf(
   return secrets.mac("log", JSON.stringify([number, origin, key, begunAt, reason, previous, firstSize]));
 }
 
-/** Whether a log was begun by who has the master key. */
+/** Whether a process that has the master key began this log. */
 export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac">): boolean {
   return equalBytes(macOf(log, secrets), log.mac);
 }
 
 /** Makes a log with a new key. */
 export function newLog(
-  { secrets, issuer, clock }: { secrets: Secrets; issuer: string; clock: Clock },
+  { secrets, issuer, clock }: Beginning,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,
 ): Log {
   const origin = originOf(issuer, begun.number);
@@ -151,17 +93,17 @@ export function newLog(
 
 const linkName = "previous ";
 
-/** The extension line by which a checkpoint names the one before it. @param note null where there is none before */
+/** The extension line that names the checkpoint before. @param note that checkpoint; null for the first */
 export function linkTo(note: string | null): string {
   return `${linkName}${hash("sha256", note ?? "", "base64")}`;
 }
 
-/** The line by which a checkpoint names the one before it; undefined without one. */
+/** The line of a checkpoint that names the checkpoint before. */
 export function linkOf({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
   return extensions.find((line) => line.startsWith(linkName));
 }
 
-/** What a note states; null when it is no checkpoint. Nothing is verified. */
+/** Reads a note without verifying it; null when it is not a checkpoint. */
 export function headIn(note: string | null | undefined): TreeHead | null {
   const signed = readNote(note ?? "");
   const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
@@ -172,7 +114,7 @@ export function headIn(note: string | null | undefined): TreeHead | null {
 export function treeHeadOf(note: string): TreeHead {
   const found = headIn(note);
   if (found !== null) return found;
-  throw new TvsError("INPUT_UNREADABLE", "the pinned checkpoint of the evidence log is not a checkpoint");
+  throw new TvsError("INPUT_UNREADABLE", "a checkpoint of the evidence log cannot be read");
 }
 
 export function numberOf(origin: string): number {
@@ -210,66 +152,56 @@ export function prefixOf(leafHash: Uint8Array): number {
   return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
 }
 
-/** Begins the first log where there is none. One that has no leaf yet follows the issuer's name. */
-export async function ensureLog({
-  store,
-  secrets,
-  issuer,
-  clock,
-}: {
-  store: LogStore;
-  secrets: Secrets;
-  issuer: string;
-  clock: Clock;
-}): Promise<void> {
-  const found = (await store.logs()).at(-1);
-  const isNamed = found?.origin === originOf(issuer, 1);
+type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
+
+/** Begins the first log, if there is none. A log without a leaf is renamed when the issuer is another. */
+export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
+  const [state, found] = [await store.state(), (await store.logs()).at(-1)];
+  const isNamed = found?.origin === originOf(beginning.issuer, 1);
   if (found !== undefined && (isNamed || found.number > 1 || (await store.size()) > 0)) return;
-  const log = newLog({ secrets, issuer, clock }, { number: 1, reason: null, previous: null, firstSize: 0 });
-  await store.begin(log, { log: found ?? null, newest: null, retention: null }, null);
+  const log = newLog(beginning, { number: 1, reason: null, previous: null, firstSize: 0 });
+  await store.begin(log, state, null);
 }
 
+/** Reads what everybody may know of the log. */
 export function createEvidenceReader(store: LogStore) {
   async function find(wanted: Uint8Array): Promise<number | null> {
-    const size = await store.size();
-    for (const id of await store.withPrefix(prefixOf(wanted)))
-      if (id <= size && isSameHash(await leafAt(id - 1, store.tiles), wanted)) return id - 1;
+    for (const id of await store.withPrefix(prefixOf(wanted))) {
+      const leaf = await leafAt(id - 1, store.tiles);
+      if (leaf !== null && isSameHash(leaf, wanted)) return id - 1;
+    }
     return null;
   }
 
   return {
     /** Oldest first. */
     logs: store.logs,
-    /** The newest checkpoint; null as long as there is none. */
+    /** The newest checkpoint; null before the first. */
     newest: store.newest,
     /**
-     * @param size of a checkpoint; without it, the earliest one that covers the leaf
-     * @returns null for a hash that is no leaf's, or that no checkpoint covers yet; `no-checkpoint` when there was never
-     *   one of that size that covers it
+     * @param size of a checkpoint; without it, the earliest checkpoint that covers the leaf counts
+     * @returns null when no leaf has this hash, or no checkpoint covers the leaf
      */
-    async inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | "no-checkpoint" | null> {
+    async inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | null> {
       const index = await find(leafHash);
-      if (index === null) return null;
+      if (index === null || (size !== undefined && size <= index)) return null;
       const checkpoint = await store.covering(size ?? index + 1);
-      if (checkpoint === null) return size === undefined ? null : "no-checkpoint";
-      if (size !== undefined && (checkpoint.size !== size || size <= index)) return "no-checkpoint";
+      if (checkpoint === null || (size !== undefined && checkpoint.size !== size)) return null;
       const hashes = await inclusionProof(index, checkpoint.size, store.tiles);
       return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
     },
     /**
      * Between two sizes of the tree, 1 ≤ from ≤ to.
-     * @returns null when no checkpoint covers `to` leaves yet; else the newest log's number too, because a later log may
-     *   have another tree of these sizes
+     * @returns null when no checkpoint covers `to` leaves
      */
-    async consistency(from: number, to: number): Promise<{ log: number; hashes: Uint8Array[] } | null> {
+    async consistency(from: number, to: number): Promise<Uint8Array[] | null> {
       const newest = await store.newest();
-      if (newest === null || to > newest.size) return null;
-      return { log: newest.log, hashes: await consistencyProof(from, to, store.tiles) };
+      return newest === null || to > newest.size ? null : consistencyProof(from, to, store.tiles);
     },
   };
 }
 
-/** Opens a checkpoint of the database by the key of its own log. @returns null for one that this log did not sign so */
+/** Verifies a stored checkpoint with the key of its own log. @returns null when that key did not sign it */
 export async function openStored({ log, size, note }: StoredCheckpoint, logs: readonly Log[]) {
   const opened = await openCheckpoint(note, await openingKeysOf(logs.filter(({ number }) => number === log)));
   return opened instanceof Refusal || opened.size !== size ? null : opened;

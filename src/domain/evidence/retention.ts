@@ -1,7 +1,7 @@
 /**
- * How long attestations are kept, and how old ones are deleted. Retention deletes from the oldest on without a gap, and only
- * what the pinned checkpoint proves to be as it was signed for. It leaves a note that the log signs: all rows before this
- * position were deleted. So a row that is missing at or after that position was removed by somebody else (decision D13.9).
+ * How long attestations are kept, and how old ones are deleted. Retention deletes from the oldest attestation on without a
+ * gap, and only those that the pinned checkpoint proves to be unchanged. It leaves a retention note that the log signs: all
+ * rows before this position were deleted. Somebody else removed a row that is missing from there on (decision D13.9).
  */
 
 import { Buffer } from "node:buffer";
@@ -9,7 +9,7 @@ import { readCount } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import { formatNote, keyIdOf, readNote, signatureTypes, verifyEd25519 } from "../../partner/signed-note.ts";
-import type { LogStore } from "../../store/evidence/log.ts";
+import type { Log, LogStore } from "../../store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { SettingsStore } from "../../store/settings.ts";
 import { type Clock, isoTime, timeOfUuid } from "../clock.ts";
@@ -17,20 +17,20 @@ import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { actAndRest, repeat } from "../serial.ts";
 import { readSigned } from "./audit-rows.ts";
-import { checkpointKeyOf, headIn, type Log } from "./log.ts";
-import { hashBytes, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
+import { checkpointKeyOf, headIn } from "./log.ts";
+import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
 
 const dayMs = 86_400_000;
-/** A year is counted long, so that nothing is deleted a day early. */
+/** A year has 366 days, so that nothing is deleted a day early. */
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
 export const keepForever = "forever";
 
-/** Nothing younger is deleted: `tvs teachers revoke` finds in the attestations who was told VALID in the last ninety days. */
+/** Nothing younger is deleted: `tvs teachers revoke` reads from the attestations which partners got VALID in ninety days. */
 const leastRetentionMs = 90 * dayMs;
 
 /**
  * How long attestations are kept: `forever`, or days or years such as `3650d` or `7y`.
- * @returns milliseconds; null for ever
+ * @returns milliseconds; null for `forever`
  * @throws TvsError CONFIG_INVALID
  */
 export function parseRetention(text: string): number | null {
@@ -42,51 +42,36 @@ export function parseRetention(text: string): number | null {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The setting of how long attestations are kept; its value is what `parseRetention` reads. */
+/** The setting of how long attestations are kept, in the form that `parseRetention` reads. */
 export const retentionSetting = "keep_attestations";
-/** The setting beside it that says that this program wrote it: it decides what is deleted. */
+/** The setting with a MAC of the one above: only an operator with the master key decides what is deleted. */
 export const retentionTagSetting = "keep_attestations_mac";
 
-const tagOf = (retention: string, { mac }: Pick<Secrets, "mac">) =>
-  Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
-
-/** The settings that say how long attestations are kept, as the operator has said it. */
-export function retentionSettings(retention: string, secrets: Pick<Secrets, "mac">): Record<string, string> {
-  return { [retentionSetting]: retention, [retentionTagSetting]: tagOf(retention, secrets) };
+/** Both settings for how long attestations are kept. */
+export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac">): Record<string, string> {
+  const tag = Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
+  return { [retentionSetting]: retention, [retentionTagSetting]: tag };
 }
 
-export function isOwnRetention(
-  retention: string,
-  tag: string | undefined,
-  secrets: Pick<Secrets, "mac">,
-): boolean {
-  return tag !== undefined && equalBytes(Buffer.from(tagOf(retention, secrets)), Buffer.from(tag));
-}
-
-/** @returns milliseconds; null for ever. @throws TvsError STORE_CORRUPT */
-async function ownRetention({ settings, secrets }: Pick<Retaining, "settings" | "secrets">) {
-  const stored = await settings.read();
+/** How long attestations are kept by the stored settings, and whether an operator with the master key set it. */
+export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
   const retention = stored.get(retentionSetting) ?? keepForever;
-  const keepMs = parseRetention(retention);
-  if (keepMs === null || isOwnRetention(retention, stored.get(retentionTagSetting), secrets)) return keepMs;
-  const message =
-    `that attestations are kept for ${retention} was written by somebody else: nothing is deleted; ` +
-    "say it again with tvs serve --keep-attestations";
-  throw new TvsError("STORE_CORRUPT", message);
+  const tag = retentionSettings(retention, secrets)[retentionTagSetting] ?? "";
+  const isOwn = equalBytes(Buffer.from(tag), Buffer.from(stored.get(retentionTagSetting) ?? ""));
+  return { retention, isOwn };
 }
 
-/** What retention has deleted. */
 type Deleted = {
-  /** All rows before this position were deleted: those of the first so many leaves. */
+  /** The rows of so many leaves, from the first on, were deleted. */
   readonly position: number;
   /** All of them were issued before this time, in seconds since the epoch. */
   readonly issuedBefore: number;
 };
 
-/** No origin: no key signs a checkpoint whose first line this is. */
+/** Not an origin: no log signs a checkpoint whose first line this is. */
 const firstLine = "tvs/v1/retention";
 
-/** The retention note: what was deleted, signed by the newest log. */
+/** Makes the retention note: what was deleted, signed by a log. */
 export async function signRetention(
   { position, issuedBefore }: Deleted,
   log: Log,
@@ -99,7 +84,7 @@ export async function signRetention(
   return formatNote(text, [{ name: log.origin, keyId, signature }]);
 }
 
-/** @returns null for a note that this log did not sign: it excuses nothing */
+/** Verifies a retention note. @returns null when this log did not sign it: then it excuses no missing row */
 export async function openRetention(note: string, log: Log): Promise<Deleted | null> {
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
@@ -107,61 +92,43 @@ export async function openRetention(note: string, log: Log): Promise<Deleted | n
   const deleted = { position: readCount(position), issuedBefore: readCount(issuedBefore) };
   if (first !== firstLine || origin !== log.origin || rest.join("") !== "") return null;
   if (deleted.position === null || deleted.issuedBefore === null) return null;
-  const key = new Uint8Array(log.publicKey);
   const [line] = signed.signatures;
+  const bytes = new TextEncoder().encode(signed.text);
   const isSigned =
-    line !== undefined && (await verifyEd25519(key, new TextEncoder().encode(signed.text), line.signature));
+    line !== undefined && (await verifyEd25519(new Uint8Array(log.publicKey), bytes, line.signature));
   return isSigned ? { position: deleted.position, issuedBefore: deleted.issuedBefore } : null;
 }
 
-const nothing: Deleted = { position: 0, issuedBefore: 0 };
-
-/** The note and what it says; nothing was deleted where there is none. @throws TvsError STORE_CORRUPT */
-async function readDeleted(
-  store: LogStore,
-): Promise<{ log: Log; note: string | null; deleted: Deleted } | null> {
+/** The newest log, its retention note and what the note says; null without a log. @throws TvsError STORE_CORRUPT */
+async function readDeleted(store: LogStore) {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;
-  const deleted = note === null ? nothing : await openRetention(note, log);
+  const deleted = note === null ? { position: 0, issuedBefore: 0 } : await openRetention(note, log);
   if (deleted !== null) return { log, note, deleted };
   const message = "the retention note is not signed by the log: nothing is deleted; look at tvs log audit";
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** What is known of attestations that are not kept any more. */
-export type KeptLog = {
-  /** What was issued before may be deleted, in milliseconds since the epoch; null when nothing was deleted. */
-  readonly from: number | null;
-  /** The setting as it was given. */
-  readonly retention: string;
-};
+export type KeptLog = Awaited<ReturnType<typeof keptLog>>;
 
-export async function keptLog({
-  settings,
-  evidence,
-}: Pick<Retaining, "settings" | "evidence">): Promise<KeptLog> {
+/** Reads the time before which attestations may be deleted (ms; null when none was), and the setting as it was given. */
+export async function keptLog({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
   const found = await readDeleted(evidence).catch(() => null);
   const from = found === null || found.deleted.position === 0 ? null : found.deleted.issuedBefore * 1000;
   return { from, retention };
 }
 
-/**
- * How far the time in an id may be ahead of `issued_at`, by which rows are deleted: a batch's ids are made while it
- * is answered, and ids go on from where they were when a clock is set back.
- */
+/** How far the time in an id may be ahead of the signed time: ids never go back when a clock is set back. */
 const idAheadMs = dayMs;
 
-/**
- * True when what an id names may have been deleted: its absence then says nothing.
- * @param id of a verification or of a request
- */
+/** Whether the attestation of an id may have been deleted. @param id of a verification or of a request */
 export function mayBePruned({ from }: KeptLog, id: string): boolean {
   const at = timeOfUuid(id);
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
-/** The sentence for every place that would have asked for the log's older end. */
+/** The sentence for output that may lack deleted attestations. */
 export function describeKeptLog({ from, retention }: KeptLog): string {
   const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
@@ -175,18 +142,23 @@ type Retaining = {
   readonly clock: Clock;
 };
 
-/** A step of retention: how many were deleted, whether there is more to do, and at which attestation it had to stop. */
-type Step = { readonly deleted: number; readonly isOver: boolean; readonly held: number | null };
+type Step = {
+  readonly deleted: number;
+  /** Whether nothing more can be deleted now. */
+  readonly isOver: boolean;
+  /** The id of an attestation that is old and not proven to be unchanged. Nothing is deleted from there on. */
+  readonly held: number | null;
+};
 
-/** The people of so many rows of deleted statements are forgotten in a commit as short as the others. */
+/** People of deleted statements that are forgotten in one commit. */
 const peopleInStep = 256;
 
 /**
- * Deletes what is older than the retention that is in force, in commits of a millisecond or two with as much time between
- * them: a caller's commit waits behind none of them for long. One that is stopped or killed goes on at the next.
- * @param options `onHeld` is told of an attestation that is old and not proven: nothing is deleted from there on
+ * Deletes attestations that are older than the retention setting. Each commit takes a millisecond or two and is followed by
+ * a pause of the same length, so that calls wait for none of them for long. The next run goes on where a killed one ended.
+ * @param options `onHeld` gets the id of {@link Step.held}
  * @returns how many attestations were deleted
- * @throws TvsError STORE_CORRUPT when the setting or the retention note is not what this service wrote
+ * @throws TvsError STORE_CORRUPT when this service wrote neither the setting nor the retention note
  */
 export async function pruneAttestations(
   retaining: Retaining,
@@ -195,9 +167,16 @@ export async function pruneAttestations(
     onHeld = () => {},
   }: { isStopped?: () => boolean; onHeld?: (id: number) => void } = {},
 ): Promise<number> {
-  const { clock, evidence } = retaining;
-  const keepMs = await ownRetention(retaining);
+  const { clock, evidence, settings, secrets } = retaining;
+  const { retention, isOwn } = readRetention(await settings.read(), secrets);
+  const keepMs = parseRetention(retention);
   if (keepMs === null) return 0;
+  if (!isOwn) {
+    const message =
+      `that attestations are kept for ${retention} was written by somebody else: nothing is deleted; ` +
+      "say it again with tvs serve --keep-attestations";
+    throw new TvsError("STORE_CORRUPT", message);
+  }
   const before = Math.floor((clock.now() - keepMs) / 1000);
   let deleted = 0;
   for (let isOver = false; !isOver && !isStopped(); ) {
@@ -211,53 +190,50 @@ export async function pruneAttestations(
   return deleted;
 }
 
-/** Deletes what is old of the attestations that have their leaves in the tile behind what was deleted. */
+/** Deletes the old attestations whose leaves are in the first tile that is not deleted yet. */
 async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<Step> {
-  const found = await readDeleted(evidence);
-  const head = headIn(pinned.read());
   const over = { deleted: 0, isOver: true, held: null };
-  // Another log's checkpoint proves nothing of this one; the next is pinned soon.
+  const [found, head] = [await readDeleted(evidence), headIn(pinned.read())];
+  // The checkpoint of another log proves nothing here; the next one is pinned soon.
   if (found === null || head?.origin !== found.log.origin) return over;
   const { log, note, deleted } = found;
+  // The newest row stays: the next attestation gets the id after it.
+  const newest = await evidence.lastId();
+  const rows = (await evidence.attested(deleted.position + 1, tileHashes)).filter(({ id }) => id < newest);
+  const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
+  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
+  if (rows[0] === undefined || !isOld(rows[0].jws)) return over;
+
   const tile = Math.floor(deleted.position / tileHashes);
   const tileEnd = Math.min((tile + 1) * tileHashes, head.size);
-  const rows = await evidence.deletable(deleted.position + 1, tileHashes);
-  const last = rows.at(-1)?.id ?? 0;
-  const signed = new Map(rows.map(({ id, jws }) => [id, jws]));
-  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
-  const first = rows[0];
-  if (first === undefined || !isOld(first.jws)) return over;
+  const end = Math.min(tileEnd, rows.at(-1)?.id ?? 0);
   const leaves = await provenLeaves(tile, head, evidence.tiles);
   let position = deleted.position;
-  for (; leaves !== null && position < Math.min(tileEnd, last); position++) {
-    const [id, at] = [position + 1, (position % tileHashes) * hashBytes];
-    const jws = signed.get(id);
-    const isProven = isSameHash(
-      leaves.subarray(at, at + hashBytes),
-      jws === undefined ? missingLeafHash(id) : leafHash(jws),
-    );
-    if (!isProven || (jws !== undefined && !isOld(jws))) break;
+  for (; leaves !== null && position < end; position++) {
+    const [id, jws] = [position + 1, jwsOf.get(position + 1)];
+    const expected = jws === undefined ? missingLeafHash(id) : leafHash(jws);
+    if (!isSameHash(hashAt(leaves, position), expected) || (jws !== undefined && !isOld(jws))) break;
   }
-  const stopped = signed.get(position + 1);
-  // Old, and the pinned checkpoint covers it, yet it is not what was signed for; or it is not there at all.
-  const isHeld = position < Math.min(tileEnd, last) && (stopped === undefined || isOld(stopped));
-  const held = isHeld ? position + 1 : null;
+  const stopped = jwsOf.get(position + 1);
+  const held = position < end && (stopped === undefined || isOld(stopped)) ? position + 1 : null;
   if (position === deleted.position) return { ...over, held };
+
   const issuedBefore = Math.max(deleted.issuedBefore, before);
   const is = await signRetention({ position, issuedBefore }, log, secrets);
-  const count = rows.filter(({ id }) => id <= position).length;
-  // Where another process has changed the note since, all is looked at again the next time.
+  // On the disk: nothing new. After a kill here the next run signs the same again.
   if (!(await evidence.prune(position, { log: log.number, was: note, is }))) return over;
+  // On the disk: the note, and no row that it names. A kill inside the transaction leaves the rows and the old note.
+  const count = rows.filter(({ id }) => id <= position).length;
   return { deleted: count, isOver: position < tileEnd || position === head.size, held };
 }
 
 const pruneMs = 60_000;
 
 /**
- * Deletes what is too old, until it is stopped.
- * @param dependencies `onPruned` is told how many attestations were deleted, `onHeld` once at which one retention has to
- *   stop, `onError` of what failed; the next turn tries again
- * @returns stops it, when the step that is under way has ended
+ * Deletes old attestations once a minute until it is stopped.
+ * @param dependencies `onPruned` gets how many were deleted, `onHeld` once the id that retention stops at, `onError` an error;
+ *   the next turn tries again
+ * @returns stops it, after the step that is running
  */
 export function startRetention(
   dependencies: Retaining & {

@@ -1,25 +1,26 @@
 /**
- * The Merkle tree of the evidence log (RFC 6962, 2.1), kept in tiles: 256 hashes of one level each. A proof reads a few
- * tiles whatever the length of the log, and what is appended changes only the last one of each level (decision D13.1).
+ * The Merkle tree of the evidence log (RFC 6962, 2.1), stored in tiles: a tile has 256 hashes of one level, and each hash of
+ * the next tile level is the root over one full tile. A proof reads a few tiles whatever the size of the log, and an append
+ * changes only the last tile of each level (decision D13.1).
  */
 
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 
-/** Of a SHA-256. */
+/** Bytes of a SHA-256. */
 export const hashBytes = 32;
-/** Levels of the tree between a tile and the tile above it. */
+/** Levels of the tree between a tile's hashes and those of the tile above it. */
 const tileHeight = 8;
 export const tileHashes = 2 ** tileHeight;
 
-/** Where a tile stands: its level, counted from the leaves, and its place in that level. */
+/** The address of a tile: its level, counted from the leaves, and its index in that level. */
 export type TilePlace = { readonly level: number; readonly position: number };
 export type Tile = TilePlace & { readonly hashes: Uint8Array };
-/** Reads tiles, in the order in which they are asked for; what a tile does not have yet is left out at its end. */
+/** Reads tiles in the given order. The last tile of a level has only the hashes that exist; a tile that is missing is empty. */
 export type ReadTiles = (places: readonly TilePlace[]) => Promise<readonly Uint8Array[]>;
 
-/** Leaves from `start` to before `end`. */
+/** The leaves from `start` to before `end`. */
 type Range = { readonly start: number; readonly end: number };
 /** The subtree over the 2^height leaves from position × 2^height on. */
 type Subtree = { readonly height: number; readonly position: number };
@@ -28,7 +29,7 @@ function sha256(bytes: string | Uint8Array): Uint8Array {
   return hash("sha256", bytes, "buffer");
 }
 
-/** What leaves and nodes are hashed of is written into the same memory each time: there are millions. */
+/** Inputs of the hash functions below, reused for each hash: an audit makes millions of hashes. */
 const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(hashBytes)}`);
 const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(hashBytes)}`);
 const node = Buffer.alloc(1 + 2 * hashBytes, 1);
@@ -38,12 +39,12 @@ function hashOfLeaf(leaf: Buffer, text: string): Uint8Array {
   return sha256(leaf);
 }
 
-/** The hash of an attestation's leaf. @param jws the compact JWS that was answered */
+/** The leaf hash of an attestation. @param jws the compact JWS that was answered */
 export function leafHash(jws: string): Uint8Array {
   return hashOfLeaf(attestationLeaf, jws);
 }
 
-/** The hash of the leaf in the place of an attestation that was taken out before it had one. @param id its id */
+/** The leaf hash that stands for an attestation that was removed before it had a leaf. @param id its id */
 export function missingLeafHash(id: number): Uint8Array {
   return hashOfLeaf(missingLeaf, String(id));
 }
@@ -54,39 +55,31 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   return sha256(node);
 }
 
-/** The largest power of two that is less than a number of leaves, at least two. */
-function splitOf(leaves: number): number {
+/** Where a subtree over at least two leaves splits: after the largest power of two below their number. */
+function middleOf({ start, end }: Range): number {
   let split = 1;
-  while (split * 2 < leaves) split *= 2;
-  return split;
+  while (split * 2 < end - start) split *= 2;
+  return start + split;
 }
 
-/** The way from the root down to a leaf, until it is `reached`: what stands beside it at each fork, the lowest first. */
-function waysPast(leaf: number, size: number, isReached: (part: Range) => boolean) {
-  const beside: Range[] = [];
-  let [start, end] = [0, size];
-  while (!isReached({ start, end })) {
-    const middle = start + splitOf(end - start);
-    if (leaf < middle) {
-      beside.unshift({ start: middle, end });
-      end = middle;
-    } else {
-      beside.unshift({ start, end: middle });
-      start = middle;
-    }
-  }
-  return { beside, reached: { start, end } };
+/** The subtrees of an audit path, from the leaf's sibling upwards (RFC 6962, 2.1.1). */
+function inclusionRanges(index: number, tree: Range): Range[] {
+  const { start, end } = tree;
+  if (end - start === 1) return [];
+  const middle = middleOf(tree);
+  return index < middle
+    ? [...inclusionRanges(index, { start, end: middle }), { start: middle, end }]
+    : [...inclusionRanges(index, { start: middle, end }), { start, end: middle }];
 }
 
-/** What an audit path consists of, from a leaf or from a whole subtree upwards (RFC 6962, 2.1.1). */
-function inclusionRanges(of: Range, size: number): Range[] {
-  return waysPast(of.start, size, ({ start, end }) => end - start <= of.end - of.start).beside;
-}
-
-/** What a consistency proof consists of (RFC 6962, 2.1.2); nothing for a tree with itself. */
-function consistencyRanges(from: number, to: number): Range[] {
-  const { beside, reached } = waysPast(from - 1, to, ({ end }) => end === from);
-  return reached.start > 0 ? [reached, ...beside] : beside;
+/** The subtrees of a consistency proof (RFC 6962, 2.1.2); none for a tree with itself. */
+function consistencyRanges(from: number, tree: Range): Range[] {
+  const { start, end } = tree;
+  if (from === end) return start === 0 ? [] : [tree];
+  const middle = middleOf(tree);
+  return from <= middle
+    ? [...consistencyRanges(from, { start, end: middle }), { start: middle, end }]
+    : [...consistencyRanges(from, { start: middle, end }), { start, end: middle }];
 }
 
 /** The complete subtrees that make up a range, from the left. */
@@ -101,7 +94,7 @@ function subtreesOf({ start, end }: Range): Subtree[] {
   return subtrees;
 }
 
-/** The hash that a tile has or makes: of 2^height of its hashes, from `offset` on. */
+/** One hash of a tile, or the root over 2^height of its hashes from `offset` on. @throws RangeError when the tile is too short */
 function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Array {
   if (height === 0) {
     const found = tile.subarray(offset * hashBytes, (offset + 1) * hashBytes);
@@ -112,14 +105,7 @@ function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Arra
   return nodeHash(hashInTile(tile, offset, height - 1), hashInTile(tile, offset + half, height - 1));
 }
 
-/** The root over the leaves of one tile, of which it may have fewer than all. */
-function rootInTile(leaves: Uint8Array): Uint8Array {
-  return subtreesOf({ start: 0, end: leaves.length / hashBytes })
-    .map(({ height, position }) => hashInTile(leaves, position * 2 ** height, height))
-    .reduceRight((right, left) => nodeHash(left, right));
-}
-
-/** Where a subtree's hash is found. */
+/** The tile that has a subtree's hash, or the hashes below it, and where in the tile they are. */
 function placeOf({ height, position }: Subtree): TilePlace & { offset: number; within: number } {
   const within = height % tileHeight;
   const first = position * 2 ** within;
@@ -131,82 +117,93 @@ function placeOf({ height, position }: Subtree): TilePlace & { offset: number; w
   };
 }
 
-/** The hash of each range; all tiles are asked for at once. */
+/** The hash of each range, from one read of tiles. @throws RangeError when a tile lacks a hash */
 async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint8Array[]> {
-  const places = ranges.map((range) => subtreesOf(range).map(placeOf));
-  const wanted = new Map(
-    places.flat().map(({ level, position }) => [`${level} ${position}`, { level, position }]),
-  );
-  const tiles = await read([...wanted.values()]);
-  const tileOf = new Map([...wanted.keys()].map((key, at) => [key, tiles[at] ?? new Uint8Array()]));
-  return places.map((parts) =>
-    parts
-      .map(({ level, position, offset, within }) =>
-        hashInTile(tileOf.get(`${level} ${position}`) ?? new Uint8Array(), offset, within),
-      )
-      .reduceRight((right, left) => nodeHash(left, right)),
-  );
+  const parts = ranges.map((range) => subtreesOf(range).map(placeOf));
+  const keyOf = ({ level, position }: TilePlace) => `${level} ${position}`;
+  const places = [...new Map(parts.flat().map((place) => [keyOf(place), place])).values()];
+  const tiles = await read(places);
+  const tileOf = new Map(places.map((place, at) => [keyOf(place), tiles[at]]));
+  const hashOf = (place: ReturnType<typeof placeOf>) =>
+    hashInTile(tileOf.get(keyOf(place)) ?? new Uint8Array(), place.offset, place.within);
+  return parts.map((part) => part.map(hashOf).reduceRight((right, left) => nodeHash(left, right)));
 }
 
-/** The root over the first `size` leaves; of none it is the hash of nothing. */
+/** The root over the first `size` leaves; of no leaves the hash of nothing. @throws RangeError when a tile lacks a hash */
 export async function rootOf(size: number, read: ReadTiles): Promise<Uint8Array> {
   if (size === 0) return sha256(new Uint8Array());
   const [root] = await hashesOf([{ start: 0, end: size }], read);
   return root as Uint8Array;
 }
 
+/** Whether the first `size` leaves have this root; false too when a tile lacks a hash. */
+export async function hasRoot({ size, root }: SignedTree, read: ReadTiles): Promise<boolean> {
+  try {
+    return isSameHash(await rootOf(size, read), root);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
 /**
  * The audit path of a leaf, from its sibling upwards (RFC 6962, 2.1.1).
  * @param index of the leaf, below `size`
- * @param size of the tree, which may have grown since
+ * @param size of the tree as it is or was
  */
 export function inclusionProof(index: number, size: number, read: ReadTiles): Promise<Uint8Array[]> {
-  return hashesOf(inclusionRanges({ start: index, end: index + 1 }, size), read);
+  return hashesOf(inclusionRanges(index, { start: 0, end: size }), read);
+}
+
+/** The proof that a tree begins with an earlier one (RFC 6962, 2.1.2). @param from at least 1, and at most `to` */
+export function consistencyProof(from: number, to: number, read: ReadTiles): Promise<Uint8Array[]> {
+  return hashesOf(consistencyRanges(from, { start: 0, end: to }), read);
+}
+
+/** The hash of one leaf; null when the tree has no such leaf. */
+export async function leafAt(index: number, read: ReadTiles): Promise<Uint8Array | null> {
+  const [tile = new Uint8Array()] = await read([{ level: 0, position: Math.floor(index / tileHashes) }]);
+  const leaf = hashAt(tile, index);
+  return leaf.length === hashBytes ? leaf : null;
+}
+
+/** The hash of an index of a level, in the tile that has this index; empty when the tile is too short. */
+export function hashAt(tile: Uint8Array, index: number): Uint8Array {
+  const offset = (index % tileHashes) * hashBytes;
+  return tile.subarray(offset, offset + hashBytes);
 }
 
 /** A tree as it was signed for. */
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
- * The hashes of a tile of leaves, as far as a signed tree has them, if they lead to its root: then they are its leaves,
- * whoever has written to the tiles.
- * @returns null when they do not
+ * The hashes of a tile of leaves, as far as a signed tree has them, if they lead to the signed root. Then nobody has changed
+ * them since: each full tile is compared with its hash in the tile above, up to a tile that the root is computed from.
+ * @returns null when they do not lead to the root
  */
 export async function provenLeaves(
   position: number,
-  { size, root }: SignedTree,
+  signed: SignedTree,
   read: ReadTiles,
 ): Promise<Uint8Array | null> {
-  const start = position * tileHashes;
-  const end = Math.min(size, start + tileHashes);
-  const [tile = new Uint8Array()] = await read([{ level: 0, position }]);
-  const leaves = tile.subarray(0, Math.max(0, end - start) * hashBytes);
-  if (leaves.length === 0 || leaves.length < (end - start) * hashBytes) return null;
-  try {
-    let found = rootInTile(leaves);
-    const path = inclusionRanges({ start, end }, size);
-    for (const [at, beside] of (await hashesOf(path, read)).entries())
-      found = (path[at]?.start ?? 0) < start ? nodeHash(beside, found) : nodeHash(found, beside);
-    return isSameHash(found, root) ? leaves : null;
-  } catch (error) {
-    // The log has lost a tile that the path goes through.
-    if (error instanceof RangeError) return null;
-    throw error;
+  if (!(await hasRoot(signed, read))) return null;
+  let leaves: Uint8Array | null = null;
+  let below: { index: number; root: Uint8Array } | null = null;
+  let index = position;
+  for (let level = 0; ; level++) {
+    const [tile = new Uint8Array()] = await read([{ level, position: index }]);
+    const inLevel = Math.floor(signed.size / tileHashes ** level);
+    const count = Math.min(tileHashes, inLevel - index * tileHashes);
+    if (count <= 0 || tile.length < count * hashBytes) return null;
+    if (below !== null && !isSameHash(hashAt(tile, below.index), below.root)) return null;
+    leaves ??= tile.subarray(0, count * hashBytes);
+    if (count < tileHashes) return leaves;
+    below = { index, root: hashInTile(tile, 0, tileHeight) };
+    index = Math.floor(index / tileHashes);
   }
 }
 
-/** The proof that a tree begins with an earlier one (RFC 6962, 2.1.2). @param from at least 1, and at most `to` */
-export function consistencyProof(from: number, to: number, read: ReadTiles): Promise<Uint8Array[]> {
-  return hashesOf(consistencyRanges(from, to), read);
-}
-
-/** The hash of one leaf. */
-export async function leafAt(index: number, read: ReadTiles): Promise<Uint8Array> {
-  const [leaf] = await hashesOf([{ start: index, end: index + 1 }], read);
-  return leaf as Uint8Array;
-}
-
-/** The tiles that what is appended goes into: the last one of each level that may still have room. */
+/** The tiles that an append begins to write at: the last tile of each level. */
 export function edgeOf(size: number): TilePlace[] {
   const places: TilePlace[] = [];
   for (let level = 0, entries = size; level === 0 || entries > 0; level++) {
@@ -217,9 +214,9 @@ export function edgeOf(size: number): TilePlace[] {
 }
 
 /**
- * Appends leaves.
- * @param size how many there are
- * @param edge the tiles of {@link edgeOf}; a level that has none yet has an empty one
+ * Appends leaves to a tree.
+ * @param size leaves that the tree has
+ * @param edge the tiles of {@link edgeOf}, empty where a level has no such tile yet
  * @returns every tile that is new or has grown
  */
 export function appendTo(
@@ -249,33 +246,28 @@ export function appendTo(
   return changed;
 }
 
-/** A root of a complete part, which stands in a tile above the leaves'. */
-export type TileRoot = { readonly level: number; readonly position: number; readonly root: Uint8Array };
-
 /**
- * A tree that grows to the right, of which only the roots of its largest complete parts are kept.
- * @param onTileRoot told of the roots that tiles above the leaves hold
+ * Computes roots of a tree to which one leaf after the other is added. Only the roots of its largest full subtrees are kept.
+ * @param onTileRoot is called with each hash that a tile above the leaves has
  */
-export function growTree(onTileRoot: (found: TileRoot) => void) {
+export function growTree(onTileRoot: (place: TilePlace, root: Uint8Array) => void) {
   const roots: Uint8Array[] = [];
   let size = 0;
 
   return {
-    /** @param leaf its hash */
     push(leaf: Uint8Array): void {
-      let root = leaf;
-      let height = 0;
-      // Each bit of the size is a complete part; adding one carries through those that are full.
+      let [root, height] = [leaf, 0];
+      // Each bit of the size is a full subtree. A new leaf is joined with those whose bits carry.
       for (let rest = size; rest % 2 === 1; rest = (rest - 1) / 2) {
         root = nodeHash(roots.pop() as Uint8Array, root);
         height++;
         if (height % tileHeight === 0)
-          onTileRoot({ level: height / tileHeight, position: Math.floor(size / 2 ** height), root });
+          onTileRoot({ level: height / tileHeight, position: Math.floor(size / 2 ** height) }, root);
       }
       roots.push(root);
       size++;
     },
-    /** @returns the root over what was pushed; undefined of nothing */
+    /** The root over all leaves so far; undefined before the first. */
     root: (): Uint8Array | undefined =>
       roots.length === 0 ? undefined : roots.reduceRight((right, left) => nodeHash(left, right)),
   };

@@ -1,8 +1,5 @@
 import { Buffer } from "node:buffer";
 import { service } from "../../domain/changes.ts";
-import { TvsError } from "../../domain/errors.ts";
-import type { AuditedRow } from "../../domain/evidence/audit-rows.ts";
-import type { Log, LogFigures, LogProgress, StoredCheckpoint } from "../../domain/evidence/log.ts";
 import { hashBytes, type Tile, type TilePlace, tileHashes } from "../../domain/evidence/tree.ts";
 import { createRecorder, type Recorder } from "../changes.ts";
 import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
@@ -10,14 +7,11 @@ import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "..
 import { moveTeacherIds } from "../status-lists.ts";
 import { prunePeople } from "./statement-people.ts";
 
-// A text that is no UTF-8 ends the process in the driver, so what somebody may have written is read as bytes.
 const utf8 = new TextDecoder();
 /** Levels of tiles of the longest tree. */
 const maxLevels = 7;
 /** Attestations of one part of the index of leaf hashes, as a power of two. */
 const partBits = 18;
-/** Ids that may be missing at once: each gets a leaf, and an id that was written by hand may be any number. */
-const maxMissing = 10_000;
 
 const logColumns = "number, origin, public_key, sealed, begun_at, reason, previous, first_size, mac";
 const selectLogs = `SELECT ${logColumns} FROM logs ORDER BY number`;
@@ -31,21 +25,32 @@ const progress = `SELECT number AS log, origin, ${treeSize} AS size, ${lastId} A
     coalesce(signed.size, 0) AS signed_size, signed_at
   FROM (SELECT number, origin FROM logs ORDER BY number DESC LIMIT 1)
   LEFT JOIN (${newest}) AS signed ON signed.log = number`;
+/** The newest log, the newest checkpoint and the retention note. A log is begun only while they are as they were read. */
+const state = `SELECT json_array((SELECT max(number) FROM logs), (SELECT note FROM (${newest})),
+  (SELECT note FROM log_retention)) AS state`;
 const selectRetention = "SELECT note FROM log_retention WHERE id = 1";
 const putRetention = `INSERT INTO log_retention (id, note) VALUES (1, ?)
   ON CONFLICT (id) DO UPDATE SET note = excluded.note`;
 
-/** Bytes come out of the database in half the time of a text as long. */
-const attested = `SELECT min(id) AS first, count(*) AS n, max(id) - min(id) + 1 AS spanned,
-    CAST(group_concat(jws, char(10)) AS BLOB) AS jws
-  FROM (SELECT id, jws FROM attestations WHERE id >= ?1 ORDER BY id LIMIT ?2)`;
-const attestedById = "SELECT id, jws FROM attestations WHERE id >= ? ORDER BY id LIMIT ?";
+/**
+ * Reads a block of attestations as two values, which takes half the time of rows: the columns as JSON, and all JWS joined.
+ * Both are read as bytes, because a text that is not UTF-8 ends the process in the driver.
+ */
+const block = (columns: string, where: string) => `SELECT
+    CAST(json_group_array(json_array(id, octet_length(jws)${columns})) AS BLOB) AS rows,
+    CAST(coalesce(group_concat(jws, ''), '') AS BLOB) AS jws
+  FROM (SELECT id, jws${columns} FROM attestations WHERE ${where} ORDER BY id LIMIT ?)`;
+const attested = block("", "id >= ?");
+const audited = block(
+  ", verification_id, partner_id, issued_at, kid, status, eligible",
+  "id >= ? AND id <= ?",
+);
 const putTile = `INSERT INTO log_tiles (level, position, hashes) VALUES (?, ?, ?)
   ON CONFLICT (level, position) DO UPDATE SET hashes = excluded.hashes`;
 const putPositions = `INSERT INTO log_positions (part, prefix, id)
   SELECT (?1 + key) >> ${partBits}, value, ?1 + key FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING`;
 const putCheckpoint = "INSERT INTO log_checkpoints (log, size, signed_at, note) VALUES (?, ?, ?, ?)";
-/** In this order of the tables (CROSS): left to itself, SQLite goes through all tiles of the tree for the few wanted. */
+/** CROSS fixes the order of the tables: the planner of SQLite would read all tiles for the few that are wanted. */
 const selectTiles = `SELECT wanted.key AS place, hashes FROM json_each(?1) AS wanted
   CROSS JOIN log_tiles ON level = wanted.value ->> 0 AND position = wanted.value ->> 1`;
 const covering = `${checkpointColumns} WHERE size >= ? ORDER BY size, log LIMIT 1`;
@@ -56,32 +61,10 @@ const withPrefix = `WITH RECURSIVE parts (part) AS (
     UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
   SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
 
-/**
- * A block of rows comes out as two values: a row costs more than what is in it. What was signed comes as bytes, of which
- * each row has as many as it says, whatever somebody has written there.
- */
-const auditRows = `SELECT CAST(json_group_array(json_array(id, octet_length(jws), verification_id, partner_id, issued_at,
-    kid, status, eligible)) AS BLOB) AS rows, CAST(coalesce(group_concat(jws, ''), '') AS BLOB) AS jws
-  FROM (SELECT id, verification_id, partner_id, issued_at, kid, status, eligible, jws
-    FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id)`;
-
-/** Never the newest attestation: its id is the one that the next follows. */
-const deletable = `SELECT id, jws FROM attestations
-  WHERE id >= ?1 AND id < (SELECT max(id) FROM attestations) ORDER BY id LIMIT ?2`;
 /** The partners that have verified a teacher are kept, because events go by them. */
 const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
   SELECT teacher_id, partner_id FROM attestations WHERE id <= ? AND teacher_id IS NOT NULL`;
 const uncovered = "SELECT issued_at * 1000 AS since FROM attestations WHERE id > ? ORDER BY id LIMIT 1";
-
-/** What was read before a log is begun: it is begun only while that still holds. */
-type LogAsRead = {
-  /** The newest log. */
-  readonly log: Log | null;
-  /** The newest checkpoint; whatever is above `firstSize` of the log to begin goes. */
-  readonly newest: StoredCheckpoint | null;
-  /** The retention note. */
-  readonly retention: string | null;
-};
 
 export type LogStore = ReturnType<typeof createLogStore>;
 
@@ -118,6 +101,10 @@ function readTree(driver: Driver) {
     async logs() {
       return (await driver.query(selectLogs)).map(logOf);
     },
+    /** What `begin` compares. */
+    async state() {
+      return text((await one(state)) ?? {}, "state");
+    },
     /** How many leaves the tree has. */
     async size() {
       return integer((await one(`SELECT ${treeSize} AS size`)) ?? {}, "size");
@@ -143,14 +130,6 @@ function readTree(driver: Driver) {
         tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
       return tiles;
     },
-    /** Reads one tile; empty where there is none. */
-    async tile(level: number, position: number) {
-      const row = await one("SELECT hashes FROM log_tiles WHERE level = ? AND position = ?", [
-        level,
-        position,
-      ]);
-      return row === undefined ? new Uint8Array() : new Uint8Array(bytes(row, "hashes"));
-    },
     async newest() {
       return checkpoint(newest);
     },
@@ -172,38 +151,21 @@ function readTree(driver: Driver) {
 function readAttestations(driver: Driver) {
   const one = readerOf(driver);
   return {
-    /**
-     * The next attestations in the order of their ids, from `firstId` on.
-     * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end
-     * @throws TvsError STORE_CORRUPT when more are missing than anybody removes by mistake
-     */
-    async attested(firstId: number, limit: number) {
-      const row = await one(attested, [firstId, limit]);
-      if (row === undefined || integer(row, "n") === 0) return [];
-      const found = utf8.decode(bytes(row, "jws")).split("\n");
-      const isWhole = integer(row, "first") === firstId && integer(row, "spanned") === integer(row, "n");
-      if (isWhole && found.length === integer(row, "n")) return found;
-      const rows = await driver.query(attestedById, [firstId, limit]);
-      return inTheirPlaces(rows, firstId).slice(0, limit);
+    /** The attestations from an id on, in the order of their ids; `limit` at most. */
+    async attested(from: number, limit: number) {
+      return readBlock(await one(attested, [from, limit])).map(({ columns, jws }) => ({
+        id: columns[0],
+        jws,
+      }));
     },
-    /** Attestations as an audit reads them: both ids included, without those that are missing. */
+    /** The attestations of a range of ids, both included, with the columns that an audit compares. */
     async auditRows(from: number, to: number) {
-      const row = await one(auditRows, [from, to]);
-      return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
-    },
-    /** The id of the oldest attestation; null without any. */
-    async firstId() {
-      return integerOrNull((await one("SELECT min(id) AS id FROM attestations")) ?? {}, "id");
+      return readBlock(await one(audited, [from, to, to - from + 1])).map(auditedRow);
     },
     /** The retention note, by which rows may be missing; null where nothing was ever deleted. */
     async retention() {
       const row = await one(selectRetention);
       return row === undefined ? null : text(row, "note");
-    },
-    /** The next attestations that may be deleted, from an id on. */
-    async deletable(from: number, limit: number) {
-      const rows = await driver.query(deletable, [from, limit]);
-      return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
     },
   };
 }
@@ -212,21 +174,14 @@ function writeTree(driver: Driver, recorded: Recorder) {
   return {
     /**
      * Begins a log, destroys the private key of the one before, and cuts the tree to the size with which it begins.
+     * @param asRead the {@link state} that the new log follows from
      * @param retention the retention note of the log to begin; null where nothing was deleted
-     * @returns false when what was read does not hold any more
+     * @returns false, having done nothing, when the state is another by now
      */
-    begin(log: Log, read: LogAsRead, retention: string | null) {
+    begin(log: Log, asRead: string, retention: string | null) {
       return driver.write(async (tx) => {
-        const [logs = [], [top] = [], [noted] = []] = await tx.batch([
-          statement(selectLogs),
-          statement(newest),
-          statement(selectRetention),
-        ]);
-        const isAsRead =
-          (logs.length === 0 ? null : integer(logs.at(-1) ?? {}, "number")) === (read.log?.number ?? null) &&
-          (top === undefined ? null : text(top, "note")) === (read.newest?.note ?? null) &&
-          (noted === undefined ? null : text(noted, "note")) === read.retention;
-        if (!isAsRead) return false;
+        const [[row = {}] = []] = await tx.batch([statement(state)]);
+        if (text(row, "state") !== asRead) return false;
         await tx.batch([
           ...beginStatements(log, retention),
           recorded({ action: "log begun", kind: "log", id: String(log.number), detail: log.origin }),
@@ -326,68 +281,96 @@ function cutStatements(size: number): Statement[] {
   return statements;
 }
 
-/** @returns each JWS in the place of its id, and null where there is none. @throws TvsError STORE_CORRUPT */
-function inTheirPlaces(rows: readonly Row[], firstId: number): (string | null)[] {
-  const places: (string | null)[] = [];
-  for (const row of rows) {
-    const place = integer(row, "id") - firstId;
-    if (place - places.length > maxMissing) {
-      const message = "many attestations are missing from the evidence log; tvs log audit names the first";
-      throw new TvsError("STORE_CORRUPT", message);
-    }
-    while (places.length < place) places.push(null);
-    places.push(text(row, "jws"));
-  }
-  return places;
-}
+type BlockRow = { readonly columns: [id: number, octets: number, ...AuditedColumns]; readonly jws: string };
+/** The columns that an audit compares, in the order of the statement `audited`; the time is in seconds since the epoch. */
+type AuditedColumns = [string, string, number, string, string, number];
 
-/** The columns of `auditRows`, in their order. */
-type JsonRow = [number, number, string, string, number, string, string, number];
-
-function auditedRows(json: string, signed: Uint8Array): AuditedRow[] {
-  // A JWS is ASCII; one with anything else in it was changed, and its hash is another one this way too.
-  const jws = Buffer.from(signed.buffer, signed.byteOffset, signed.length).toString("latin1");
+function readBlock(row: Row | undefined): BlockRow[] {
+  if (row === undefined) return [];
+  // A JWS is ASCII. Other bytes are a change that the leaf's hash shows, also when they are read as Latin-1.
+  const { buffer, byteOffset, length } = bytes(row, "jws");
+  const joined = Buffer.from(buffer, byteOffset, length).toString("latin1");
   let at = 0;
-  return (JSON.parse(json) as JsonRow[]).map((row) => {
-    const [id, octets, verificationId, partnerId, issuedAt, kid, status, eligible] = row;
-    const own = jws.slice(at, at + octets);
-    at += octets;
-    return { id, verificationId, partnerId, issuedAt, kid, status, eligible: eligible === 1, jws: own };
+  return JSON.parse(utf8.decode(bytes(row, "rows"))).map((columns: BlockRow["columns"]) => {
+    at += columns[1];
+    return { columns, jws: joined.slice(at - columns[1], at) };
   });
 }
 
-function logOf(row: Row): Log {
+/** An attestation as an audit reads it. */
+export type AuditedRow = Readonly<ReturnType<typeof auditedRow>>;
+
+function auditedRow({ columns, jws }: BlockRow) {
+  const [id, , verificationId, partnerId, issuedAt, kid, status, eligible] = columns;
+  return { id, verificationId, partnerId, issuedAt, kid, status, eligible: eligible === 1, jws };
+}
+
+/**
+ * A log: a name and a key under which checkpoints of the tree are signed. After a restore or a loss a new log goes on with
+ * the same tree, without what was lost. Times are milliseconds since the epoch.
+ */
+export type Log = Readonly<ReturnType<typeof logOf>>;
+
+function logOf(row: Row) {
   return {
+    /** 1, and one more for each new log. */
     number: integer(row, "number"),
+    /** The first line of its checkpoints. */
     origin: text(row, "origin"),
+    /** Ed25519, 32 bytes. */
     publicKey: bytes(row, "public_key"),
+    /** PKCS #8 of the private half, sealed with the origin as its name; null once a later log was begun. */
     sealed: bytesOrNull(row, "sealed"),
     begunAt: integer(row, "begun_at"),
+    /** Why it was begun; null for the first. */
     reason: textOrNull(row, "reason"),
+    /** The last known checkpoint of the log before, as a signed note; null where none is known. */
     previous: textOrNull(row, "previous"),
+    /** Leaves that the tree had when the log was begun: the newest kept checkpoint of earlier logs covers as many. */
     firstSize: integer(row, "first_size"),
+    /** Authenticates the members above, without the sealed key, under the master key. */
     mac: bytes(row, "mac"),
   };
 }
 
-function logProgress(row: Row): LogProgress {
+/** How many attestations, leaves and signed leaves there are. */
+export type LogProgress = Readonly<ReturnType<typeof logProgress>>;
+
+function logProgress(row: Row) {
   const [size, last] = [integer(row, "size"), integer(row, "last_id")];
   return {
+    /** The number and the origin of the newest log. */
     log: integer(row, "log"),
     origin: text(row, "origin"),
+    /** Leaves of the tree. */
     size,
+    /** Leaves that the newest checkpoint of the newest log covers; 0 before its first. */
     signedSize: integer(row, "signed_size"),
+    /** When that checkpoint was signed, milliseconds since the epoch; null before the first. */
     signedAt: integerOrNull(row, "signed_at"),
+    /** Attestations that have no leaf yet. */
     waiting: Math.max(0, last - size),
+    /** Newest leaves that have no attestation; above 0 only when somebody removed attestations. */
     missing: Math.max(0, size - last),
   };
 }
 
-function storedCheckpoint(row: Row): StoredCheckpoint {
+export type LogFigures = LogProgress & {
+  /** When the oldest attestation that no checkpoint covers was issued (ms since the epoch); null when none waits. */
+  readonly uncoveredSince: number | null;
+};
+
+/** A checkpoint as the database has it. */
+export type StoredCheckpoint = Readonly<ReturnType<typeof storedCheckpoint>>;
+
+function storedCheckpoint(row: Row) {
   return {
+    /** The number of the log whose key signed it. */
     log: integer(row, "log"),
     size: integer(row, "size"),
+    /** Milliseconds since the epoch, a whole second. */
     signedAt: integer(row, "signed_at"),
+    /** The signed note, byte for byte. */
     note: text(row, "note"),
   };
 }

@@ -3,7 +3,6 @@ import { createStores } from "../../../cli/open.ts";
 import {
   beginNextLog,
   createLogWriter,
-  type LogDependencies,
   startBuilding,
   startFollowing,
 } from "../../../src/domain/evidence/checkpoint.ts";
@@ -18,9 +17,7 @@ import {
 } from "../../../src/domain/evidence/log.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { aClock } from "../../harness/clock.ts";
-import { driverKinds, withEmpty } from "../../harness/drivers.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -302,62 +299,3 @@ test("a running service builds, signs and follows until it is stopped, and signs
     await Promise.all([stopBuilding(), stopFollowing()]);
     expect((await store.newest())?.size).toBe(2);
   }));
-
-/** A process that dies before or after its nth step that leaves something behind. */
-function dying(dependencies: LogDependencies, steps: number, isAfter: boolean): LogDependencies {
-  let left = steps;
-  const died = new Error("died");
-  const mortal =
-    <A extends unknown[], R>(step: (...args: A) => Promise<R>) =>
-    async (...args: A): Promise<R> => {
-      if (left-- !== 0) return step(...args);
-      if (isAfter) await step(...args);
-      throw died;
-    };
-  const { store, pinned } = dependencies;
-  return {
-    ...dependencies,
-    store: {
-      ...store,
-      append: mortal(store.append),
-      addCheckpoint: mortal(store.addCheckpoint),
-      begin: mortal(store.begin),
-    },
-    pinned: { ...pinned, read: pinned.read, write: mortal(pinned.write) },
-  };
-}
-
-/** Steps of a run that appends, signs, begins a new log and signs again. */
-const stepsOfRun = 6;
-
-for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name)))
-  describe.skipIf(kind.unavailable !== undefined)(`a process that dies over ${kind.name}`, () => {
-    for (let step = 0; step < stepsOfRun; step++)
-      for (const isAfter of [false, true])
-        test(`${isAfter ? "after" : "before"} step ${step + 1} loses nothing that was signed for`, () =>
-          withEmpty(kind, async (driver) => {
-            await makeSchema(driver);
-            const { dependencies, writer, pinned, store } = aNode(driver);
-            await ensureLog(dependencies);
-            await attestTo(driver, 1, 2);
-            const before = await writer.checkpoint();
-            await attestTo(driver, 3);
-            const mortal = { ...dying(dependencies, step, isAfter), secrets, issuer };
-            const run = async () => {
-              await createLogWriter(mortal).checkpoint();
-              await beginNextLog(mortal, "a test");
-              await createLogWriter(mortal).checkpoint();
-            };
-            await run().catch(() => {});
-            const seen = await notes(driver);
-            // The next run, with the pinned checkpoint that the process has left.
-            const healed = await writer.checkpoint();
-            expect(healed?.size).toBe(3);
-            expect(pinned.note).toBe(healed?.note ?? "");
-            const kept = await notes(driver);
-            expect(kept).toEqual(expect.arrayContaining([before?.note ?? "", ...seen]));
-            const links = kept.map((note) => linkOf(treeHeadOf(note)) ?? "");
-            expect(links).toEqual([null, ...kept.slice(0, -1)].map(linkTo));
-            expect((await store.logs()).length).toBeLessThanOrEqual(2);
-          }));
-  });

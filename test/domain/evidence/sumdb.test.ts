@@ -39,7 +39,7 @@ function askOfLog(dataDir: string, note: string): Promise<Question> {
     const question: Question = {
       Vkey: await verifierKeyOf(log),
       Note: note,
-      Jws: (await evidence.attested(1, leaves)).filter((one) => one !== null),
+      Jws: (await evidence.attested(1, leaves)).map(({ jws }) => jws),
       Roots: [],
       Inclusions: [],
       Consistency: [],

@@ -1,0 +1,236 @@
+/**
+ * A process that dies before any of its writes, over a file and over a server with a second node. Afterwards the next run
+ * heals: nothing that was signed for is lost, each checkpoint names the one before it, and the audit finds nothing.
+ */
+
+import { describe, expect, test } from "bun:test";
+import { createPrivateKey } from "node:crypto";
+import { join } from "node:path";
+import { settleRestoredLog } from "../../../cli/evidence/restored-log.ts";
+import { createStores } from "../../../cli/open.ts";
+import { readConfig } from "../../../src/config.ts";
+import { auditLog } from "../../../src/domain/evidence/audit.ts";
+import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
+import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
+import { ensureLog, linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/log.ts";
+import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
+import type { Driver, Transaction } from "../../../src/store/driver/driver.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
+import { aClock } from "../../harness/clock.ts";
+import { driverKinds, withEmpty } from "../../harness/drivers.ts";
+import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { readKey } from "../../harness/keys.ts";
+import { masterKey, secrets } from "../../harness/samples.ts";
+import { aSignedAttestation } from "./audited-register.ts";
+
+const issuer = "https://verify.example.org";
+const signer = { kid: "active", privateKey: createPrivateKey(readKey("active")) };
+const clock = aClock("2026-05-01T09:00:00Z");
+const later = aClock("2026-12-01T09:00:00Z");
+
+/** A process that dies before its step `left`. Whatever it does afterwards does not happen. */
+function createLife(left: number) {
+  let steps = left;
+  return {
+    isDead: () => steps < 0,
+    step(): void {
+      if (steps-- <= 0) {
+        steps = -1;
+        throw new Error("killed");
+      }
+    },
+  };
+}
+
+type Life = ReturnType<typeof createLife>;
+
+/** A driver whose process may die before each batch of a transaction, and before its commit. */
+function mortal(driver: Driver, { step }: Life): Driver {
+  const inside = (tx: Transaction): Transaction => ({
+    async batch(statements) {
+      step();
+      return tx.batch(statements);
+    },
+  });
+  const write: Driver["write"] = (work, waitMs) =>
+    driver.write(async (tx) => {
+      const done = await work(inside(tx));
+      step();
+      return done;
+    }, waitMs);
+  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.batch(statements), waitMs) };
+}
+
+type Pinned = ReturnType<typeof aPinnedCheckpoint>;
+
+/** What a process with its own pinned checkpoint works with. */
+function aNode(driver: Driver, pinned: Pinned, life?: Life) {
+  const alive = life === undefined ? driver : mortal(driver, life);
+  const { evidence: store, settings } = createStores(alive);
+  const file = {
+    read: pinned.read,
+    write: async (note: string) => {
+      life?.step();
+      return pinned.write(note);
+    },
+  };
+  const dependencies = { store, pinned: file, secrets, clock, issuer };
+  const retaining = { evidence: store, settings, secrets, pinned: file, clock: later };
+  return { store, dependencies, retaining, writer: createLogWriter(dependencies) };
+}
+
+type Node = ReturnType<typeof aNode>;
+
+const attestTo = (driver: Driver, from: number, count: number) =>
+  attest(
+    driver,
+    Array.from({ length: count }, (_, at) => aSignedAttestation(from + at, signer)),
+  );
+
+const notes = async (driver: Driver) =>
+  (await driver.query("SELECT note FROM log_checkpoints ORDER BY size, log")).map(({ note }) => String(note));
+
+/** Two checkpoints over 45 attestations, and five that have no leaf yet. */
+async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
+  await makeSchema(driver);
+  const { dependencies, retaining, writer } = aNode(driver, pinned);
+  await ensureLog(dependencies);
+  await retaining.settings.write(retentionSettings("90d", secrets));
+  await attestTo(driver, 1, 40);
+  await writer.checkpoint();
+  await attestTo(driver, 41, 5);
+  await writer.checkpoint();
+  await attestTo(driver, 46, 5);
+}
+
+const audited = (driver: Driver, pinned: string | null) =>
+  auditLog({
+    store: createStores(driver).evidence,
+    pinned,
+    secrets,
+    signatures: createSignatureChecks([{ kid: "active", jwk: signerJwk } as never], { all: false }),
+    settle: async () => {},
+    onProgress() {},
+  });
+const signerJwk = signer.privateKey.export({ format: "jwk" });
+
+/** Each checkpoint names the one before it, and all that were there before the kill are there still. */
+async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
+  const kept = await notes(driver);
+  expect(kept).toEqual(expect.arrayContaining([...seen]));
+  expect(kept.map((note) => linkOf(treeHeadOf(note)) ?? "")).toEqual(
+    [null, ...kept.slice(0, -1)].map(linkTo),
+  );
+  for (const { note } of pins) {
+    expect(note).toBe(kept.at(-1) ?? "");
+    expect(await audited(driver, note)).toMatchObject({ found: 0, leaves: 50 });
+  }
+}
+
+const writings: Readonly<Record<string, (node: Node) => Promise<unknown>>> = {
+  "append and a checkpoint": ({ writer }) => writer.checkpoint(),
+  retention: ({ retaining }) => pruneAttestations(retaining),
+  "a new log": async ({ dependencies, writer }) => {
+    await beginNextLog(dependencies, "a test");
+    await writer.checkpoint();
+  },
+};
+
+for (const kind of driverKinds)
+  describe.skipIf(kind.unavailable !== undefined)(`over ${kind.name}`, () => {
+    for (const [name, act] of Object.entries(writings))
+      test(
+        `a kill before any write of ${name} loses nothing, and the next run heals`,
+        () =>
+          withEmpty(kind, async (driver) => {
+            let steps = 0;
+            for (let isOver = false; !isOver; steps++) {
+              await wipe(driver);
+              // Over a file there is one node at a time; over a server a second one goes on after the kill.
+              const [own, other] = [aPinnedCheckpoint(), aPinnedCheckpoint()];
+              await prepare(driver, own);
+              await aNode(driver, other).writer.follow();
+              const life = createLife(steps);
+              await act(aNode(driver, own, life)).catch(() => {});
+              isOver = !life.isDead();
+              const seen = await notes(driver);
+              const survivor = aNode(driver, other);
+              if (kind.kind === "remote") {
+                await survivor.writer.follow();
+                await survivor.writer.checkpoint();
+              }
+              const next = aNode(driver, own);
+              await next.writer.checkpoint();
+              await survivor.writer.follow();
+              await expectWhole(driver, seen, [own, other]);
+              if (name !== "retention") continue;
+              await pruneAttestations(next.retaining);
+              await expectWhole(driver, seen, [own, other]);
+              expect(await next.store.attested(0, 1)).toMatchObject([{ id: 50 }]);
+            }
+            expect(steps).toBeGreaterThan(3);
+          }),
+        60_000,
+      );
+  });
+
+/** Leaves a database without tables. */
+async function wipe(driver: Driver): Promise<void> {
+  const sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+  for (const { name } of await driver.query(sql))
+    await driver.batch([{ sql: `DROP TABLE ${name}`, args: [] }]);
+}
+
+test(
+  "a kill before any write of a restore leaves the old database, or a restored one that the next run pins",
+  () =>
+    withTempDir(async (folder) => {
+      const config = readConfig({ data: folder, "master-key": masterKey }, {});
+      const [old, backup] = [join(folder, "old.db"), join(folder, "backup.db")];
+      const driver = await openFile({ file: old });
+      const memory = aPinnedCheckpoint();
+      await prepare(driver, memory);
+      await driver.copyTo(backup);
+      const shortened = await openFile({ file: backup });
+      await shortened.batch([{ sql: "DELETE FROM attestations WHERE id > 45", args: [] }]);
+      await shortened.close();
+      await aNode(driver, memory).writer.checkpoint();
+      const pinned = openPinnedCheckpoint(join(folder, "log.checkpoint"));
+      await pinned.write(memory.note ?? "");
+      const before = await notes(driver);
+      for (let [steps, isOver] = [0, false]; !isOver; steps++) {
+        const copy = await openFile({ file: await copied(backup, `${backup}-${steps}`) });
+        const life = createLife(steps);
+        const settled = await settleRestoredLog(mortal(copy, life), config, { actor: "a test", clock }).catch(
+          () => null,
+        );
+        isOver = !life.isDead();
+        expect(pinned.read()).toBe(memory.note);
+        // Before the copy is in its place, a kill leaves the old database, and nothing of it has changed.
+        expect(await audited(driver, pinned.read())).toMatchObject({ found: 0, leaves: 50 });
+        expect(await notes(driver)).toEqual(before);
+        if (isOver) {
+          // After that, a kill leaves the pinned checkpoint of the log before, until the next run.
+          expect(settled?.log).toMatchObject({ isNew: true, lost: 5 });
+          const healed = aNode(copy, memory);
+          await healed.writer.requireNotBehind();
+          await healed.writer.checkpoint();
+          expect(treeHeadOf(memory.note ?? "").origin).toBe("verify.example.org/log/2");
+          expect(await audited(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });
+        }
+        await copy.close();
+      }
+      await driver.close();
+    }),
+  60_000,
+);
+
+async function copied(from: string, to: string): Promise<string> {
+  const source = await openFile({ file: from });
+  await source.copyTo(to);
+  await source.close();
+  return to;
+}
