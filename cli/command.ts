@@ -11,7 +11,7 @@ import {
 } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import type { Operator } from "./open.ts";
+import type { CommandContext } from "./open.ts";
 import { requireOwnFolder, serviceSettings } from "./register/register.ts";
 import { hint } from "./terminal/output.ts";
 
@@ -19,7 +19,7 @@ export const version = packageJson.version;
 
 /** Looks up ids and what they mean, at most `limit` of them. */
 export type FindIds = (
-  operator: Operator,
+  operator: CommandContext,
   limit: number,
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
 

@@ -38,7 +38,7 @@ import { ensureDataDir, openVault } from "./safe/vault.ts";
 export type Stores = ReturnType<typeof createStores>;
 
 /** What the operator's commands work with: the stores, what is around them, and so what the acts of the domain take. */
-export type Operator = Awaited<ReturnType<typeof openOperator>>;
+export type CommandContext = Awaited<ReturnType<typeof openContext>>;
 
 export type OpenOptions = {
   readonly clock?: Clock;
@@ -67,7 +67,7 @@ const defaultKeyBits = 2048;
  * signing keys are made where they are missing, the keys last; else nothing is.
  * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
-export async function openOperator(config: Config, options: OpenOptions = {}) {
+export async function openContext(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const acting = {
     // Who only reads need not have a name that a list could show.
@@ -211,18 +211,18 @@ export function createStores(
 }
 
 /** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
-export function importDependencies(operator: Operator): ImportDependencies {
+export function importDependencies(operator: CommandContext): ImportDependencies {
   if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */
-export async function withOperator<T>(
+export async function withContext<T>(
   config: Config,
-  act: (operator: Operator) => Promise<T>,
+  act: (operator: CommandContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
-  const operator = await openOperator(config, options);
+  const operator = await openContext(config, options);
   return closing(operator.driver, () => act(operator));
 }
 

@@ -24,6 +24,6 @@ async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "s
       note(`${noRegister(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`);
     return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };
   }
-  const { withOperator } = await import("./open.ts");
-  return withOperator(config, async ({ settingsInForce }) => settingsInForce);
+  const { withContext } = await import("./open.ts");
+  return withContext(config, async ({ settingsInForce }) => settingsInForce);
 }

@@ -8,16 +8,16 @@ import {
   configOf,
   type OurCommand,
 } from "./command.ts";
-import { type Operator, withOperator } from "./open.ts";
+import { type CommandContext, withContext } from "./open.ts";
 
 type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;
 
-type OperatorCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
+type ContextCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
   /** Refuses what the options say together, before anything is opened. @throws TvsError */
   check?(args: Given<T>): void;
   /** Makes ready, before anything is opened, what the act needs besides, such as a file to write. @throws TvsError */
   prepare?(args: Given<T>, config: Config): P | Promise<P>;
-  act(operator: Operator, args: Given<T>, prepared: P): Promise<void>;
+  act(operator: CommandContext, args: Given<T>, prepared: P): Promise<void>;
 };
 
 /**
@@ -29,14 +29,14 @@ export function operatorCommand<const T extends Args, P = undefined>({
   prepare,
   act,
   ...definition
-}: OperatorCommand<T, P>): OurCommand {
+}: ContextCommand<T, P>): OurCommand {
   return command<T>({
     ...definition,
     async run({ args }) {
       check?.(args);
       const config = configOf(args);
       const prepared = (await prepare?.(args, config)) as P;
-      await withOperator(config, (operator) => act(operator, args, prepared));
+      await withContext(config, (operator) => act(operator, args, prepared));
     },
   });
 }

@@ -5,18 +5,18 @@ import { countLeaves } from "../../src/domain/evidence/log.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { type CommandContext, withContext } from "../open.ts";
 import { print, record } from "../terminal/output.ts";
 
 export const statusCommand = command({
   ...words.status,
   async run({ args }) {
-    const status = await withOperator(configOf(args), readStatus);
+    const status = await withContext(configOf(args), readStatus);
     print(args, status, () => statusText(status));
   },
 });
 
-async function readStatus(operator: Operator) {
+async function readStatus(operator: CommandContext) {
   const { keys, webhooks, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });

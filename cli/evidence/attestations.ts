@@ -18,7 +18,7 @@ import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
 import { flag, group, operand, option } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerArg } from "../partners/credentials.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
@@ -53,7 +53,7 @@ const proveCommand = operatorCommand({
 });
 
 async function leafOf(
-  { attestations }: Operator,
+  { attestations }: CommandContext,
   { id, leaf }: { id?: string | undefined; leaf?: string | undefined },
 ): Promise<Uint8Array> {
   if ((id === undefined) === (leaf === undefined))
@@ -70,7 +70,7 @@ async function leafOf(
   );
 }
 
-async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
+async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclusion> {
   const { evidence } = operator;
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);

@@ -8,7 +8,7 @@ import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { headIn, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { flag, group, option } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -37,7 +37,7 @@ const auditCommand = operatorCommand({
 /** Longer than a process needs between pinning a checkpoint and storing it. */
 const settleMs = 1_000;
 
-async function audit(operator: Operator, all: boolean): Promise<AuditResult | null> {
+async function audit(operator: CommandContext, all: boolean): Promise<AuditResult | null> {
   const { evidence: store, keys, secrets, clock, pinned } = operator;
   const bar = createBar({ label: "audit", unit: "leaves" });
   try {

@@ -6,7 +6,7 @@ import { createLogWriter, type LogWriter } from "../../src/domain/evidence/check
 import { ensureLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
 import type { StoredCheckpoint } from "../../src/store/evidence/log.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 
 /** The error of commands before the first `serve`. */
 export function noLog(): TvsError {
@@ -14,7 +14,10 @@ export function noLog(): TvsError {
 }
 
 /** What the log of a register is written with. @param store over the leader's driver; the operator's own by default */
-export function logDependencies({ config, pinned, secrets, clock, evidence }: Operator, store = evidence) {
+export function logDependencies(
+  { config, pinned, secrets, clock, evidence }: CommandContext,
+  store = evidence,
+) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
   const unpinned =
@@ -30,12 +33,12 @@ export function logDependencies({ config, pinned, secrets, clock, evidence }: Op
   };
 }
 
-export function logWriterOf(operator: Operator, store = operator.evidence): LogWriter {
+export function logWriterOf(operator: CommandContext, store = operator.evidence): LogWriter {
   return createLogWriter(logDependencies(operator, store));
 }
 
 /** Signs a checkpoint over all attestations. @returns null when there is none. @throws TvsError LOG_BEHIND */
-export function checkpointOfAll(operator: Operator): Promise<StoredCheckpoint | null> {
+export function checkpointOfAll(operator: CommandContext): Promise<StoredCheckpoint | null> {
   return logWriterOf(operator).checkpoint();
 }
 
@@ -43,7 +46,7 @@ export function checkpointOfAll(operator: Operator): Promise<StoredCheckpoint | 
  * Opens the log of a service, and begins it if there is none.
  * @throws TvsError LOG_BEHIND for a database that has lost what was signed for
  */
-export async function openLog(operator: Operator): Promise<void> {
+export async function openLog(operator: CommandContext): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).requireNotBehind();
   await ensureLog({ store, secrets, clock, issuer: settingsInForce.issuer });

@@ -10,7 +10,7 @@ import { describeCertificate, requirePartner } from "../../src/domain/partners.t
 import { type Told, teacherChoices } from "../../src/domain/told.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { type ArgsOf, group, operand, option } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -28,7 +28,7 @@ import {
   record,
 } from "../terminal/output.ts";
 
-async function partnerIds({ partners }: Operator) {
+async function partnerIds({ partners }: CommandContext) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 
@@ -57,7 +57,7 @@ export function toldText({ events, teachers }: Told) {
 
 export const partnerArg = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
-async function apiKeyIds({ partners, clock }: Operator) {
+async function apiKeyIds({ partners, clock }: CommandContext) {
   return (await partners.apiKeys()).map((key) => {
     const { keyId, state } = describeApiKey(key, clock.now());
     return [keyId, `${key.partnerId}, ${state}`] as const;

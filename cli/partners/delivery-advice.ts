@@ -5,7 +5,7 @@ import { type DeliveryError, deliveryErrors } from "../../src/delivery/exchange.
 import { isoTime } from "../../src/domain/clock.ts";
 import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { note } from "../terminal/output.ts";
 
 const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
@@ -92,13 +92,13 @@ export function whyHeld(
     : `it is held: ${whyDisabled(endpoint.disabledReason, partnerId)}`;
 }
 
-export async function noteWithoutService({ driver }: Operator): Promise<void> {
+export async function noteWithoutService({ driver }: CommandContext): Promise<void> {
   if (await driver.serviceRunning()) return;
   note("no service is running on this data; it will be sent when tvs serve is started");
 }
 
 /** Notes which due deliveries are held, and what releases them. @returns whether any is held */
-export async function noteHeld({ webhooks, clock }: Operator, partnerId?: string): Promise<boolean> {
+export async function noteHeld({ webhooks, clock }: CommandContext, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
   );

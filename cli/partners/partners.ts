@@ -17,7 +17,7 @@ import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
 import { toldOfAll } from "../../src/domain/told.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { type ArgsOf, command, configOf, group, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { type CommandContext, withContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
@@ -92,7 +92,7 @@ const addCommand = command({
       checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
     // A wrong flag is refused before anything is made on the disk.
     partner(0);
-    const add = async (operator: Operator) => {
+    const add = async (operator: CommandContext) => {
       const { partners, secrets, keyKind, clock } = operator;
       const added = partner(clock.now());
       const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
@@ -104,12 +104,12 @@ const addCommand = command({
       note("the API key is shown only once; hand it over securely");
       hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
     };
-    await withOperator(configOf(args), add);
+    await withContext(configOf(args), add);
   },
 });
 
 /** The partner's first page. An issuer that the operator has not set is a guess, and may be another service's. */
-function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): string {
+function firstPage({ settingsInForce: { issuer }, issuerTold }: CommandContext): string {
   const path = "/v1/inter-agency/getting-started";
   if (issuerTold) return `the partner's first page is ${issuer}${path}`;
   return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL tells it`;

@@ -11,7 +11,7 @@ import {
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { flag, group, operand } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
@@ -49,7 +49,7 @@ const deliveryColumns: Columns<ReturnType<typeof describeDelivery>> = {
   NEXT: ({ heldBy, dueAt }) => (heldBy === null ? dueAt : `held by ${heldBy}`),
 };
 
-async function deliveryIds({ webhooks }: Operator, limit: number) {
+async function deliveryIds({ webhooks }: CommandContext, limit: number) {
   const found = await webhooks.deliveries({ state: undefined, partnerId: undefined, limit });
   return found.map((one) => [one.deliveryId, `${one.state}, ${one.partnerId}, ${one.eventType}`] as const);
 }
@@ -69,7 +69,7 @@ const showCommand = operatorCommand({
   },
 });
 
-async function describeWhole({ webhooks, driver, clock }: Operator, delivery: DeliveryDetail) {
+async function describeWhole({ webhooks, driver, clock }: CommandContext, delivery: DeliveryDetail) {
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const situation = { endpoint, serviceRunning: await driver.serviceRunning(), now: clock.now() };
   return {
@@ -127,7 +127,7 @@ const retryCommand = operatorCommand({
   },
 });
 
-async function retryOne({ webhooks, clock }: Operator, deliveryId: string): Promise<number> {
+async function retryOne({ webhooks, clock }: CommandContext, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const held = whyHeld(delivery, { endpoint });
@@ -136,7 +136,7 @@ async function retryOne({ webhooks, clock }: Operator, deliveryId: string): Prom
 }
 
 async function retryDead(
-  operator: Operator,
+  operator: CommandContext,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
   const { webhooks, partners, clock } = operator;

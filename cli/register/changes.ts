@@ -4,7 +4,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import type { ArgsOf } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerIdArg } from "../partners/credentials.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
@@ -18,7 +18,7 @@ const listArgs = {
 } as const;
 
 async function printChanges(
-  { changes }: Operator,
+  { changes }: CommandContext,
   args: ArgsOf<typeof listArgs> & { json?: boolean | undefined },
   subject?: string,
 ): Promise<void> {

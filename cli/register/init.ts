@@ -28,7 +28,7 @@ import {
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
 import { command, option, serveConfigOf } from "../command.ts";
-import { hasRegister, withOperator } from "../open.ts";
+import { hasRegister, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 import { hint, note, print, record, terminalWidth } from "../terminal/output.ts";
@@ -174,7 +174,7 @@ async function make(config: ServeConfig, answers: Answers): Promise<void> {
     ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),
   });
   const options = { whenMade: () => {}, firstSettings };
-  if (!(await withOperator(config, async ({ isNew }) => isNew, options))) throw registerThere(config);
+  if (!(await withContext(config, async ({ isNew }) => isNew, options))) throw registerThere(config);
 }
 
 function nextCommands(flags: Flags, file: string | undefined): string[] {

@@ -12,7 +12,7 @@ import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { checkpointOfAll } from "../evidence/open-evidence.ts";
-import { type Stores, withOperator } from "../open.ts";
+import { type Stores, withContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -129,7 +129,7 @@ const importCommand = command({
     const pem = readSmallFile(args.file).toString("utf8");
     // Refuse a wrong key before anything is made on the disk.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
-    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
+    await withContext(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(pem, secrets, clock.now());
       const { pending } = keyRing(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;

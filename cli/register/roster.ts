@@ -24,7 +24,7 @@ import { check } from "../../src/http/request-body.ts";
 import { purposes, type SignedStatement, type StatementList } from "../../src/partner/contract.ts";
 import { flag, operand, option } from "../command.ts";
 import { checkpointOfAll, openLog } from "../evidence/open-evidence.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
@@ -225,7 +225,7 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
  * @returns the statement as JSON
  * @throws TvsError USAGE for a list that nobody could ask about, REFUSED where no issuer was ever told, LOG_BEHIND
  */
-async function stateOwnList(operator: Operator, asked: AskedList): Promise<string> {
+async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
   // A sandbox signs as the address at which it listens.
@@ -252,7 +252,11 @@ function requireStateable({ purpose, list, teachers }: AskedList): void {
   }
 }
 
-async function attempt(operator: Operator, asked: AskedList, snapshot: Snapshot): Promise<string | null> {
+async function attempt(
+  operator: CommandContext,
+  asked: AskedList,
+  snapshot: Snapshot,
+): Promise<string | null> {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);

@@ -18,7 +18,7 @@ import {
 import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
-import { importDependencies, requireRegister, withOperator } from "../open.ts";
+import { importDependencies, requireRegister, withContext } from "../open.ts";
 import { workerEntry } from "../program.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import {
@@ -108,7 +108,7 @@ function importExtract(
   config: Config,
   options: ImportOptions,
 ): Promise<ImportResult> {
-  return withOperator(config, async (operator) => {
+  return withContext(config, async (operator) => {
     // A database that lost rows would give new teachers the ids of lost ones.
     await logWriterOf(operator).requireNotBehind();
     const { settings, blindIndex } = operator;

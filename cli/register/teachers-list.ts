@@ -11,7 +11,7 @@ import {
 import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgsOf, operand, option } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
@@ -83,7 +83,7 @@ export const findCommand = operatorCommand({
 function show(
   args: PageArgs,
   { teachers, next }: TeacherPage,
-  { operator: { calendar, clock }, nobody }: { operator: Operator; nobody: string },
+  { operator: { calendar, clock }, nobody }: { operator: CommandContext; nobody: string },
 ): void {
   const today = calendar.dateAt(clock.now());
   const rows = teachers.map((one) => describeRow(one, today));

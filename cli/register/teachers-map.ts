@@ -10,7 +10,7 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { type CommandContext, withContext } from "../open.ts";
 import { workerEntry } from "../program.ts";
 import { exitCodes, hint, note, noteTable, print, printableJson } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
@@ -67,7 +67,7 @@ export const mapCommand = command({
     const { file, show = false, forget = false } = args;
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
       throw new TvsError("USAGE", "name the extract, or give --show or --forget");
-    if (show || forget) return withOperator(configOf(args), (operator) => remembered(operator, args));
+    if (show || forget) return withContext(configOf(args), (operator) => remembered(operator, args));
     const found = await suggestFor(file as string, args);
     print(args, found, () => printableJson(withoutEmpty(found.mapping)));
     if (args.json !== true) explain(found);
@@ -123,7 +123,7 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
 
 /** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */
 async function remembered(
-  { settings }: Operator,
+  { settings }: CommandContext,
   args: { forget?: boolean | undefined; json?: boolean | undefined },
 ) {
   const found = await rememberedMapping(settings);

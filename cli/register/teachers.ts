@@ -23,7 +23,7 @@ import {
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
 import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
-import type { Operator } from "../open.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { prepareOutput } from "../safe/output-file.ts";
@@ -211,7 +211,7 @@ type ChangeArgs = ArgsOf<typeof refArg & typeof reasonArg & typeof commonArgs> &
 /** What can be taken back, but not what partners were told by then. */
 const taking: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
 
-async function change(action: TeacherAction, operator: Operator, args: ChangeArgs): Promise<void> {
+async function change(action: TeacherAction, operator: CommandContext, args: ChangeArgs): Promise<void> {
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
   if (taking.includes(action))
@@ -226,7 +226,7 @@ async function change(action: TeacherAction, operator: Operator, args: ChangeArg
 type ToldValid = Awaited<ReturnType<typeof toldValid>>;
 
 /** Reads the partners who were told VALID, after the change, so that an answer sent just before it is included. */
-async function toldValid({ attestations, clock }: Operator, teacherId: number) {
+async function toldValid({ attestations, clock }: CommandContext, teacherId: number) {
   const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
   return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }

@@ -25,7 +25,7 @@ import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { command, configOf, group } from "../command.ts";
-import { importDependencies, type Operator, settingsOfRegister, withOperator } from "../open.ts";
+import { type CommandContext, importDependencies, settingsOfRegister, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
 import { locationOf } from "../register/register.ts";
 import { hint, print, printList, record } from "../terminal/output.ts";
@@ -39,7 +39,7 @@ const receiverUrl = "http://localhost:9876";
  * @returns the demo partner's key, and the lines to print, with `curl` commands to paste
  */
 export async function prepareSandbox(
-  operator: Operator,
+  operator: CommandContext,
   url: string,
 ): Promise<{ introduction: string; demo: Demo }> {
   await fillSandbox(operator);
@@ -51,7 +51,13 @@ export async function prepareSandbox(
  * The key of the demo partner, the same at every start while it is live. It is stored before the partner is added: a
  * kill between the two leaves a key that the next start uses.
  */
-async function demoKey({ partners, settings, secrets, clock, keyKind: kind }: Operator): Promise<string> {
+async function demoKey({
+  partners,
+  settings,
+  secrets,
+  clock,
+  keyKind: kind,
+}: CommandContext): Promise<string> {
   const options = { kind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
   const kept = stored === undefined ? mintKey() : openKey(stored);
@@ -100,7 +106,7 @@ function demoRecord(createdAt: number) {
 }
 
 /** Where to begin, on one screen: the addresses first, then the key. */
-function describe({ dataDir }: Operator, url: string, apiKey: string): string {
+function describe({ dataDir }: CommandContext, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
   const tvs = programWords();
   const [first, , revoked] = stateTeachers;
@@ -137,7 +143,7 @@ ${commands.map(([line, what]) => `  ${line.padEnd(widest)}  ${what}`).join("\n")
  * Imports the made-up teachers that are not there yet: only the first start costs time. A licence that was to end soon
  * and has ended is made to end soon again.
  */
-async function fillSandbox(operator: Operator): Promise<void> {
+async function fillSandbox(operator: CommandContext): Promise<void> {
   const { teachers, calendar, clock } = operator;
   const find = (regNo = "") => teachers.findStored({ by: "regNo", value: regNo });
   const [last = ""] = sample.trimEnd().split("\n").slice(-1);
@@ -152,17 +158,17 @@ async function fillSandbox(operator: Operator): Promise<void> {
     await importFixtures(operator, [endingSoon]);
 }
 
-function importSample(operator: Operator): Promise<ImportResult> {
+function importSample(operator: CommandContext): Promise<ImportResult> {
   return importText(operator, "sample-registry.csv", sample);
 }
 
-function importFixtures(operator: Operator, teachers: typeof sandboxTeachers): Promise<ImportResult> {
+function importFixtures(operator: CommandContext, teachers: typeof sandboxTeachers): Promise<ImportResult> {
   const today = operator.calendar.dateAt(operator.clock.now());
   return importText(operator, "sandbox-teachers.ndjson", sandboxExtract(teachers, today));
 }
 
 /** Tells partners nothing: a sandbox is filled and put back, nobody's licence has changed. */
-function importText(operator: Operator, name: string, text: string): Promise<ImportResult> {
+function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
   const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
   return importRegister({ name, pieces }, importDependencies(operator), options);
@@ -176,10 +182,13 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
  * Opens the sandbox for a command that works on no other database, acts and closes. `--sandbox` need not be given.
  * @throws TvsError REGISTER_MISSING, REFUSED for a live register, in which nothing is changed
  */
-export async function withSandbox<T>(args: object, act: (operator: Operator) => Promise<T>): Promise<T> {
+export async function withSandbox<T>(
+  args: object,
+  act: (operator: CommandContext) => Promise<T>,
+): Promise<T> {
   const config = configOf({ ...args, sandbox: true });
   await requireSandbox(config);
-  return withOperator(config, act);
+  return withContext(config, act);
 }
 
 async function requireSandbox(config: Config): Promise<void> {
@@ -229,7 +238,7 @@ const resetCommand = command({
   },
 });
 
-async function resetTold({ partners, watches }: Operator): Promise<void> {
+async function resetTold({ partners, watches }: CommandContext): Promise<void> {
   // The first service that is started over a sandbox makes the demo partner.
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
   const { watchLimit } = await partners.update({ partnerId: demoPartner, told: toldOfAll });

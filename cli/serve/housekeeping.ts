@@ -18,7 +18,7 @@ import { log } from "../../src/logger.ts";
 import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
 import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
-import { createStores, type Operator, type Stores } from "../open.ts";
+import { type CommandContext, createStores, type Stores } from "../open.ts";
 
 /** How often a service looks whether the lease is free, and how often the leader renews the lease. */
 const [lookMs, renewMs] = [500, 5_000];
@@ -42,7 +42,7 @@ const noWork = async () => {};
  * Leads while this service has the lease. Over a file, whose lock keeps every other service out, it always leads.
  * @returns ends it, when the steps under way have ended, and gives the lease back
  */
-export function startLeading(operator: Operator, options: LeaderOptions): () => Promise<void> {
+export function startLeading(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver, clock } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
   const lease = createLeaderStore(driver);
@@ -85,7 +85,7 @@ export function startLeading(operator: Operator, options: LeaderOptions): () => 
 }
 
 /** @returns ends it all */
-function startWork(operator: Operator, stores: Stores, { configuration, onLogError }: LeaderOptions) {
+function startWork(operator: CommandContext, stores: Stores, { configuration, onLogError }: LeaderOptions) {
   const { clock, secrets, pinned } = operator;
   const writer = logWriterOf(operator, stores.evidence);
   const stops = [
@@ -132,7 +132,7 @@ type SenderOptions = { clockAheadMs: () => number; configuration: Configuration;
  * @returns stops the sender, once
  */
 export function startSending(
-  { driver, stores, secrets, keyKind, clock: own }: Operator,
+  { driver, stores, secrets, keyKind, clock: own }: CommandContext,
   { clockAheadMs, configuration, counters }: SenderOptions,
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };

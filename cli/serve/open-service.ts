@@ -44,7 +44,7 @@ import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
 import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
-import { type OpenOptions, type Operator, openOperator } from "../open.ts";
+import { type CommandContext, type OpenOptions, openContext } from "../open.ts";
 import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading, startSending } from "./housekeeping.ts";
@@ -62,7 +62,7 @@ const probeDeadlineMs = 1_300;
 /**
  * Opens everything that `serve` needs and keeps it fresh. A sandbox is made where there is none. Over a database file
  * this is the only service, over a server one of any number.
- * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
+ * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openContext} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
@@ -70,7 +70,7 @@ export async function openService(
 ) {
   const counters = createCounters(routes);
   let signer: ChosenSigner | undefined;
-  const operator = await openOperator(config, {
+  const operator = await openContext(config, {
     ...(config.sandbox ? { whenMade: (words: string) => log.info(words, {}) } : {}),
     isService: true,
     onRequest: counters.askedServer,
@@ -145,7 +145,7 @@ const start = (data: OpensslOptions) =>
  * @throws TvsError DATABASE_IN_USE when another process serves the file, REFUSED when other services answer under another
  *   issuer or time zone
  */
-async function admit({ driver, stores, settingsInForce, remembered, clock }: Operator): Promise<void> {
+async function admit({ driver, stores, settingsInForce, remembered, clock }: CommandContext): Promise<void> {
   if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
   if (!(await driver.serviceRunning())) return;
   for (const [name, option, own] of [
@@ -162,7 +162,7 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Ope
 }
 
 /** Stores the settings that commands and other nodes must share, in the name of the operator who starts the service. */
-async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
+async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
   const all = { ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) };
@@ -179,7 +179,7 @@ type ServiceParts = Readonly<{
   clockWatch: ClockWatch;
 }>;
 
-async function createService(operator: Operator, parts: ServiceParts): Promise<Service> {
+async function createService(operator: CommandContext, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = operator;
   const { settings, teachers, quotaStore } = stores;
   const { signer, disk, counters, observe, clockWatch } = parts;

@@ -172,7 +172,7 @@ async function lookUp(find: FindIds, words: readonly string[]): Promise<Candidat
   const config = configOf(values);
   // A server may be far away.
   if (config.database.kind !== "file") return [];
-  const { withOperator } = await import("../open.ts");
-  const found = await withOperator(config, (operator) => find(operator, maxIds));
+  const { withContext } = await import("../open.ts");
+  const found = await withContext(config, (operator) => find(operator, maxIds));
   return found.slice(0, maxIds);
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
-import { openOperator } from "../../cli/open.ts";
+import { openContext } from "../../cli/open.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { compromiseKey } from "../../src/domain/keys.ts";
@@ -218,7 +218,7 @@ test("a status list is the same while nothing changes, and is signed again each 
 test("every node makes the same bytes of a status list", async () => {
   await change(known.tId, "revoke");
   const { config, secrets } = world.operator;
-  const other = await openOperator(config, { clock });
+  const other = await openContext(config, { clock });
   const { settings, partners, keys, statusLists: store } = other.stores;
   const defaults = other.settingsInForce;
   const configuration = await createConfiguration({ settings, partners, keys, secrets, clock, defaults });

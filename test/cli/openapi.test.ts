@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openApiDocument } from "../../src/api/openapi.ts";
 import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { withTestOperator } from "../harness/service.ts";
+import { withTestContext } from "../harness/service.ts";
 
 test("tvs openapi prints the document without making a database", async () => {
   await withTempDir(async (folder) => {
@@ -22,7 +22,7 @@ test("tvs openapi prints the document without making a database", async () => {
 
 test("tvs openapi prints one line of JSON when asked to, with the issuer that the database remembers", async () => {
   await withTempDir(async (data) => {
-    await withTestOperator(data, ({ stores: { settings } }) =>
+    await withTestContext(data, ({ stores: { settings } }) =>
       settings.write({ issuer: "https://remembered.example" }),
     );
     const { stdout } = await runTvs(["openapi", "--data", data, "--json"]);

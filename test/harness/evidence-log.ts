@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { checkpointOfAll } from "../../cli/evidence/open-evidence.ts";
-import { type Operator, withOperator } from "../../cli/open.ts";
+import { type CommandContext, withContext } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
@@ -48,8 +48,8 @@ export async function answered(
 }
 
 /** Acts on a register that is there, as a command would. */
-export function withLog<T>(dataDir: string, act: (operator: Operator) => Promise<T>): Promise<T> {
-  return withOperator(config(dataDir), act);
+export function withLog<T>(dataDir: string, act: (operator: CommandContext) => Promise<T>): Promise<T> {
+  return withContext(config(dataDir), act);
 }
 
 /** The newest checkpoint, signed if need be. */

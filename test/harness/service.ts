@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasRegister, type OpenOptions, type Operator, openOperator } from "../../cli/open.ts";
+import { type CommandContext, hasRegister, type OpenOptions, openContext } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
@@ -20,7 +20,7 @@ const shared = globalThis as { emptyRegisters?: Map<string, Promise<ReadonlyMap<
 /** The files of an empty register, by name: making its two signing keys takes a quarter of a second. */
 function emptyRegister(clock: Clock): Promise<ReadonlyMap<string, Uint8Array>> {
   return withTempDir(async (folder) => {
-    const operator = await openOperator(readConfig({ data: folder }, {}), { whenMade: () => {}, clock });
+    const operator = await openContext(readConfig({ data: folder }, {}), { whenMade: () => {}, clock });
     await operator.driver.close();
     const names = readdirSync(folder).filter((name) => !name.endsWith("-shm"));
     return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
@@ -62,7 +62,7 @@ export async function makeMissingRegister(
     const places = [config.masterKeyFile, config.database.kind === "file" ? config.database.file : ""];
     const usual = ["master.key", "tvs.db"].map((name) => join(config.dataDir, name));
     if (config.masterKey === undefined && places.join() === usual.join()) await makeRegister(config.dataDir);
-    const operator = await openOperator(config, { whenMade: () => {} });
+    const operator = await openContext(config, { whenMade: () => {} });
     // An empty register answers no lookup, and its health is 503.
     if (words[0] === "serve" || words[0] === "partners")
       await operator.stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
@@ -74,13 +74,13 @@ export async function makeMissingRegister(
 }
 
 /** The real composition over a data directory, closed afterwards; an empty register is made where there is none. */
-export async function withTestOperator<T>(
+export async function withTestContext<T>(
   dataDir: string,
-  act: (operator: Operator) => Promise<T>,
+  act: (operator: CommandContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
   if (options.clock === undefined && !existsSync(join(dataDir, "tvs.db"))) await makeRegister(dataDir);
-  const operator = await openOperator(readConfig({ data: dataDir }, {}), { whenMade: () => {}, ...options });
+  const operator = await openContext(readConfig({ data: dataDir }, {}), { whenMade: () => {}, ...options });
   try {
     return await act(operator);
   } finally {
@@ -111,7 +111,7 @@ export type TestService = Awaited<ReturnType<typeof openTestService>>;
 
 /** Adds a partner with an API key to a register. @returns the key and its id */
 export async function addPartner(
-  { keyKind: kind, secrets, clock, stores }: Operator,
+  { keyKind: kind, secrets, clock, stores }: CommandContext,
   partnerId: string,
   terms: Partial<Partner> = {},
 ): Promise<{ text: string; keyId: string }> {

@@ -39,8 +39,8 @@ const teachersEach = 5;
 /** Of these, so many are in the register from the beginning. */
 const knownAtFirst = 3;
 
-export type Operator = ReturnType<typeof createOperator>;
-export function createOperator(database: Driver, { random, secrets, now, tick, calls, ...around }: Around) {
+export type CommandContext = ReturnType<typeof createContext>;
+export function createContext(database: Driver, { random, secrets, now, tick, calls, ...around }: Around) {
   /**
    * Does what comes to the same when it is done twice, until a server says that it is done: one that does not answer leaves
    * open what it did, and whoever looks on sees a change that took long.

@@ -7,7 +7,7 @@ import { numbers } from "../harness/random.ts";
 import { seedOf } from "../harness/trial.ts";
 import { eventLog } from "./event-log.ts";
 import { unexplained } from "./linearizability.ts";
-import { changeKinds, createOperator, type Operator } from "./operator.ts";
+import { type CommandContext, changeKinds, createContext } from "./operator.ts";
 import { type Ask, begin, doubtsOf, drawAsk, type Part, type Reply, type Ticks } from "./part.ts";
 
 type Random = (below: number) => number;
@@ -75,7 +75,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
   const state: Standing = { failing: 0, healed: 0 };
   const { revive } = serving;
-  const operator = createOperator(database, {
+  const operator = createContext(database, {
     ...{ ...around, calls: (2 * calls) / partners, nextKey },
     ...(revive && { onSilence: () => untilHealed(state, revive) }),
   });
@@ -160,7 +160,7 @@ function createProgress() {
 }
 
 async function changeThings(
-  operator: Operator,
+  operator: CommandContext,
   isOver: () => boolean,
   more: (calls: number) => Promise<void>,
 ): Promise<void> {
@@ -224,7 +224,7 @@ type Reader = {
   readonly apiKey: string;
   readonly random: Random;
   readonly tick: Ticks;
-  readonly told: Operator["told"];
+  readonly told: CommandContext["told"];
   isOver(): boolean;
 };
 

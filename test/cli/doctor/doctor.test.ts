@@ -8,7 +8,7 @@ import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aSigningKey } from "../../harness/samples.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 
 type Check = { name: string; result: string; found: string; advice: string | null };
 
@@ -21,7 +21,7 @@ async function doctor(dataDir: string, flags: string[] = [], env: Record<string,
 
 async function healthy(dataDir: string): Promise<void> {
   await chmod(dataDir, 0o700);
-  await withTestOperator(dataDir, async () => {});
+  await withTestContext(dataDir, async () => {});
 }
 
 test("tvs doctor finds no failure on a healthy machine", () =>
@@ -73,7 +73,7 @@ test("tvs doctor makes neither a data directory nor a database", () =>
 test("tvs doctor names modes that let others in, and an environment with which serve would not start; a pending key of a day may be promoted", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    await withTestOperator(dataDir, async ({ driver }) => {
+    await withTestContext(dataDir, async ({ driver }) => {
       const { createdAt } = aSigningKey("old", "pending");
       await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
     });
@@ -124,7 +124,7 @@ test("tvs doctor fails for an empty file, another program's database and a damag
     expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
     for (const name of await readdir(dataDir)) await rm(join(dataDir, name), { force: true });
     await healthy(dataDir);
-    await withTestOperator(dataDir, async ({ driver }) => {
+    await withTestContext(dataDir, async ({ driver }) => {
       const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
       const sql = `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`;
       await driver.batch([{ sql, args: [] }]);
@@ -143,7 +143,7 @@ test("tvs doctor fails for an empty file, another program's database and a damag
 test("tvs doctor fails for a clock behind the data and for a newer program's schema", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    await withTestOperator(dataDir, async ({ driver, clock }) => {
+    await withTestContext(dataDir, async ({ driver, clock }) => {
       const later = clock.now() + 3_600_000;
       await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
     });
@@ -151,7 +151,7 @@ test("tvs doctor fails for a clock behind the data and for a newer program's sch
       result: "fail",
       advice: expect.stringContaining("NTP"),
     });
-    await withTestOperator(dataDir, ({ driver }) =>
+    await withTestContext(dataDir, ({ driver }) =>
       driver.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]),
     );
     expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
@@ -160,7 +160,7 @@ test("tvs doctor fails for a clock behind the data and for a newer program's sch
 test("tvs doctor fails for a foreign trigger, and no other command runs", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    await withTestOperator(dataDir, ({ driver }) =>
+    await withTestContext(dataDir, ({ driver }) =>
       driver.batch([
         {
           sql: `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN

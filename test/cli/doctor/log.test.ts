@@ -12,7 +12,7 @@ import { createLogStore } from "../../../src/store/evidence/log.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anAttestation, masterKey, secrets } from "../../harness/samples.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 const now = Date.parse("2026-03-01T09:30:00Z");
 const hourMs = 3_600_000;
@@ -36,7 +36,7 @@ async function withLog(
     await logWriterOf(operator, stores.evidence).checkpoint();
     // A service that runs would pin the checkpoint again.
     await close();
-    await withTestOperator(folder, async (opened) => {
+    await withTestContext(folder, async (opened) => {
       const look: Look = async (name, as = issuer) => {
         const store = createLogStore(opened.driver);
         const checks = await checkLog(await store.figures(), store, { config, issuer: as });

@@ -5,7 +5,7 @@ import { checkFileModes } from "../../../cli/doctor/machine.ts";
 import { checkClientCertificates, checkProxy, checkReceivers } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 
 const tls = { port: 8443, certFile: "chain.pem", keyFile: "key.pem" };
 
@@ -101,7 +101,7 @@ test("a receiver's name without an address is shown with its partner", async () 
 test("a database that others may read is warned of", () =>
   withTempDir(async (dataDir) => {
     await chmod(dataDir, 0o700);
-    await withTestOperator(dataDir, async () => {});
+    await withTestContext(dataDir, async () => {});
     const config = readConfig({ data: dataDir }, {});
     await chmod(join(dataDir, "tvs.db"), 0o644);
     const check = checkFileModes(config);

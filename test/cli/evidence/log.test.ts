@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { withOperator } from "../../../cli/open.ts";
+import { withContext } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
@@ -51,7 +51,7 @@ describe("tvs log", () => {
 
   test("says before the first serve that there is no log", async () => {
     const data = join(dataDir, "new");
-    await withOperator(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
+    await withContext(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
     const run = (command: string) => runTvs(["log", command], { dataDir: data });
     await expectRefusal(run("key"), 1, "no evidence log yet");
     await expectRefusal(run("audit"), 2, "no evidence log yet");
@@ -104,7 +104,7 @@ describe("tvs log audit", () => {
       leaves: 3,
       compared: 3,
     });
-    await withOperator(config, ({ driver }) => {
+    await withContext(config, ({ driver }) => {
       const sql = "UPDATE attestations SET status = 'EXPIRED' WHERE id = 2";
       return driver.batch([{ sql, args: [] }]);
     });
@@ -114,7 +114,7 @@ describe("tvs log audit", () => {
     expect((await json("log", "audit")).findings).toMatchObject([
       { what: "ATTESTATION", position: 1, verificationId },
     ]);
-    await withOperator(config, ({ driver }) => {
+    await withContext(config, ({ driver }) => {
       const sql = "UPDATE attestations SET status = 'VALID' WHERE id = 2";
       return driver.batch([{ sql, args: [] }]);
     });

@@ -8,13 +8,13 @@ import { runTvs } from "../../harness/command.ts";
 import { useQuota } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 
 const dataDir = sharedFolder();
 
 beforeAll(async () => {
-  await withTestOperator(dataDir, async () => {});
+  await withTestContext(dataDir, async () => {});
 });
 
 const terms = [
@@ -64,7 +64,7 @@ test("tvs partners add sends the partner to no address that nobody has told", as
   const unknown = (await add("early")).replace(/\s+/g, " ");
   expect(unknown).toContain("whose issuer is not known yet");
   expect(unknown).not.toContain("http://");
-  await withTestOperator(told, ({ stores }) =>
+  await withTestContext(told, ({ stores }) =>
     stores.settings.write({ issuer: "https://verify.example.org", issuer_told: "true" }),
   );
   expect((await add("late")).replace(/\s+/g, "")).toContain(
@@ -132,7 +132,7 @@ test("tvs partners set changes the filter and the watch limit, and records only 
 
 test("tvs partners show shows keys, certificates and what is used of the windows that are open", async () => {
   await json("add", "counted", ...terms);
-  await withTestOperator(dataDir, async ({ driver, clock }) => {
+  await withTestContext(dataDir, async ({ driver, clock }) => {
     const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
     const partnerId = "counted";
     await useQuota(driver, { partnerId, kind: "day", startsAt: startsAt(86_400_000), used: 12 });

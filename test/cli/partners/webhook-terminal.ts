@@ -5,7 +5,7 @@ import { runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import type { Finished } from "../../harness/program.ts";
 import { anApiKey, aPartner } from "../../harness/samples.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 
 export type WebhookTerminal = {
   readonly dataDir: string;
@@ -37,7 +37,7 @@ export async function makeWebhookTerminal(): Promise<WebhookTerminal> {
       return JSON.parse(stdout);
     },
     addPartner: (partnerId) =>
-      withTestOperator(dataDir, ({ stores: { partners } }) =>
+      withTestContext(dataDir, ({ stores: { partners } }) =>
         partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${partnerId}`)),
       ),
     addFailed: (partnerId, failure) => addFailed(dataDir, partnerId, failure),
@@ -46,7 +46,7 @@ export async function makeWebhookTerminal(): Promise<WebhookTerminal> {
 }
 
 function addFailed(dataDir: string, partnerId: string, failure: Failure): Promise<string> {
-  return withTestOperator(dataDir, async (operator) => {
+  return withTestContext(dataDir, async (operator) => {
     const {
       stores: { outbox, webhooks },
     } = operator;

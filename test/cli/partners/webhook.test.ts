@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 import { makeWebhookTerminal, type WebhookTerminal } from "./webhook-terminal.ts";
 
 let world: WebhookTerminal;
@@ -126,7 +126,7 @@ test("removing an endpoint makes its deliveries dead", async () => {
   // A removal that is cut off behind its first commit leaves deliveries of no endpoint.
   await world.json(`partners webhook set removed ${publicUrl}`);
   await world.json("partners webhook test removed");
-  await withTestOperator(world.dataDir, ({ stores }) => stores.webhooks.remove("removed"));
+  await withTestContext(world.dataDir, ({ stores }) => stores.webhooks.remove("removed"));
   expect(await world.json("partners webhook remove removed")).toMatchObject({ dead: 1 });
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
 
 let world: WebhookTerminal;
@@ -114,7 +114,7 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
     await held.addPartner("agency");
     await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
     const { deliveryId } = await held.json("partners webhook test agency");
-    await withTestOperator(held.dataDir, ({ stores: { settings } }) =>
+    await withTestContext(held.dataDir, ({ stores: { settings } }) =>
       settings.write({ hold_webhooks: "true" }),
     );
     // Nothing says that it is sent while it is not.

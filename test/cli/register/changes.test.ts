@@ -9,7 +9,7 @@ import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { type Environment, startService } from "../../harness/program.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 type Change = { at: string; actor: string; action: string; subject: string; detail: string | null };
 
@@ -19,7 +19,7 @@ const regNo = "TR/LA/2020/000001";
 
 beforeAll(async () => {
   await makeRegister(dataDir);
-  await withTestOperator(dataDir, ({ stores }) => stores.teachers.apply([aTeacherWrite(regNo)]));
+  await withTestContext(dataDir, ({ stores }) => stores.teachers.apply([aTeacherWrite(regNo)]));
 });
 
 async function run(line: string, env: Environment = {}) {

@@ -7,7 +7,7 @@ import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs, type RunOptions, runTvs as runProcess, startService } from "../../harness/program.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -71,7 +71,7 @@ test("a file in the place of the data folder, or of one above it, is refused in 
 
 test("a data folder admits one service, and after kill -9 the next one starts", async () => {
   const dataDir = await aRegister();
-  await withTestOperator(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
+  await withTestContext(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
   const first = await startService({ dataDir });
   expectOneLine(await runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
   expect((await fetch(`${first.url}/v1/inter-agency/health`)).ok).toBe(true);

@@ -5,7 +5,7 @@ import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 
 setDefaultTimeout(60_000);
@@ -13,7 +13,7 @@ setDefaultTimeout(60_000);
 const told = ["--issuer", "https://verify.example.gov", "--name", "Teacher Registry"];
 
 const remembered = (dataDir: string) =>
-  withTestOperator(dataDir, async ({ stores: { settings } }) => Object.fromEntries(await settings.read()));
+  withTestContext(dataDir, async ({ stores: { settings } }) => Object.fromEntries(await settings.read()));
 
 test.concurrent("tvs init makes a register that serve goes by, and prints the next three commands", () =>
   withTempDir(async (folder) => {
@@ -52,7 +52,7 @@ test.concurrent("tvs init makes a register that serve goes by, and prints the ne
 
 test.concurrent("tvs init refuses where there is a register, and changes nothing of it", () =>
   withTempDir(async (dataDir) => {
-    await withTestOperator(dataDir, async () => {});
+    await withTestContext(dataDir, async () => {});
     const before = await remembered(dataDir);
     await expectRefusal(
       runTvs(["init", ...told], { dataDir }),

@@ -6,7 +6,7 @@ import { readConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 type Check = { name: string; result: string; found: string };
 
@@ -27,7 +27,7 @@ async function issuerOf(dataDir: string, ...args: string[]) {
 }
 
 const remember = (dataDir: string, values: Record<string, string>) =>
-  withTestOperator(dataDir, ({ stores: { settings } }) => settings.write(values));
+  withTestContext(dataDir, ({ stores: { settings } }) => settings.write(values));
 
 async function doctor(dataDir: string): Promise<(name: string) => Check | undefined> {
   const { stdout } = await runTvs(["doctor", "--json"], { dataDir });

@@ -5,7 +5,7 @@ import { defaultPolicy } from "../../../src/domain/policy.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 
 test("show prints the policy in force; with --json the document, which check accepts", () =>
   withTempDir(async (dataDir) => {
@@ -13,7 +13,7 @@ test("show prints the policy in force; with --json the document, which check acc
       version: "2027-01",
       purposes: { GENERAL_PUBLIC_VERIFICATION: rule({ categories: ["A"] }) },
     };
-    await withTestOperator(dataDir, ({ stores: { settings } }) =>
+    await withTestContext(dataDir, ({ stores: { settings } }) =>
       settings.write({ policy: JSON.stringify(policy) }),
     );
     const shown = await runTvs(["policy", "show", "--json"], { dataDir });

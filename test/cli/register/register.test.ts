@@ -144,10 +144,10 @@ function withOthersRegister(act: (dataDir: string) => Promise<void>): Promise<vo
 test.if(isRoot)("another user's register is not called missing: who may look is named", () =>
   withOthersRegister(async (dataDir) => {
     const script = `
-      const { openOperator } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
+      const { openContext } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
       const { readConfig } = await import("${join(import.meta.dir, "../../../src/config.ts")}");
       process.setgid(65534); process.setuid(65534);
-      const error = await openOperator(readConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
+      const error = await openContext(readConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
       console.log(error.code + ": " + error.message);`;
     const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
     expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs\n`);

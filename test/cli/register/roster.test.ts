@@ -8,7 +8,7 @@ import { runTvs } from "../../harness/command.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { withTestContext } from "../../harness/service.ts";
 
 const nin = "31415926535";
 let dataDir: string;
@@ -16,7 +16,7 @@ const outDir = sharedFolder();
 
 beforeAll(async () => {
   dataDir = join(outDir, "data");
-  await withTestOperator(dataDir, async ({ stores: { teachers }, blindIndex }) => {
+  await withTestContext(dataDir, async ({ stores: { teachers }, blindIndex }) => {
     await teachers.apply([
       aTeacherWrite("A/B/C/1", { tId: 11, name: "=Ada, the First" }),
       aTeacherWrite("A/B/C/2", { tId: 12, ninIndex: blindIndex.nin(nin), certificateStatus: "CLAIMED" }),
@@ -167,7 +167,7 @@ const asked = [...purpose, "--statement", "--list-name", name];
 async function world(act: (world: { folder: string; dataDir: string; csv: string }) => Promise<void>) {
   await withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
-    await withTestOperator(dataDir, async ({ teachers, settings, blindIndex }) => {
+    await withTestContext(dataDir, async ({ teachers, settings, blindIndex }) => {
       const ninIndex = blindIndex.nin("12345678901");
       await teachers.apply([
         aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
@@ -235,7 +235,7 @@ test("tvs roster --statement signs for no list that has a bad row, and for none 
     ];
     for (const [args, words] of refusals)
       await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
-    await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
+    await withTestContext(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
     const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
     await expectRefusal(unsaid, 1, /no issuer was ever told/);
     expect(await Bun.file(out).exists()).toBe(false);
@@ -248,7 +248,7 @@ describe("a list in another character set", () => {
   const statement = ["--statement", "--list-name", "School"];
 
   beforeAll(() =>
-    withTestOperator(dataDir, async ({ teachers, settings }) => {
+    withTestContext(dataDir, async ({ teachers, settings }) => {
       await teachers.apply([aTeacherWrite("A/B/C/9", { tId: 19, name: "Zoë Adébáyo" })]);
       await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
     }),

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Operator } from "../../../cli/open.ts";
+import type { CommandContext } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
@@ -8,12 +8,12 @@ import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { anApiKey, aPartner, aTeacher } from "../../harness/samples.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
-async function put(operator: Operator, changes: Partial<TeacherContent> = {}): Promise<number> {
+async function put(operator: CommandContext, changes: Partial<TeacherContent> = {}): Promise<number> {
   const {
     stores: { teachers },
     blindIndex,
@@ -33,7 +33,7 @@ async function put(operator: Operator, changes: Partial<TeacherContent> = {}): P
 }
 
 /** A row of the evidence log as a partner's call leaves it; the signature is not looked at here. */
-async function verify(operator: Operator, changes: Partial<Attestation>): Promise<void> {
+async function verify(operator: CommandContext, changes: Partial<Attestation>): Promise<void> {
   const active = (await operator.stores.keys.list()).find(({ state }) => state === "active");
   const result = Buffer.from(JSON.stringify({ result: { found: true, status: "VALID" } })).toString(
     "base64url",
@@ -62,7 +62,7 @@ async function verify(operator: Operator, changes: Partial<Attestation>): Promis
 
 test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates", () =>
   withTempDir(async (dataDir) => {
-    await withTestOperator(dataDir, async (operator) => {
+    await withTestContext(dataDir, async (operator) => {
       const teacherId = await put(operator);
       const now = Math.floor(operator.clock.now() / 1000);
       await verify(operator, { teacherId, issuedAt: now - 60 });
@@ -105,7 +105,7 @@ test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates",
 
 test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
   withTempDir(async (dataDir) => {
-    await withTestOperator(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
+    await withTestContext(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
     const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
     expect([deactivated.code, deactivated.stderr]).toEqual([0, ""]);
     expect(deactivated.stdout).toContain("teacher.deactivated");
@@ -133,7 +133,7 @@ test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
 
 test.concurrent("tvs teachers export-subject prints all that is held and every lookup, by the record and by the NIN", () =>
   withTempDir(async (dataDir) => {
-    await withTestOperator(dataDir, async (operator) => {
+    await withTestContext(dataDir, async (operator) => {
       const ninIndex = operator.blindIndex.nin(nin);
       // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
       await verify(operator, {

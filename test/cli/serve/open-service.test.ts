@@ -12,7 +12,7 @@ import { startReceiver } from "../../delivery/receiver.ts";
 import { answerOf } from "../../harness/answer.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
-import { makeRegister, withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
 
 configureLog(() => {});
@@ -29,7 +29,7 @@ test("what a killed service had in hand is sent at the next start, not when its 
     // The service says once that private addresses are allowed; the database remembers it.
     await withSender(world.dataDir, async () => {});
     await world.json(`partners webhook set agency http://127.0.0.1:${receiver.port}/`);
-    const { deliveryId } = await withTestOperator(world.dataDir, async (operator) => {
+    const { deliveryId } = await withTestContext(world.dataDir, async (operator) => {
       const sent = await testWebhook(operator, "agency");
       const now = Date.now();
       const lease = { token: "of the dead", now, until: now + 3_600_000 };
