@@ -13,14 +13,14 @@ import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, coded, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
-import { type Attempt, forCallers } from "./partner-caller.ts";
+import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
 /**
  * Answers such a call. Its writes throw `Superseded`, and the call is retried, if the snapshot that it was authenticated
  * by has changed.
  */
-type SelfHandler = (self: Attempt, service: Service) => Promise<Response>;
+type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>;
 
 /**
  * A route about the partner that asks: credential (401), minute (429), body (413, 400), work. It pays first: what is read
@@ -160,12 +160,12 @@ const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
   });
 };
 
-function numberIn({ c }: Attempt): string {
+function numberIn({ c }: AuthorizedCall): string {
   return check(numberSchema, pathPart(c, "regNo"), "regNo");
 }
 
 /** What the caller was judged by holds in the commit of the change. */
-function change({ snapshot, authenticated }: Attempt, { self: own }: Service, changed: WatchChange) {
+function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 

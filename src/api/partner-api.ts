@@ -9,7 +9,7 @@ import type { Answer, Asked, IdempotentBody, Question } from "../domain/verifica
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, readBody } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
-import { type Attempt, forCallers } from "./partner-caller.ts";
+import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import {
   batchCheckSchema,
@@ -50,7 +50,7 @@ function forScope(scope: Scope, read: Reader): ApiHandler {
  * @returns null if the configuration has changed since: the call is retried
  */
 async function answer(
-  { c, quota, snapshot, authenticated }: Attempt,
+  { c, quota, snapshot, authenticated }: AuthorizedCall,
   scope: Scope,
   ask: () => Promise<PartnerAsked>,
 ): Promise<Response | null> {

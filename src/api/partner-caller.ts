@@ -22,7 +22,7 @@ import type { Service } from "../service.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
 /** One call of a partner, of which nothing is known yet but what it presents. */
-type Visit = {
+type PartnerRequest = {
   readonly c: ApiContext;
   readonly service: Service;
   /** What the call must be allowed; null for one that is open to every partner. */
@@ -32,7 +32,7 @@ type Visit = {
 };
 
 /** An attempt at a call that was let in, judged by one snapshot from the caller to the commit. */
-export type Attempt = Admitted & {
+export type AuthorizedCall = Admitted & {
   readonly c: ApiContext;
   readonly quota: QuotaCall;
   /**
@@ -49,22 +49,22 @@ export type Attempt = Admitted & {
  */
 export function forCallers(
   scope: Scope | null,
-  begin: (c: ApiContext) => (attempt: Attempt) => Promise<Response | null>,
+  begin: (c: ApiContext) => (attempt: AuthorizedCall) => Promise<Response | null>,
 ): ApiHandler {
   return async (c) => {
     const { service } = c.get("parts");
-    const visit = { c, service, scope, presented: presentedCredentials(c), quota: service.quota.open() };
+    const request = { c, service, scope, presented: presentedCredentials(c), quota: service.quota.open() };
     const work = begin(c);
     try {
       const paid = { by: "" };
       const response = await untilStored(service.configuration, (snapshot) =>
-        attempt(visit, snapshot, paid, work),
+        attempt(request, snapshot, paid, work),
       );
-      return withQuota(response, visit.quota.state());
+      return withQuota(response, request.quota.state());
     } catch (error) {
-      return refused(error, visit);
+      return refused(error, request);
     } finally {
-      visit.quota.end();
+      request.quota.end();
     }
   };
 }
@@ -74,13 +74,13 @@ export function forCallers(
  * work. A call costs its minute once, however often it is judged anew, unless it turns out to be another partner's.
  */
 async function attempt(
-  visit: Visit,
+  request: PartnerRequest,
   known: Snapshot,
   paid: { by: string },
-  work: (attempt: Attempt) => Promise<Response | null>,
+  work: (attempt: AuthorizedCall) => Promise<Response | null>,
 ): Promise<Response | null> {
-  const { c, quota } = visit;
-  const admitted = await admit(visit, known);
+  const { c, quota } = request;
+  const admitted = await admit(request, known);
   const { partner } = admitted.authenticated;
   const { revision } = admitted.snapshot;
   const isPaid = () => paid.by === partner.partnerId;
@@ -106,15 +106,15 @@ async function attempt(
  * because a command may have let it in a moment ago; a credential whose own text says that it is none costs no look.
  * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
-async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
-  const { service, scope, presented, quota } = visit;
+async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted> {
+  const { service, scope, presented, quota } = request;
   const may = ({ partner }: Authenticated) => scope === null || partner.scopes.includes(scope);
-  const first = identify(visit, known);
+  const first = identify(request, known);
   if (first !== null && may(first)) return { snapshot: known, authenticated: first };
   const fault = refusalOf(presented, service.keyKind);
   const mayBeNew = first !== null || fault === "unknown";
   const snapshot = mayBeNew ? await service.configuration.refresh() : known;
-  const authenticated = mayBeNew ? identify(visit, snapshot) : null;
+  const authenticated = mayBeNew ? identify(request, snapshot) : null;
   if (authenticated === null) throw credentialRefused(fault);
   if (may(authenticated)) return { snapshot, authenticated };
   await quota.look(authenticated.partner);
@@ -122,7 +122,10 @@ async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
 }
 
 /** Who calls, as a snapshot says. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
-function identify({ c, service, presented }: Visit, { credentials }: Snapshot): Authenticated | null {
+function identify(
+  { c, service, presented }: PartnerRequest,
+  { credentials }: Snapshot,
+): Authenticated | null {
   const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
   if (configuration.isStale())
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
@@ -137,7 +140,7 @@ function identify({ c, service, presented }: Visit, { credentials }: Snapshot): 
 }
 
 /** @throws TvsError CREDENTIAL_*: such an answer has nobody's quota */
-function refused(error: unknown, { c, quota }: Visit): Response {
+function refused(error: unknown, { c, quota }: PartnerRequest): Response {
   if (isUnauthenticated(error)) throw error;
   const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
   // Whether a database that failed has charged the call is not known.
