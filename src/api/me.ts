@@ -29,7 +29,7 @@ type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>
 function forSelf(self: SelfHandler): ApiHandler {
   return forCallers(
     null,
-    (c) => async (attempt) => ((await attempt.pay()) ? self(attempt, c.get("parts").service) : null),
+    (c) => async (attempt) => ((await attempt.charge()) ? self(attempt, c.get("parts").service) : null),
   );
 }
 

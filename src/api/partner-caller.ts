@@ -39,7 +39,7 @@ export type AuthorizedCall = Admitted & {
    * Pays the call's minute, once, however often it is asked, if what the attempt is judged by still holds.
    * @returns false, having paid nothing: the call must be judged anew
    */
-  pay(): Promise<boolean>;
+  charge(): Promise<boolean>;
 };
 
 /**
@@ -56,9 +56,9 @@ export function forCallers(
     const request = { c, service, scope, presented: presentedCredentials(c), quota: service.quota.open() };
     const work = begin(c);
     try {
-      const paid = { by: "" };
+      const charged = { by: "" };
       const response = await untilStored(service.configuration, (snapshot) =>
-        attempt(request, snapshot, paid, work),
+        attempt(request, snapshot, charged, work),
       );
       return withQuota(response, request.quota.state());
     } catch (error) {
@@ -76,27 +76,27 @@ export function forCallers(
 async function attempt(
   request: PartnerRequest,
   known: Snapshot,
-  paid: { by: string },
+  charged: { by: string },
   work: (attempt: AuthorizedCall) => Promise<Response | null>,
 ): Promise<Response | null> {
   const { c, quota } = request;
   const admitted = await admit(request, known);
   const { partner } = admitted.authenticated;
   const { revision } = admitted.snapshot;
-  const isPaid = () => paid.by === partner.partnerId;
-  if (!isPaid()) quota.enter(partner);
-  const pay = async () => {
-    if (!isPaid() && (await quota.pay(revision))) paid.by = partner.partnerId;
-    return isPaid();
+  const isCharged = () => charged.by === partner.partnerId;
+  if (!isCharged()) quota.reserve(partner);
+  const charge = async () => {
+    if (!isCharged() && (await quota.charge(revision))) charged.by = partner.partnerId;
+    return isCharged();
   };
   try {
-    return await work({ ...admitted, c, quota, pay });
+    return await work({ ...admitted, c, quota, charge });
   } catch (error) {
     // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
     // its evidence would only keep it waiting once more.
     if (isRefusal(error)) {
-      if (!(await pay())) return null;
-    } else if (!isStoreFailure(error)) await pay().catch(() => {});
+      if (!(await charge())) return null;
+    } else if (!isStoreFailure(error)) await charge().catch(() => {});
     throw error;
   }
 }
@@ -117,7 +117,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted
   const authenticated = mayBeNew ? identify(request, snapshot) : null;
   if (authenticated === null) throw credentialRefused(fault);
   if (may(authenticated)) return { snapshot, authenticated };
-  await quota.look(authenticated.partner);
+  await quota.read(authenticated.partner);
   throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
 }
 

@@ -57,7 +57,7 @@ type QuotaDependencies = {
   readonly stored: readonly QuotaWindow[];
 };
 
-/** What this server knows of a window: what commits have said was used of it, and what its own calls may use. */
+/** What this server knows of a window: what commits have lastKnown was used of it, and what its own calls may use. */
 type KnownWindow = { readonly startsAt: number; used: number; underWay: number };
 type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
 
@@ -115,38 +115,38 @@ export function createQuota(dependencies: QuotaDependencies) {
 /** @param knownOf what this server knows of a partner's windows, of those in which the call came */
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let of: { readonly partner: Partner; readonly known: KnownWindows } | undefined;
-  let reserved = { minute: 0, day: 0 };
-  /** What the database said of the windows, before this call's charge or with it. */
-  let said: WindowsUsed | undefined;
+  let heldBack = { minute: 0, day: 0 };
+  /** What the database lastKnown of the windows, before this call's charge or with it. */
+  let lastKnown: WindowsUsed | undefined;
 
   function entered() {
     if (of === undefined) throw new TvsError("INTERNAL", "the call was not let in");
     return of;
   }
 
-  function reserve(minute: number, day: number): void {
+  function holdBack(minute: number, day: number): void {
     if (of === undefined) return;
-    of.known.minute.underWay += minute - reserved.minute;
-    of.known.day.underWay += day - reserved.day;
-    reserved = { minute, day };
+    of.known.minute.underWay += minute - heldBack.minute;
+    of.known.day.underWay += day - heldBack.day;
+    heldBack = { minute, day };
   }
 
-  /** The call is this partner's from now on, and has reserved nothing yet. */
+  /** The call is this partner's from now on, and has heldBack nothing yet. */
   function belongTo(partner: Partner): void {
-    reserve(0, 0);
-    if (of?.partner.partnerId !== partner.partnerId) said = undefined;
+    holdBack(0, 0);
+    if (of?.partner.partnerId !== partner.partnerId) lastKnown = undefined;
     of = { partner, known: knownOf(partner) };
   }
 
-  function learn(used: WindowsUsed): void {
+  function update(used: WindowsUsed): void {
     const { known } = entered();
-    said = used;
+    lastKnown = used;
     for (const kind of ["minute", "day"] as const) known[kind].used = Math.max(known[kind].used, used[kind]);
   }
 
   function committed(used: WindowsUsed): void {
-    learn(used);
-    reserve(0, 0);
+    update(used);
+    holdBack(0, 0);
   }
 
   function starts(): WindowStarts {
@@ -155,30 +155,30 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   }
 
   async function reread(): Promise<void> {
-    learn(await store.used(entered().partner.partnerId, starts()));
+    update(await store.used(entered().partner.partnerId, starts()));
   }
 
-  function charge(calls: number): QuotaCharge {
+  function chargeOf(calls: number): QuotaCharge {
     const { partnerId, perMinute, perDay } = entered().partner;
     return { partnerId, starts: starts(), calls, limits: { minute: perMinute, day: perDay } };
   }
 
   function account(): Account {
     const { partner, known } = entered();
-    return { partner, known, used: said ?? usedOrUnderWay(known) };
+    return { partner, known, used: lastKnown ?? usedOrUnderWay(known) };
   }
 
   return {
     /**
      * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
-     * another partner's: then what it had reserved of the first one's windows is given back.
+     * another partner's: then what it had heldBack of the first one's windows is given back.
      * @param partner as the call is judged now
      * @throws QuotaExceeded
      */
-    enter(partner: Partner): void {
+    reserve(partner: Partner): void {
       belongTo(partner);
       if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
-      reserve(1, 0);
+      holdBack(1, 0);
     },
     /**
      * What the commit of the call's work is to charge.
@@ -188,10 +188,10 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     chargeFor(calls: number, ofDay = calls): QuotaCharge {
       const tokens = left(entered().partner, account().used);
       // As far as memory knows, the call's own minute token is under way already.
-      const minuteCalls = said === undefined ? calls - 1 : calls;
+      const minuteCalls = lastKnown === undefined ? calls - 1 : calls;
       if (tokens.day < ofDay || tokens.minute < minuteCalls) throw exceeded(account(), ofDay, clock.now());
-      reserve(calls, ofDay);
-      return ofDay === calls ? charge(calls) : { ...charge(calls), ofDay };
+      holdBack(calls, ofDay);
+      return ofDay === calls ? chargeOf(calls) : { ...chargeOf(calls), ofDay };
     },
     /**
      * Refuses early what will cost so much of the day at least, and reserves nothing.
@@ -204,7 +204,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     /** After a refused commit: from now on the call is judged by what the database says. */
     reread,
     /** Reads what the headers of a call are to tell that is refused before it costs anything. */
-    look(partner: Partner): Promise<void> {
+    read(partner: Partner): Promise<void> {
       belongTo(partner);
       return reread();
     },
@@ -213,18 +213,19 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
      * @param revision of the snapshot that the call is judged by now
      * @returns false, having paid nothing: the call must be judged anew
      */
-    async pay(revision: number): Promise<boolean> {
-      reserve(1, 0);
-      const used = await store.chargeMinute(charge(1), revision);
+    async charge(revision: number): Promise<boolean> {
+      holdBack(1, 0);
+      const used = await store.chargeMinute(chargeOf(1), revision);
       if (used === null) await reread();
       else committed(used);
       return used !== null;
     },
     /** What has been used of the call's day, as far as this server knows, and when that ends, in milliseconds. */
     day: () => ({ used: account().used.day, endsAt: endOf("day", entered().known.day) * 1000 }),
-    /** As the database has said; undefined where it was not asked, because what one server remembers may be wrong. */
-    state: (): QuotaState | undefined => (said === undefined ? undefined : stateOf(account(), clock.now())),
-    end: () => reserve(0, 0),
+    /** As the database has lastKnown; undefined where it was not asked, because what one server remembers may be wrong. */
+    state: (): QuotaState | undefined =>
+      lastKnown === undefined ? undefined : stateOf(account(), clock.now()),
+    end: () => holdBack(0, 0),
   };
 }
 

@@ -128,7 +128,7 @@ export function createVerification(dependencies: VerificationDependencies) {
       const outcome = await idempotency.run(request, (reservation) => perform(call, reservation));
       if (outcome === null) return null;
       const { answer, replayed } = outcome;
-      if (replayed && !(await quota.pay(snapshot.revision))) return null;
+      if (replayed && !(await quota.charge(snapshot.revision))) return null;
       return { ...answer, replayed };
     },
   };

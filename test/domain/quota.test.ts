@@ -44,7 +44,7 @@ function refusalOf(act: () => unknown): QuotaRefusal | null {
 /** A call that is a partner's and was let in. */
 function entered(quota: Quota, of: Partner): QuotaCall {
   const call = quota.open();
-  call.enter(of);
+  call.reserve(of);
   return call;
 }
 
@@ -309,16 +309,16 @@ test("a refused call is judged again by the database's windows, as are later cal
   call.chargeFor(1);
   expect(call.state()).toBeUndefined();
   await call.reread();
-  expect(refusalOf(() => call.enter(partner()))).toMatchObject({ ...untilMinuteEnd, remaining: 0 });
+  expect(refusalOf(() => call.reserve(partner()))).toMatchObject({ ...untilMinuteEnd, remaining: 0 });
   expect(refusalOf(() => entered(quota, partner()))?.window).toBe("minute");
   const looking = quota.open();
-  await looking.look(partner());
+  await looking.read(partner());
   expect(looking.state()).toMatchObject({ limit: 3, remaining: 0 });
   const raised = partner({ perMinute: 4 });
-  call.enter(raised);
+  call.reserve(raised);
   expect(call.chargeFor(1)).toMatchObject({ calls: 1, limits: { minute: 4 } });
   expect(refusalOf(() => call.chargeFor(2))).toMatchObject({ ...untilMinuteEnd, limit: 4 });
-  call.enter(partner({ partnerId: "other" }));
+  call.reserve(partner({ partnerId: "other" }));
   expect(call.state()).toBeUndefined();
 });
 
@@ -326,22 +326,22 @@ test("a refused call is not refused again for what other running calls may use",
   const quota = opened({ minute: 2, day: 2 });
   const [call] = [entered(quota, partner()), entered(quota, partner())];
   await call?.reread();
-  expect(refusalOf(() => call?.enter(partner()))).toBeNull();
+  expect(refusalOf(() => call?.reserve(partner()))).toBeNull();
 });
 
 test("a refused call pays its minute token while the minute has room", async () => {
   const quota = opened({ minute: 1, day: 5 });
   const call = entered(quota, partner());
-  expect(await call.pay(6)).toBe(false);
-  expect(await call.pay(7)).toBe(true);
+  expect(await call.charge(6)).toBe(false);
+  expect(await call.charge(7)).toBe(true);
   expect(call.state()).toMatchObject({ limit: 3, remaining: 1, resetAt: minuteEnd });
   const last = entered(quota, partner());
-  expect(await last.pay(7)).toBe(true);
+  expect(await last.charge(7)).toBe(true);
   expect(last.state()?.remaining).toBe(0);
 });
 
 test("a call without room is refused by the window that blocks it", async () => {
   const call = entered(opened({ minute: 3, day: 10 }), partner());
-  expect(await call.pay(7)).toBe(false);
-  expect(refusalOf(() => call.enter(partner()))).toMatchObject({ window: "day", remaining: 0 });
+  expect(await call.charge(7)).toBe(false);
+  expect(refusalOf(() => call.reserve(partner()))).toMatchObject({ window: "day", remaining: 0 });
 });

@@ -73,7 +73,7 @@ async function open(stores: TestStores, around: Around) {
     try {
       return await untilStored(configuration, (snapshot) => {
         const authenticated = judge(snapshot);
-        call.enter(authenticated.partner);
+        call.reserve(authenticated.partner);
         const grounds = { snapshot, authenticated };
         return verification.answer({ ...grounds, ...asked, operation, requestId: "request-1", quota: call });
       });

@@ -39,7 +39,7 @@ export async function answered(
 ): Promise<string> {
   const authenticated = { partner: asked.partner, credential: "k1" };
   const call = quota.open();
-  call.enter(asked.partner);
+  call.reserve(asked.partner);
   const admitted = { snapshot: await configuration.refresh(), authenticated };
   const answer = await verification.answer({ ...asked, ...admitted, requestId: "request-1", quota: call });
   call.end();
