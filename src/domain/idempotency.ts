@@ -26,7 +26,7 @@ const maxIdempotencyKeyLength = 255;
 
 export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
 /** What the work stores, in the same commit as its own results. */
-export type Reservation = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
+export type PendingRecord = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
 type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
@@ -40,15 +40,15 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
   const running = new Map<string, Promise<unknown>>();
 
   async function findOrWork(
-    reservation: Reservation,
-    work: (reservation: Reservation) => Promise<StoredAnswer | null>,
+    pendingRecord: PendingRecord,
+    work: (pendingRecord: PendingRecord) => Promise<StoredAnswer | null>,
   ): Promise<Outcome | null> {
-    const known = await store.find(reservation.id);
+    const known = await store.find(pendingRecord.id);
     if (known === null || known.createdAt < clock.now() - keepIdempotencyMs) {
-      const answer = await work(reservation);
+      const answer = await work(pendingRecord);
       return answer === null ? null : { answer, replayed: false };
     }
-    if (!equalBytes(known.fingerprint, reservation.fingerprint))
+    if (!equalBytes(known.fingerprint, pendingRecord.fingerprint))
       throw new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
     return { answer: { headers: known.headers, body: known.body }, replayed: true };
   }
@@ -70,17 +70,17 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
      */
     async run(
       request: IdempotentRequest,
-      work: (reservation: Reservation) => Promise<StoredAnswer | null>,
+      work: (pendingRecord: PendingRecord) => Promise<StoredAnswer | null>,
     ): Promise<Outcome | null> {
       const key = readIdempotencyKey(request.key);
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
-      const reservation: Reservation = { id, fingerprint, createdAt: clock.now() };
+      const pendingRecord: PendingRecord = { id, fingerprint, createdAt: clock.now() };
       const cameAt = performance.now();
       for (let first = running.get(name); first !== undefined; first = running.get(name))
         await follow(first, performance.now() - cameAt);
-      const outcome = findOrWork(reservation, work);
+      const outcome = findOrWork(pendingRecord, work);
       running.set(name, outcome);
       return outcome.finally(() => running.delete(name));
     },

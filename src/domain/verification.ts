@@ -15,7 +15,7 @@ import { type Configuration, type Snapshot, unlessRotated } from "./configuratio
 import type { Authenticated } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
-import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
+import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, judgeList, sealStatement } from "./statements.ts";
@@ -92,7 +92,7 @@ export function createVerification(dependencies: VerificationDependencies) {
   /** Does the work, and commits the evidence, what it cost and the answer to be replayed; null when that was refused. */
   async function perform(
     call: VerificationCall,
-    reservation: Reservation | null,
+    pendingRecord: PendingRecord | null,
   ): Promise<StoredAnswer | null> {
     const { snapshot, quota, list } = call;
     const done = await unlessRotated(configuration, snapshot, () =>
@@ -103,7 +103,7 @@ export function createVerification(dependencies: VerificationDependencies) {
     const used = await attestations.record({
       revision: snapshot.revision,
       ...evidence,
-      idempotency: reservation === null ? null : { ...reservation, ...answer },
+      idempotency: pendingRecord === null ? null : { ...pendingRecord, ...answer },
     });
     if (used === null) await quota.reread();
     else quota.committed(used);
@@ -125,7 +125,7 @@ export function createVerification(dependencies: VerificationDependencies) {
       }
       const { partnerId } = authenticated.partner;
       const request = { partnerId, endpoint: operation, ...call.idempotency };
-      const outcome = await idempotency.run(request, (reservation) => perform(call, reservation));
+      const outcome = await idempotency.run(request, (pendingRecord) => perform(call, pendingRecord));
       if (outcome === null) return null;
       const { answer, replayed } = outcome;
       if (replayed && !(await quota.charge(snapshot.revision))) return null;

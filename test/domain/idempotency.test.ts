@@ -6,7 +6,7 @@ import {
   type IdempotencyRecord,
   type IdempotentRequest,
   keepIdempotencyMs,
-  type Reservation,
+  type PendingRecord,
   type StoredAnswer,
 } from "../../src/domain/idempotency.ts";
 import { canonicalJson } from "../../src/partner/canonical-json.ts";
@@ -33,10 +33,10 @@ async function open({ keys, driver, idempotencyStore }: TestStores) {
   const service = outcomesOf(idempotency);
   let runs = 0;
 
-  async function commit(reservation: Reservation): Promise<StoredAnswer> {
+  async function commit(pendingRecord: PendingRecord): Promise<StoredAnswer> {
     runs++;
     const answer = { headers: { "X-Run": String(runs) }, body: `{"run":${runs},"text":"é\\u2028"}` };
-    const record: IdempotencyRecord = { ...reservation, ...answer };
+    const record: IdempotencyRecord = { ...pendingRecord, ...answer };
     await attest(driver, [anAttestation(runs, { kid: active.kid })], { idempotency: record });
     return answer;
   }
@@ -92,9 +92,9 @@ test("a retry is replayed for 72 hours, and then runs again", () =>
 test("one of several duplicates runs when the first fails", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     let attempts = 0;
-    const work = async (reservation: Reservation) => {
+    const work = async (pendingRecord: PendingRecord) => {
       if (++attempts === 1) throw new Error("the disk is gone");
-      return commit(reservation);
+      return commit(pendingRecord);
     };
     const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => service.run(request, work)));
     expect(outcomes[0]).toMatchObject({ status: "rejected", reason: { message: "the disk is gone" } });
@@ -127,10 +127,10 @@ test("a duplicate is refused after two seconds, and the first call goes on", () 
       for (const endsAt = performance.now() + 50; performance.now() < endsAt; );
       return Promise.reject(new Error("no"));
     });
-    const first = service.run(request, async (reservation) => {
+    const first = service.run(request, async (pendingRecord) => {
       begun.resolve();
       await opened.promise;
-      return commit(reservation);
+      return commit(pendingRecord);
     });
     const refused: string[] = [];
     setTimeout(() => refused.push("a second"), 1_000);
