@@ -3,7 +3,7 @@ import { stringify } from "csv-stringify/sync";
 import { v7 as uuidv7 } from "uuid";
 import words from "../../data/commands.json" with { type: "json" };
 import { rosterSchema } from "../../src/api/requests.ts";
-import { createConfiguration, type Snapshot, untilStored } from "../../src/domain/configuration.ts";
+import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/domain/configuration.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
@@ -234,7 +234,7 @@ async function stateOwnList(operator: CommandContext, asked: AskedList): Promise
   // As a service does, refuse a register that has lost what was signed for.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
-  const text = await untilStored(configuration, (snapshot) => attempt(operator, asked, snapshot));
+  const text = await retryOnConflict(configuration, (snapshot) => attempt(operator, asked, snapshot));
   await checkpointOfAll(operator);
   return text;
 }

@@ -17,7 +17,7 @@ import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
 /**
- * Answers such a call. Its writes throw `Superseded`, and the call is retried, if the snapshot that it was authenticated
+ * Answers such a call. Its writes throw `ConflictError`, and the call is retried, if the snapshot that it was authenticated
  * by has changed.
  */
 type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>;

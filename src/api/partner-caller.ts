@@ -3,7 +3,7 @@
  * every such call costs, and what is told of the quota in the end.
  */
 
-import { type Snapshot, untilStored } from "../domain/configuration.ts";
+import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
 import {
   type Authenticated,
   authenticate,
@@ -57,7 +57,7 @@ export function forCallers(
     const work = begin(c);
     try {
       const charged = { by: "" };
-      const response = await untilStored(service.configuration, (snapshot) =>
+      const response = await retryOnConflict(service.configuration, (snapshot) =>
         attempt(request, snapshot, charged, work),
       );
       return withQuota(response, request.quota.state());

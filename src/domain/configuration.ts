@@ -83,7 +83,7 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
 }
 
 /** What a change was judged by is not so any more: nothing was changed, and it is to be judged anew. */
-export class Superseded extends TvsError {
+export class ConflictError extends TvsError {
   constructor() {
     super("STORE_BUSY", "what the answer rests on is being changed; try again");
   }
@@ -95,23 +95,23 @@ const maxAttempts = 3;
 /**
  * Tries an act until its commit stands, each time by a snapshot that was read after the last one was refused
  * (decision D4.8).
- * @param act is given the snapshot to judge by; null, or {@link Superseded}, when its commit was refused, having stored
+ * @param act is given the snapshot to judge by; null, or {@link ConflictError}, when its commit was refused, having stored
  *   nothing
  * @throws TvsError STORE_BUSY when what it rests on changed each time, and what `act` throws
  */
-export async function untilStored<T>(
+export async function retryOnConflict<T>(
   configuration: Configuration,
   act: (snapshot: Snapshot) => Promise<T | null>,
 ): Promise<T> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const snapshot = attempt === 0 ? configuration.current() : await configuration.refresh();
     const done = await act(snapshot).catch((error) => {
-      if (error instanceof Superseded) return null;
+      if (error instanceof ConflictError) return null;
       throw error;
     });
     if (done !== null) return done;
   }
-  throw new Superseded();
+  throw new ConflictError();
 }
 
 /**
@@ -120,7 +120,7 @@ export async function untilStored<T>(
  * it replaces the snapshot that names it
  * @throws what the work throws
  */
-export async function unlessRotated<T>(
+export async function nullIfRotated<T>(
   configuration: Configuration,
   snapshot: Snapshot,
   work: () => Promise<T>,

@@ -11,7 +11,7 @@ import {
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
-import { type Configuration, type Snapshot, unlessRotated } from "./configuration.ts";
+import { type Configuration, nullIfRotated, type Snapshot } from "./configuration.ts";
 import type { Authenticated } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
@@ -95,7 +95,7 @@ export function createVerification(dependencies: VerificationDependencies) {
     pendingRecord: PendingRecord | null,
   ): Promise<StoredAnswer | null> {
     const { snapshot, quota, list } = call;
-    const done = await unlessRotated(configuration, snapshot, () =>
+    const done = await nullIfRotated(configuration, snapshot, () =>
       list === undefined ? attest(dependencies, call) : state(dependencies, call, list),
     );
     if (done === null) return null;

@@ -100,7 +100,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     /**
      * Makes a pending or dead delivery due now, with its whole schedule before it.
      * @param by the partner that owns the delivery; a partner may also repeat an acknowledged one. Left out by an operator
-     * @throws Superseded, having changed nothing, when the partner's revision is not the newest
+     * @throws ConflictError, having changed nothing, when the partner's revision is not the newest
      */
     retry(deliveryId: string, now: number, by?: RetryBy) {
       return driver.write(async (tx) => {

@@ -1,5 +1,5 @@
 import { service } from "../domain/changes.ts";
-import { Superseded } from "../domain/configuration.ts";
+import { ConflictError } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention.ts";
 import { issuerToldName, shownSettings, unreadableCertificateName } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
@@ -63,9 +63,9 @@ export function createSettingsStore(driver: Driver, acting = service) {
 /**
  * Requires that the configuration has not changed since the caller was authenticated (decision D4.8).
  * @param revision of the snapshot that the caller was authenticated by
- * @throws Superseded
+ * @throws ConflictError
  */
 export async function requireRevision(tx: Transaction, revision: number): Promise<void> {
   const [[now = {}] = []] = await tx.batch([statement(selectRevision)]);
-  if (integer(now, "value") !== revision) throw new Superseded();
+  if (integer(now, "value") !== revision) throw new ConflictError();
 }

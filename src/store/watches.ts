@@ -21,7 +21,7 @@ export function createWatchStore(driver: Driver) {
     /**
      * Takes numbers in and out, all or nothing. What is watched already, or not, stays so.
      * @param revision of the snapshot that the caller was authenticated by; not given by an operator
-     * @throws Superseded, having changed nothing, when that is not the newest revision
+     * @throws ConflictError, having changed nothing, when that is not the newest revision
      * @returns how many the partner watches now; null, having changed nothing, when that were more than its limit
      */
     change(partnerId: string, change: WatchChange, revision?: number) {

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { createConfiguration, type Snapshot, untilStored } from "../../src/domain/configuration.ts";
+import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/domain/configuration.ts";
 import type { Authenticated } from "../../src/domain/credentials.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
@@ -71,7 +71,7 @@ async function open(stores: TestStores, around: Around) {
   async function ask(operation: AttestedOperation, asked: Asked): Promise<Answer> {
     const call = quota.open();
     try {
-      return await untilStored(configuration, (snapshot) => {
+      return await retryOnConflict(configuration, (snapshot) => {
         const authenticated = judge(snapshot);
         call.reserve(authenticated.partner);
         const grounds = { snapshot, authenticated };

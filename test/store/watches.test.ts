@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Superseded } from "../../src/domain/configuration.ts";
+import { ConflictError } from "../../src/domain/configuration.ts";
 import { keepToldMs, pruneTold } from "../../src/domain/told.ts";
 import { statement } from "../../src/store/driver/driver.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -73,9 +73,9 @@ describeDrivers("what a partner is told of", (_kind, database) => {
     expect(await webhooks.retry("none", 1, { partnerId: "own", revision: before })).toBe("not known");
     await partners.revokeKey("key-own", 1);
     const late = { add: ["R/A/B/2"], remove: ["R/A/B/1"] };
-    expect(await rejection(watches.change("own", late, before))).toBeInstanceOf(Superseded);
+    expect(await rejection(watches.change("own", late, before))).toBeInstanceOf(ConflictError);
     const retried = webhooks.retry("none", 1, { partnerId: "own", revision: before });
-    expect(await rejection(retried)).toBeInstanceOf(Superseded);
+    expect(await rejection(retried)).toBeInstanceOf(ConflictError);
     expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 
