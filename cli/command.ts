@@ -233,7 +233,7 @@ export function environmentOf(flags: Flags, options: { all?: boolean } = {}): En
  * read as options. No option is as long, so such a word is an operand, or the value of an option that takes one:
  * whoever has to declare a key compromised must not have to know of `--` first.
  */
-export function kidsLast(words: readonly string[], command: OurCommand): string[] {
+export function moveKeyIdsLast(words: readonly string[], command: OurCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
   const args = argsOf(command);
   const takesNext = (word: string | undefined) =>

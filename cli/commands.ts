@@ -6,7 +6,7 @@ import {
   type Commands,
   commandsOf,
   commonArgs,
-  kidsLast,
+  moveKeyIdsLast,
   type OurCommand,
   version,
 } from "./command.ts";
@@ -83,7 +83,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     const { command, parents, rest } = await findCommand(words);
     // What the words name is found; citty would look for a further command among the operands.
     const { subCommands: _found, ...own } = command;
-    await runCommand(own, { rawArgs: kidsLast(rest, command) }).catch((error: unknown) => {
+    await runCommand(own, { rawArgs: moveKeyIdsLast(rest, command) }).catch((error: unknown) => {
       throw withUsage(error, own, ["tvs", ...parents]);
     });
     return Number(process.exitCode ?? exitCodes.done);

@@ -229,8 +229,8 @@ async function stateOwnList(operator: CommandContext, asked: AskedList): Promise
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
   // A sandbox signs as the address at which it listens.
-  const untold = "no issuer was ever told: start tvs serve --issuer URL once, then try again";
-  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", untold);
+  const unreportedDrops = "no issuer was ever told: start tvs serve --issuer URL once, then try again";
+  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", unreportedDrops);
   // As a service does, refuse a register that has lost what was signed for.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });

@@ -21,7 +21,7 @@ import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
 
 /** How often a service looks whether the lease is free, and how often the leader renews the lease. */
-const [lookMs, renewMs] = [500, 5_000];
+const [pollIntervalMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
 /** Records deleted in one commit, which keeps the event loop for that long. */
 const pruneRows = 100;
@@ -74,7 +74,7 @@ export function startLeading(operator: CommandContext, options: LeaderOptions): 
   }
 
   const stopLooking = repeat(look, {
-    everyMs: lookMs,
+    everyMs: pollIntervalMs,
     clock,
     onError: logError("the lease cannot be renewed"),
   });

@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import { runCommand } from "citty";
-import { kidsLast, type OurCommand, version } from "../command.ts";
+import { moveKeyIdsLast, type OurCommand, version } from "../command.ts";
 import { fail, helpText, withUsage } from "../terminal/help.ts";
 import { exitCodes } from "../terminal/output.ts";
 import { verifyCommand } from "./verify.ts";
@@ -25,7 +25,7 @@ async function runCommandLine(words: readonly string[]): Promise<number> {
     if (isAsked("--help", "-h")) process.stdout.write(await help(command));
     else if (words.length === 1 && isAsked("--version", "-v")) process.stdout.write(`${version}\n`);
     else
-      await runCommand(command, { rawArgs: kidsLast(words, command) }).catch((error: unknown) => {
+      await runCommand(command, { rawArgs: moveKeyIdsLast(words, command) }).catch((error: unknown) => {
         throw withUsage(error, command, [program]);
       });
     return Number(process.exitCode ?? exitCodes.done);

@@ -1,6 +1,6 @@
 import type { BlindIndex } from "../domain/blind-index.ts";
 import { shellWord } from "../domain/plain-text.ts";
-import type { Look, Sources } from "../metrics/exposition.ts";
+import type { MetricsInput, Sources } from "../metrics/exposition.ts";
 import type { ChangeStore } from "../store/changes.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { ImportHistory } from "../store/imports.ts";
@@ -20,7 +20,7 @@ export type ConsoleSources = Sources & {
   readonly explainError: (lastError: string) => string;
 };
 
-export type ConsoleState = Look & Pick<ConsoleSources, "commandLine" | "explainError">;
+export type ConsoleState = MetricsInput & Pick<ConsoleSources, "commandLine" | "explainError">;
 
 /** @param options the options that name the running service's data, for example `["--data", "/srv/tvs"]` */
 export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {

@@ -94,7 +94,7 @@ export function startSender(dependencies: SenderDependencies) {
     const { error } = attempted.result;
     if (error === "ABORTED") return intake.giveBack([delivery]);
     await outbox.finish(finishedAttempt(delivery, attempted, { finishedAt: clock.now(), random }));
-    if (error !== null) intake.mistrust();
+    if (error !== null) intake.markStale();
   }
 
   async function work(isLookWanted: boolean): Promise<void> {
@@ -103,7 +103,7 @@ export function startSender(dependencies: SenderDependencies) {
       if (isLookWanted) await intake.look();
       await fill();
     } catch (error) {
-      intake.mistrust();
+      intake.markStale();
       onError?.(error);
       throw error;
     }
@@ -120,7 +120,7 @@ export function startSender(dependencies: SenderDependencies) {
   return {
     /** Looks for work now; resolves when nothing due and possible is left. */
     async settle(): Promise<void> {
-      intake.mistrust();
+      intake.markStale();
       await loop.wake({ look: true });
       while (underWay.size > 0 || nextLaunch !== undefined) {
         await Promise.all(underWay);
@@ -183,7 +183,7 @@ function createIntake(
     },
     giveBack,
     /** The times in the queues may be out of date although the revision has not moved. */
-    mistrust(): void {
+    markStale(): void {
       isStale = true;
     },
   };

@@ -2,7 +2,7 @@
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
-import { type CredentialBook, credentialEnds } from "./credentials.ts";
+import { type CredentialIndex, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
@@ -55,7 +55,7 @@ export type Judged = {
   readonly now: number;
   readonly readings: Readings;
   readonly keys: KeyRing;
-  readonly credentials: CredentialBook;
+  readonly credentials: CredentialIndex;
   /** Whether the database was restored with `--hold-webhooks`, and nobody has released them. */
   readonly areWebhooksHeld: boolean;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
@@ -227,7 +227,7 @@ function judgeQuota({ partner, use }: QuotaReading): Check[] {
   return [warn("quotas", found, { command, isUrgent: used >= limit })];
 }
 
-function judgeEnds(credentials: CredentialBook, now: number): Check[] {
+function judgeEnds(credentials: CredentialIndex, now: number): Check[] {
   return credentialEnds(credentials)
     .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
     .map(({ partnerId, kind, endsAt }) => {

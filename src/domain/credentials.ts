@@ -86,13 +86,13 @@ export type Authenticated = {
 };
 
 /** All credentials by what is presented; made anew whenever a partner, key or certificate changes. */
-export type CredentialBook = {
+export type CredentialIndex = {
   readonly partners: ReadonlyMap<string, Partner>;
   readonly apiKeys: ReadonlyMap<string, ApiKey>;
   readonly certificates: ReadonlyMap<string, ClientCertificate>;
 };
 
-export async function loadCredentialBook(store: PartnerStore): Promise<CredentialBook> {
+export async function loadCredentialBook(store: PartnerStore): Promise<CredentialIndex> {
   const [partners, apiKeys, certificates] = await Promise.all([
     store.partners(),
     store.unrevokedKeys(),
@@ -106,10 +106,10 @@ export async function loadCredentialBook(store: PartnerStore): Promise<Credentia
 }
 
 type Credential = ApiKey | ClientCertificate;
-const byPartner = new WeakMap<CredentialBook, Map<string, Credential[]>>();
+const byPartner = new WeakMap<CredentialIndex, Map<string, Credential[]>>();
 
 /** A partner's keys that live and certificates that have not ended, in the order in which they came. */
-export function credentialsOf(book: CredentialBook, partnerId: string, now: number): Credential[] {
+export function credentialsOf(book: CredentialIndex, partnerId: string, now: number): Credential[] {
   let known = byPartner.get(book);
   if (known === undefined) {
     const all: Credential[] = [...book.apiKeys.values(), ...book.certificates.values()];
@@ -124,7 +124,7 @@ export function credentialsOf(book: CredentialBook, partnerId: string, now: numb
 /** Finds who calls, by the first *valid* credential: an unknown certificate does not hide a good key. */
 export function authenticate(
   presented: Presented,
-  book: CredentialBook,
+  book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
 ): Authenticated | null {
   return (
@@ -181,7 +181,7 @@ function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
   return key.kind === "test" ? "testKey" : "liveKey";
 }
 
-function byCertificate(certificate: PresentedCertificate | null, book: CredentialBook, now: number) {
+function byCertificate(certificate: PresentedCertificate | null, book: CredentialIndex, now: number) {
   if (certificate === null || now < certificate.validFrom || now > certificate.validTo) return null;
   const known = book.certificates.get(certificate.fingerprint);
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
@@ -189,7 +189,7 @@ function byCertificate(certificate: PresentedCertificate | null, book: Credentia
 
 function byKey(
   text: string | null,
-  book: CredentialBook,
+  book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
 ): Authenticated | null {
   const keyId = text === null ? null : apiKeyId(text, options.kind);
@@ -201,7 +201,7 @@ function byKey(
   return enabled(book, record.partnerId, record.keyId);
 }
 
-function enabled(book: CredentialBook, partnerId: string, credential: string): Authenticated | null {
+function enabled(book: CredentialIndex, partnerId: string, credential: string): Authenticated | null {
   const partner = book.partners.get(partnerId);
   return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
 }
@@ -218,7 +218,7 @@ type CredentialEnd = {
 };
 
 /** When enabled partners need another key or certificate; kinds of which one has no end are left out. */
-export function credentialEnds({ partners, apiKeys, certificates }: CredentialBook): CredentialEnd[] {
+export function credentialEnds({ partners, apiKeys, certificates }: CredentialIndex): CredentialEnd[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialEnd>();
   const add = (end: CredentialEnd) => {

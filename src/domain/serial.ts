@@ -18,7 +18,7 @@ export function createSerial(): Serial {
 const longestRestMs = 2_000;
 
 /** Acts, and then rests for as long: half of the time belongs to the callers, however much there is to do. */
-export async function actAndRest<T>(act: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
+export async function runAndPause<T>(act: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
   const { elapsed, after } = timersOf(clock);
   const startedAt = elapsed();
   const done = await act();

@@ -2,13 +2,13 @@ import type { TeacherStore } from "../store/teachers.ts";
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
-import { actAndRest, repeat } from "./serial.ts";
+import { repeat, runAndPause } from "./serial.ts";
 import { planWrite, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;
-const lookMs = 1_000;
+const pollIntervalMs = 1_000;
 
 /**
  * Announces what the calendar has changed since it was last announced. Every write is bound to the version of its record,
@@ -39,7 +39,7 @@ export async function sweep(
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map((teacher) => planCalendarStep(teacher, options));
-    const applied = await actAndRest(() => teachers.apply(writes), clock);
+    const applied = await runAndPause(() => teachers.apply(writes), clock);
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
     onProgress(counts.expired + counts.started);
     refused = applied.some(Boolean) ? "" : first;
@@ -106,5 +106,5 @@ export function startSweeping(dependencies: {
     sweptFor = day;
   }
 
-  return repeat(look, { everyMs: lookMs, onError, clock });
+  return repeat(look, { everyMs: pollIntervalMs, onError, clock });
 }

@@ -3,7 +3,7 @@
 import { type EventType, eventTypes } from "../partner/contract.ts";
 import type { ToldStore } from "../store/told.ts";
 import type { Clock } from "./clock.ts";
-import { actAndRest } from "./serial.ts";
+import { runAndPause } from "./serial.ts";
 
 /** Of which teachers: of all, or only of those whom the partner has verified, or of those whom it watches. */
 export const teacherChoices = ["all", "verified", "watched"] as const;
@@ -44,7 +44,7 @@ export async function pruneTold(told: ToldStore, clock: Clock): Promise<void> {
   const before = clock.now() - keepToldMs;
   for (const partnerId of await told.prunable(before)) {
     const step = () => told.prune(partnerId, { before, limit: prunedRows });
-    while ((await actAndRest(step, clock)) === prunedRows);
+    while ((await runAndPause(step, clock)) === prunedRows);
   }
 }
 

@@ -32,7 +32,7 @@ export type Sources = {
 };
 
 /** One look at everything, at one time. */
-export type Look = Awaited<ReturnType<typeof look<Sources>>>;
+export type MetricsInput = Awaited<ReturnType<typeof look<Sources>>>;
 
 export async function look<S extends Sources>({ readings, configuration, clock, ...rest }: S) {
   const [read, totals] = await Promise.all([readings(), rest.counters.totals()]);
@@ -142,7 +142,7 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
 /** Reads one number, or samples; null where there is no value. */
-type Reader = (look: Look) => number | null | readonly Sample[];
+type Reader = (look: MetricsInput) => number | null | readonly Sample[];
 
 /** A sample for each value of a label; `shared` are their other labels. */
 function byLabel(

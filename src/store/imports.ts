@@ -22,7 +22,7 @@ const usualCacheKib = 4_096;
 /** Pages of the log after which a commit empties it; none while a bulk is written, which empties it between commits. */
 const usualCheckpointPages = 1_000;
 /** Looking for a service opens a file; this often is enough. */
-const lookMs = 500;
+const pollIntervalMs = 500;
 
 /** An import as it is recorded. Times are milliseconds since the epoch. */
 export type ImportRecord = ReturnType<typeof importRecord>;
@@ -204,7 +204,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     /** Whether a service uses the same file. */
     async isBesideService() {
       const at = performance.now();
-      if (isFile && at - looked.at > lookMs) looked = { at, runs: await driver.serviceRunning() };
+      if (isFile && at - looked.at > pollIntervalMs) looked = { at, runs: await driver.serviceRunning() };
       return looked.runs;
     },
     tune: (isBulk: boolean) => tune(driver, isBulk),

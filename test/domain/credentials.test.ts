@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import {
   apiKeyId,
   authenticate,
-  type CredentialBook,
+  type CredentialIndex,
   isLive,
   issueApiKey,
   loadCredentialBook,
@@ -43,7 +43,7 @@ function aBook(
       { fingerprint, partnerId, subject: "CN=x", validFrom: 0, validTo: 1, addedAt: 0 },
     ] as const;
   });
-  const book: CredentialBook = {
+  const book: CredentialIndex = {
     partners: new Map(partners.map((one) => [one.partnerId, one])),
     apiKeys,
     certificates: new Map(certificates),

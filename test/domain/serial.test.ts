@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { actAndRest, createSerial, repeat } from "../../src/domain/serial.ts";
+import { createSerial, repeat, runAndPause } from "../../src/domain/serial.ts";
 
 test("a serial act that fails fails for its own caller only", async () => {
   const inTurn = createSerial();
@@ -34,7 +34,7 @@ test("repeat goes on after a failure, and its end waits for the running act", as
   expect({ isOver, acts, errors }).toEqual({ isOver: true, acts: 2, errors: ["Error: the first time"] });
 });
 
-test("actAndRest rests for as long as the act took, and two seconds at most", async () => {
+test("runAndPause rests for as long as the act took, and two seconds at most", async () => {
   for (const [tookMs, restMs] of [
     [300, 300],
     [3_600_000, 2_000],
@@ -48,7 +48,7 @@ test("actAndRest rests for as long as the act took, and two seconds at most", as
     const act = async () => {
       nowMs += tookMs;
     };
-    await actAndRest(act, { now: () => 0, timers: { elapsed: () => nowMs, after } });
+    await runAndPause(act, { now: () => 0, timers: { elapsed: () => nowMs, after } });
     expect(nowMs - tookMs).toBe(restMs);
   }
 });

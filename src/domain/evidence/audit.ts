@@ -64,7 +64,7 @@ const maxListed = 100;
 /** Checkpoints of one read. */
 const checkpointsAtOnce = 256;
 /** How far times may go back in the order of the log: clocks of nodes differ by up to a minute (decision D12.4). */
-const disorderSeconds = 120;
+const maxClockSkewSeconds = 120;
 
 function createFindings() {
   const findings: AuditFinding[] = [];
@@ -148,7 +148,7 @@ function createRowCheck(
 
   /** What a checkpoint covers was there when it was signed. A signature is verified above that, or where the time is odd. */
   function forgeryOf(index: number, row: AuditedRow): string | null {
-    const isOdd = row.issuedAt < issuedBefore - disorderSeconds;
+    const isOdd = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
     if (!signatures.all && !isOdd && index < signed) return null;
     verified++;

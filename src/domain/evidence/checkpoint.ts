@@ -12,7 +12,7 @@ import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import { actAndRest, repeat } from "../serial.ts";
+import { repeat, runAndPause } from "../serial.ts";
 import {
   checkpointKeyOf,
   headIn,
@@ -287,7 +287,7 @@ function behind(loss: string): TvsError {
 }
 
 /** How often the leader looks for new attestations. */
-const lookMs = 1_000;
+const pollIntervalMs = 1_000;
 /** The time between two checkpoints while there are new attestations. */
 const signMs = 30_000;
 /** How often a node reads the newest checkpoint. For so long it may answer over a database that was put back. */
@@ -311,17 +311,17 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
       const progress = await store.progress();
       if (isStopped() || progress === null) return;
       if (progress.waiting >= leavesOfCommit) {
-        await actAndRest(() => writer.append(), clock);
+        await runAndPause(() => writer.append(), clock);
         continue;
       }
       // A clock that was set back counts as well: its distance to the last checkpoint grows too.
       if (!isSignable(progress) || Math.abs(clock.now() - signedAt) < signMs) return;
       signedAt = clock.now();
-      await actAndRest(() => writer.checkpoint(), clock);
+      await runAndPause(() => writer.checkpoint(), clock);
     }
   }
 
-  const stop = repeat(look, { everyMs: lookMs, onError, clock });
+  const stop = repeat(look, { everyMs: pollIntervalMs, onError, clock });
   return async () => {
     await stop();
     const progress = await store.progress().catch(() => null);

@@ -15,7 +15,7 @@ import type { SettingsStore } from "../../store/settings.ts";
 import { type Clock, isoTime, timeOfUuid } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
-import { actAndRest, repeat } from "../serial.ts";
+import { repeat, runAndPause } from "../serial.ts";
 import { readSigned } from "./audit-rows.ts";
 import { checkpointKeyOf, headIn } from "./log.ts";
 import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
@@ -180,12 +180,12 @@ export async function pruneAttestations(
   const before = Math.floor((clock.now() - keepMs) / 1000);
   let deleted = 0;
   for (let isOver = false; !isOver && !isStopped(); ) {
-    const step: Step = await actAndRest(() => pruneTile(retaining, before), clock);
+    const step: Step = await runAndPause(() => pruneTile(retaining, before), clock);
     deleted += step.deleted;
     isOver = step.isOver;
     if (step.held !== null) onHeld(step.held);
   }
-  const forget = () => actAndRest(() => evidence.prunePeople(peopleInStep), clock);
+  const forget = () => runAndPause(() => evidence.prunePeople(peopleInStep), clock);
   while (!isStopped() && (await forget()) === peopleInStep);
   return deleted;
 }

@@ -62,7 +62,7 @@ const squeezedFields = importFields
   .map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
 
 /** The field whose name a name nearly is; null when it is none's. */
-export function nearField(name: string): ImportField | null {
+export function closestField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = squeezed(name);
   // No name is nearer to one field than to another that it is near.

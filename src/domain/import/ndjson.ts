@@ -3,9 +3,9 @@ import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/stri
 import { teacherFields } from "../teachers/teachers.ts";
 import {
   type ArrivedNames,
+  closestField,
   countWord,
   nameLabel,
-  nearField,
   type UnreadColumn,
   unreadColumn,
 } from "./arrival.ts";
@@ -81,7 +81,7 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
       fields.push(field);
       return;
     }
-    const near = nearField(name);
+    const near = closestField(name);
     if (++count <= maxUnknown.told || near !== null)
       unknown.push({ label: nameLabel(name, `member ${count}`), near });
   };

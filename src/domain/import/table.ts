@@ -2,9 +2,9 @@
 
 import {
   type ArrivedNames,
+  closestField,
   countWord,
   nameLabel,
-  nearField,
   type UnreadColumn,
   unreadColumn,
 } from "./arrival.ts";
@@ -161,7 +161,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
     const field = fields[index];
     if (field != null) names.fields.push(field);
     else if (field === undefined && (name !== "" || format === "csv"))
-      names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
+      names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: closestField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
   const columns = headings.map((name, index): Column => {

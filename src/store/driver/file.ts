@@ -28,7 +28,7 @@ type FileOptions = {
 /** How long a read waits for a lock, in milliseconds. */
 const readWaitMs = 5_000;
 /** How old the last look at the file may be when a read is answered, in milliseconds: each look costs a system call. */
-const lookMs = 100;
+const pollIntervalMs = 100;
 
 /**
  * Opens a database file with libsql: one connection for everything, in WAL mode with `synchronous=FULL`.
@@ -145,7 +145,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
     async read<R>(act: () => R): Promise<R> {
       const readCommitted = async () => {
         while (open !== undefined) await open.promise;
-        requireSameFile(lookMs);
+        requireSameFile(pollIntervalMs);
         return act();
       };
       return untilUnlocked(readCommitted, readWaitMs).catch((error) => {

@@ -10,7 +10,7 @@ import { lookupsBy } from "./statement-people.ts";
 const columns = attestationColumns.join(", ");
 
 /** How far apart the order of committing and the order of `issued_at` may be: clocks of nodes differ by up to a minute. */
-const disorderSeconds = 120;
+const maxClockSkewSeconds = 120;
 
 /**
  * How long after a call's arrival its attestations may be made: a body may take half a minute to arrive, and the work
@@ -89,7 +89,10 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
   /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
   async function between(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
     const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
-    const seconds = [Math.floor(since / 1000) - disorderSeconds, Math.ceil(until / 1000) + disorderSeconds];
+    const seconds = [
+      Math.floor(since / 1000) - maxClockSkewSeconds,
+      Math.ceil(until / 1000) + maxClockSkewSeconds,
+    ];
     const [row = {}] = await driver.query(sql, seconds);
     return [integer(row, "after"), integer(row, "up_to")];
   }

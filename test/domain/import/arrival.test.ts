@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import {
   type Arrival,
+  closestField,
   countWord,
   describeMissing,
   type Missing,
   missingFrom,
   nameLabel,
-  nearField,
   refuseOverlooked,
   unreadColumn,
 } from "../../../src/domain/import/arrival.ts";
@@ -39,7 +39,7 @@ test.each<[string, string | null]>([
   ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_statuss", null], ["license_isue_date", "licenseIssueDate"],
   [`${"_".repeat(60)}stat`, "state"], [`${"_".repeat(61)}stat`, null],
 ])("the unknown name %s is taken for %p", (name, field) => {
-  expect(nearField(name) as string | null).toBe(field);
+  expect(closestField(name) as string | null).toBe(field);
 });
 
 test.each([
