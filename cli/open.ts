@@ -7,7 +7,7 @@ import type { TvsError } from "../src/domain/errors.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys } from "../src/domain/keys.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
-import { isIssuerTold } from "../src/domain/settings.ts";
+import { isIssuerSet } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -21,13 +21,13 @@ import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
 import { readDatabaseClock } from "../src/store/leader.ts";
 import { createOutbox } from "../src/store/outbox.ts";
+import { createPartnerEventStore } from "../src/store/partner-events.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
 import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusListStore } from "../src/store/status-lists.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
-import { createToldStore } from "../src/store/told.ts";
 import { createWatchStore } from "../src/store/watches.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
@@ -108,7 +108,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
       /** What the database remembered when they were read. */
       remembered: stored,
       /** False for an issuer that nobody chose: the address at which a service happened to listen. */
-      issuerTold: config.issuer !== undefined || isIssuerTold(stored),
+      issuerTold: config.issuer !== undefined || isIssuerSet(stored),
       calendar: createCalendar(settingsInForce.timeZone),
       keyKind,
       /** In whose name changes are made: the operator's, or the service's own. */
@@ -205,7 +205,7 @@ export function createStores(
     evidence: createLogStore(driver, acting),
     changes: createChangeStore(driver),
     statusLists: createStatusListStore(driver),
-    told: createToldStore(driver),
+    partnerEvents: createPartnerEventStore(driver),
     watches: createWatchStore(driver),
   };
 }

@@ -10,7 +10,7 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { isIssuerTold, isSandbox } from "../../src/domain/settings.ts";
+import { isIssuerSet, isSandbox } from "../../src/domain/settings.ts";
 import { rememberedSite } from "../../src/domain/site.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { checkRetention } from "./log.ts";
@@ -55,7 +55,7 @@ function checkIssuer(stored: Stored, config: Config): Check {
   if (issuer === undefined) return warn("none yet", advice);
   const flaw = issuerFlaw(issuer);
   if (flaw !== null) return warn(`${issuer} is ${flaws[flaw]}`, advice);
-  if (config.issuer === undefined && !isIssuerTold(stored))
+  if (config.issuer === undefined && !isIssuerSet(stored))
     return warn(`${issuer} was never set: it is where the service listened`, advice);
   return ok(issuer);
 }

@@ -6,8 +6,8 @@ import { parseFingerprint, readClientCertificate } from "../../src/domain/certif
 import { isoTime } from "../../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { type EventFilter, teacherChoices } from "../../src/domain/event-filter.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
-import { type Told, teacherChoices } from "../../src/domain/told.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { type ArgsOf, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
@@ -36,7 +36,7 @@ export const partnerIdArg = {
   id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
-export const toldArgs = {
+export const filterArgs = {
   events: someOf(
     eventTypes,
     `Which events it is told of: all (default), or some of ${eventTypes.join(", ")}`,
@@ -47,11 +47,11 @@ export const toldArgs = {
   ),
 } as const;
 
-export function toldOf({ events, teachers }: ArgsOf<typeof toldArgs>): Partial<Told> {
+export function filterOf({ events, teachers }: ArgsOf<typeof filterArgs>): Partial<EventFilter> {
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }
 
-export function toldText({ events, teachers }: Told) {
+export function filterText({ events, teachers }: EventFilter) {
   return { events: events.length === eventTypes.length ? "all" : events.join(", "), teachers };
 }
 

@@ -1,6 +1,7 @@
 import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
+import { allEvents } from "../../src/domain/event-filter.ts";
 import {
   batchCosts,
   checkPartner,
@@ -14,7 +15,6 @@ import {
   scopes,
 } from "../../src/domain/partners.ts";
 import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
-import { toldOfAll } from "../../src/domain/told.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { type ArgsOf, command, configOf, group, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
@@ -34,13 +34,13 @@ import {
 } from "../terminal/output.ts";
 import {
   certificateColumns,
+  filterArgs,
+  filterOf,
+  filterText,
   keyColumns,
   partnerCertificatesCommand,
   partnerIdArg,
   partnerKeysCommand,
-  toldArgs,
-  toldOf,
-  toldText,
 } from "./credentials.ts";
 import { noteHeld } from "./delivery-advice.ts";
 
@@ -51,7 +51,7 @@ const termsArgs = {
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
   "batch-cost": choice(batchCosts, "What a batch counts as: one call (default), or one call per item"),
-  ...toldArgs,
+  ...filterArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
@@ -59,14 +59,14 @@ const termsArgs = {
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
-  const told = Object.keys(toldOf(args)).length === 0 ? undefined : toldOf(args);
-  const terms = { name, scopes, purposes, perMinute, perDay, batchCost, watchLimit, told };
+  const eventFilter = Object.keys(filterOf(args)).length === 0 ? undefined : filterOf(args);
+  const terms = { name, scopes, purposes, perMinute, perDay, batchCost, watchLimit, eventFilter };
   return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
 }
 
 function partnerText(partner: Partner): string {
-  const { scopes, purposes, told, ...rest } = describePartner(partner);
-  const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...toldText(told) };
+  const { scopes, purposes, eventFilter, ...rest } = describePartner(partner);
+  const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...filterText(eventFilter) };
   return record({ ...rest, ...lists });
 }
 
@@ -87,7 +87,7 @@ const addCommand = command({
     const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
     // All others are required.
     const given = termsOf(args) as Required<PartnerChange>;
-    const terms = { ...given, ...usual, ...given, told: { ...toldOfAll, ...given.told } };
+    const terms = { ...given, ...usual, ...given, eventFilter: { ...allEvents, ...given.eventFilter } };
     const partner = (now: number): Partner =>
       checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
     // A wrong flag is refused before anything is made on the disk.

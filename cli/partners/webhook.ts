@@ -17,24 +17,26 @@ import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
-import { partnerIdArg, toldArgs, toldOf, toldText } from "./credentials.ts";
+import { filterArgs, filterOf, filterText, partnerIdArg } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = operatorCommand({
   ...words["partners webhook set"],
-  args: { ...partnerIdArg, url: operand(), ...toldArgs, "allow-private-webhooks": flag(), ...byArg },
+  args: { ...partnerIdArg, url: operand(), ...filterArgs, "allow-private-webhooks": flag(), ...byArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
     const { allowPrivateWebhooks } = settingsInForce;
     const allowPrivate = mayBePrivate(args.url, { keyKind, allowPrivateWebhooks });
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
-    const given = { partnerId: args.id, url: args.url, told: toldOf(args), check };
+    const given = { partnerId: args.id, url: args.url, eventFilter: filterOf(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);
     const { partnerId, url } = endpoint;
-    const { told } = await requirePartner(operator.partners, partnerId);
-    print(args, { partnerId, url, secret }, () => record({ partnerId, url, secret, ...toldText(told) }));
+    const { eventFilter } = await requirePartner(operator.partners, partnerId);
+    print(args, { partnerId, url, secret }, () =>
+      record({ partnerId, url, secret, ...filterText(eventFilter) }),
+    );
     note(secretNote);
     if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
       note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
@@ -72,7 +74,7 @@ const showCommand = operatorCommand({
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => record({ ...shown, ...toldText(partner.told) }));
+    print(args, shown, () => record({ ...shown, ...filterText(partner.eventFilter) }));
     if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
   },

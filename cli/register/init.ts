@@ -16,7 +16,7 @@ import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
-  issuerToldName,
+  issuerSetName,
   optionOf,
   type Setting,
   serveSettings,
@@ -168,7 +168,7 @@ async function make(config: ServeConfig, answers: Answers): Promise<void> {
   const firstSettings = (secrets: Secrets) => ({
     ...Object.fromEntries(remembered),
     issuer: config.issuer ?? "",
-    [issuerToldName]: "true",
+    [issuerSetName]: "true",
     status_list: storedText(config.statusList ?? false),
     site: storedSite(siteOf(answers)),
     ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),

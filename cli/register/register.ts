@@ -111,10 +111,10 @@ export function serviceSettings(
   { all = false, usual = settingsFile }: { all?: boolean; usual?: string } = {},
 ): { file: string | undefined; environment: Environment } {
   const own = { file: undefined, environment };
-  const isTold = ["data", "database", "sandbox"].some(
+  const isPublishedTo = ["data", "database", "sandbox"].some(
     (name) => (flags[name] || environment[`TVS_${name.toUpperCase()}`] || "") !== "",
   );
-  if (isTold) return own;
+  if (isPublishedTo) return own;
   const named = environment.TVS_SERVICE_SETTINGS;
   const file = named || (existsSync(usual) ? usual : undefined);
   if (file === undefined) return own;

@@ -6,7 +6,7 @@ import type { KeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
 import {
-  isIssuerTold,
+  isIssuerSet,
   optionOf,
   readSettings,
   type Setting,
@@ -39,8 +39,8 @@ export async function settingsOf(
   config: Config,
   defaultIssuer?: string | null,
 ): Promise<Settings> {
-  const isTold = isIssuerTold(stored);
-  if (config.issuer === undefined && !isTold && defaultIssuer === null) {
+  const isPublishedTo = isIssuerSet(stored);
+  if (config.issuer === undefined && !isPublishedTo && defaultIssuer === null) {
     const message =
       "a service that others reach must be told its public URL, the issuer of every envelope: " +
       "--issuer https://verify.example.gov (TVS_ISSUER)";
@@ -54,7 +54,7 @@ export async function settingsOf(
     statusList: config.sandbox,
     site: defaultSite,
   });
-  const usual = isTold ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
+  const usual = isPublishedTo ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
   return {
     issuer: config.issuer ?? usual,
     timeZone: config.timeZone ?? remembered.timeZone,

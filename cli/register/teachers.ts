@@ -136,7 +136,7 @@ const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
 };
 
 /** How far back `revoke` looks for partners that were told VALID. */
-const toldValidMs = 90 * 86_400_000;
+const answeredValidMs = 90 * 86_400_000;
 
 const refArg = {
   ref: operand("Registration number (A/B/C/D) or teacher id (digits)", teacherKeyOf),
@@ -217,21 +217,26 @@ async function change(action: TeacherAction, operator: CommandContext, args: Cha
   if (taking.includes(action))
     await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
   const changed = await changeTeacher(operator, key, { action, reason });
-  const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
+  const told = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
   const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
-  print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
+  print(args, told === undefined ? value : { ...value, answeredValid: told }, () =>
+    changeText(changed, told),
+  );
   if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
 }
 
-type ToldValid = Awaited<ReturnType<typeof toldValid>>;
+type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
 /** Reads the partners who were told VALID, after the change, so that an answer sent just before it is included. */
-async function toldValid({ attestations, clock }: CommandContext, teacherId: number) {
-  const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
+async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
+  const told = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
   return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }
 
-function changeText({ teacher, before, after, events }: TeacherChange, told: ToldValid | undefined): string {
+function changeText(
+  { teacher, before, after, events }: TeacherChange,
+  told: AnsweredValid | undefined,
+): string {
   const isHidden = before.hidden && after.hidden;
   // A revocation shows in no status of a teacher who is out of service or hidden.
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";

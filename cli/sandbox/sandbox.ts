@@ -8,6 +8,7 @@ import sample from "../../data/sample-registry.csv" with { type: "text" };
 import type { Config } from "../../src/config.ts";
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { allEvents } from "../../src/domain/event-filter.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
@@ -20,7 +21,6 @@ import {
   stateTeachers,
 } from "../../src/domain/sandbox/teachers.ts";
 import { isSandbox } from "../../src/domain/settings.ts";
-import { toldOfAll } from "../../src/domain/told.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
@@ -99,7 +99,7 @@ function demoRecord(createdAt: number) {
     perDay: 100_000,
     batchCost: "call" as const,
     watchLimit: defaultWatchLimit,
-    told: toldOfAll,
+    eventFilter: allEvents,
     createdAt,
     disabledAt: null,
   };
@@ -241,7 +241,7 @@ const resetCommand = command({
 async function resetTold({ partners, watches }: CommandContext): Promise<void> {
   // The first service that is started over a sandbox makes the demo partner.
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
-  const { watchLimit } = await partners.update({ partnerId: demoPartner, told: toldOfAll });
+  const { watchLimit } = await partners.update({ partnerId: demoPartner, eventFilter: allEvents });
   const watched = await watches.page(demoPartner, { after: "", limit: watchLimit });
   await watches.change(demoPartner, { add: [], remove: watched });
 }

@@ -37,7 +37,7 @@ export const triggerCommand = command({
       const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
         .filter((delivery) => delivery.eventId === eventId)
         .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
-      const told = await operator.told.partnersOf(eventId);
+      const told = await operator.partnerEvents.partnersOf(eventId);
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
       print(args, { eventType, eventId, regNo, tId, before, told, deliveries }, () =>

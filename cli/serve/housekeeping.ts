@@ -7,13 +7,13 @@ import { createExchange } from "../../src/delivery/exchange.ts";
 import { startSender } from "../../src/delivery/sender.ts";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
+import { prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { startBuilding } from "../../src/domain/evidence/checkpoint.ts";
 import { startRetention } from "../../src/domain/evidence/retention.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { forgottenWindows } from "../../src/domain/quota-windows.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
-import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
 import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
 import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
@@ -116,12 +116,12 @@ function logError(message: string): (error: unknown) => void {
 }
 
 /** Deletes idempotency records, quota windows and events to fetch that are too old. */
-async function prune({ idempotencyStore, quotaStore, told }: Stores, clock: Clock): Promise<void> {
+async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
   await quotaStore.prune(forgottenWindows(now));
   // Small steps, so that no commit of a caller waits for a long one.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
-  await pruneTold(told, clock);
+  await prunePartnerEvents(partnerEvents, clock);
 }
 
 type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };

@@ -16,7 +16,7 @@ import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import {
-  issuerToldName,
+  issuerSetName,
   newSettings,
   storedSettings,
   unreadableCertificateName,
@@ -165,7 +165,7 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
 async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
-  const all = { ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) };
+  const all = { ...storedSettings(settingsInForce), [issuerSetName]: String(issuerTold) };
   const told = newSettings(all, remembered);
   if (Object.keys(told).length > 0) await settings.write(told);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));

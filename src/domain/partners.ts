@@ -2,9 +2,9 @@ import type { Purpose } from "../partner/contract.ts";
 import type { PartnerStore } from "../store/partners.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
+import type { EventFilter } from "./event-filter.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
-import type { Told } from "./told.ts";
 
 /** The scopes, and the operation that each opens, as the evidence log, the metrics and the console name it. */
 export const operationOfScope = {
@@ -33,7 +33,7 @@ export type Partner = {
   readonly batchCost: BatchCost;
   /** How many teachers it may watch. */
   readonly watchLimit: number;
-  readonly told: Told;
+  readonly eventFilter: EventFilter;
   readonly createdAt: number;
   readonly disabledAt: number | null;
 };
@@ -61,8 +61,8 @@ export type ClientCertificate = {
 /** When a key stops being accepted, in milliseconds since the epoch. */
 export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
 
-type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "told">;
-export type PartnerChange = Partial<PartnerTerms> & { readonly told?: Partial<Told> };
+type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "eventFilter">;
+export type PartnerChange = Partial<PartnerTerms> & { readonly eventFilter?: Partial<EventFilter> };
 
 /** The highest quota: far above what one machine can sign. */
 const maxQuota = 1_000_000_000;

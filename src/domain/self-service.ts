@@ -1,7 +1,7 @@
 /** What partners see of their own: their terms, the events that they fetch, and the deliveries to their webhook. */
 
 import type { WebhookEvent } from "../partner/contract.ts";
-import type { ToldStore } from "../store/told.ts";
+import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { WatchStore } from "../store/watches.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
@@ -14,8 +14,8 @@ import {
   describeDelivery,
 } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
+import { describeEventFilter } from "./event-filter.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
-import { describeTold } from "./told.ts";
 import type { Admitted } from "./verification.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
@@ -23,12 +23,12 @@ export type SelfService = ReturnType<typeof createSelfService>;
 
 export function createSelfService({
   webhooks,
-  told,
+  partnerEvents,
   watches,
   clock,
 }: {
   readonly webhooks: Pick<WebhookStore, "endpoint" | "deliveries" | "delivery" | "retry">;
-  readonly told: Pick<ToldStore, "page">;
+  readonly partnerEvents: Pick<PartnerEventStore, "page">;
   readonly watches: WatchStore;
   readonly clock: Clock;
 }) {
@@ -54,7 +54,7 @@ export function createSelfService({
       { after, limit }: { readonly after: string | null; readonly limit: number },
     ) {
       const isBegun = after !== null;
-      const found = await told.page(partnerId, { from: after, limit: limit + (isBegun ? 2 : 1) });
+      const found = await partnerEvents.page(partnerId, { from: after, limit: limit + (isBegun ? 2 : 1) });
       if (isBegun && found[0]?.eventId !== after)
         throw new TvsError("EVENTS_GONE", "the event of after is not kept; ask without after");
       const following = isBegun ? found.slice(1) : found;
@@ -101,7 +101,7 @@ export function describeSelf(
 ) {
   const { partner, credential } = authenticated;
   const { credentials } = snapshot;
-  const { partnerId, name, scopes, purposes, perMinute, perDay, told } = partner;
+  const { partnerId, name, scopes, purposes, perMinute, perDay, eventFilter } = partner;
   const asking = credentials.apiKeys.get(credential) ?? credentials.certificates.get(credential);
   return {
     partnerId,
@@ -111,7 +111,7 @@ export function describeSelf(
     quota: { perMinute, perDay, usedToday: day.used, dayEndsAt: isoTime(day.endsAt) },
     credential: asking === undefined ? null : describeCredential(asking),
     credentials: credentialsOf(credentials, partnerId, now).map(describeCredential),
-    told: describeTold(told),
+    eventFilter: describeEventFilter(eventFilter),
     webhook: endpoint && { url: endpoint.url, state: endpoint.disabledAt === null ? "enabled" : "disabled" },
   };
 }

@@ -201,10 +201,10 @@ export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
 export const unknownIssuer = "http://127.0.0.1:8080";
 
 /** The note that somebody chose the issuer: one that nobody chose is the address at which a service listened. */
-export const issuerToldName = "issuer_told";
+export const issuerSetName = "issuer_set";
 
-export function isIssuerTold(stored: ReadonlyMap<string, string>): boolean {
-  return stored.get(issuerToldName) === "true";
+export function isIssuerSet(stored: ReadonlyMap<string, string>): boolean {
+  return stored.get(issuerSetName) === "true";
 }
 
 /** The note of when a proxy last sent a `Client-Cert` that could not be read, which `tvs doctor` reports. */

@@ -4,10 +4,10 @@ import type { PartnerStore } from "../store/partners.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
+import type { EventFilter } from "./event-filter.ts";
 import { createEvent } from "./events.ts";
 import { type Partner, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
-import type { Told } from "./told.ts";
 
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
@@ -34,7 +34,7 @@ export type WebhookEndpoint = {
 export type EndpointTerms = {
   readonly partnerId: string;
   readonly url: string;
-  readonly told?: Partial<Told> | undefined;
+  readonly eventFilter?: Partial<EventFilter> | undefined;
   /** Used only when there is no endpoint yet. */
   readonly secret: Uint8Array;
   readonly at: number;
@@ -70,13 +70,13 @@ export async function setWebhook(
     check,
     partnerId,
     url,
-    told,
-  }: Pick<EndpointTerms, "partnerId" | "url" | "told"> & { check: EndpointCheck },
+    eventFilter,
+  }: Pick<EndpointTerms, "partnerId" | "url" | "eventFilter"> & { check: EndpointCheck },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
   await requirePartner(partners, partnerId);
   await check(url);
   const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
-  const endpoint = await webhooks.set({ partnerId, url, told, secret: sealed, at: clock.now() });
+  const endpoint = await webhooks.set({ partnerId, url, eventFilter, secret: sealed, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
   return { endpoint, secret: newest };
@@ -197,11 +197,14 @@ function noEndpoint(partnerId: string): never {
 }
 
 /** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
-export function describeEndpoint(endpoint: WebhookEndpoint, partner: Pick<Partner, "disabledAt" | "told">) {
+export function describeEndpoint(
+  endpoint: WebhookEndpoint,
+  partner: Pick<Partner, "disabledAt" | "eventFilter">,
+) {
   const { partnerId, url, createdAt, disabledAt, disabledReason, previousUntil, failingSince, lastError } =
     endpoint;
   return {
-    ...{ partnerId, url, ...partner.told },
+    ...{ partnerId, url, ...partner.eventFilter },
     state: disabledAt === null && partner.disabledAt === null ? "enabled" : "disabled",
     ...{ createdAt: isoTime(createdAt), disabledAt: isoTime(disabledAt), disabledReason },
     ...{ previousSecretUntil: isoTime(previousUntil), failingSince: isoTime(failingSince), lastError },

@@ -18,6 +18,7 @@
 export { describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
+  EventFilter,
   Events,
   Health,
   Identifier,
@@ -27,7 +28,6 @@ export type {
   PublicLookup,
   RequestContext,
   RosterRequest,
-  Told,
   WatchCount,
   Watched,
 } from "./api-types.ts";

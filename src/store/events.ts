@@ -25,21 +25,21 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** The rule of isTold (domain/told.ts), over many events. */
-const isTold = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
-  AND instr(told_events, '"' || event_type || '"') > 0
-  AND CASE told_teachers WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
+/** The rule of isPublishedTo (domain/event-filter.ts), over many events. */
+const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
+  AND instr(event_filter, '"' || event_type || '"') > 0
+  AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
 
 /** Events are never deleted, so those that were inserted last have the highest ids. */
 const areNew = "events.id > (SELECT max(id) FROM events) - ?";
 
-const insertTold = `INSERT INTO told (partner_id, event, told_at)
+const insertTold = `INSERT INTO partner_events (partner_id, event, published_at)
   SELECT partner_id, events.id, coalesce((SELECT updated_at FROM teachers WHERE teachers.id = teacher_id), occurred_at)
-  FROM events CROSS JOIN partners WHERE ${areNew} AND ${isTold}`;
+  FROM events CROSS JOIN partners WHERE ${areNew} AND ${isPublishedTo}`;
 const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
-  SELECT ${deliveryId}, events.id, told.partner_id, told_at
-  FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN told
-    ON told.partner_id = endpoint.partner_id AND told.event = events.id WHERE ${areNew}`;
+  SELECT ${deliveryId}, events.id, partner_events.partner_id, published_at
+  FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partner_events
+    ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
 /**
  * Stores events of teachers, whom they are told and the deliveries: each partner that the transaction sees is told, and

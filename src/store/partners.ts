@@ -15,8 +15,8 @@ const terms = [
   "per_day",
   "batch_cost",
   "watch_limit",
-  "told_events",
-  "told_teachers",
+  "event_filter",
+  "teacher_filter",
 ] as const;
 
 const insertPartner = `INSERT INTO partners
@@ -175,7 +175,7 @@ export function partnerChange(before: Partner, change: PartnerChange, recorded: 
 }
 
 /** The values of {@link terms}; null for what is not named. */
-function valuesOf({ told = {}, ...change }: PartnerChange): Value[] {
+function valuesOf({ eventFilter = {}, ...change }: PartnerChange): Value[] {
   const list = (all: readonly string[] | undefined) => (all === undefined ? null : JSON.stringify(all));
   return [
     change.name ?? null,
@@ -185,14 +185,14 @@ function valuesOf({ told = {}, ...change }: PartnerChange): Value[] {
     change.perDay ?? null,
     change.batchCost ?? null,
     change.watchLimit ?? null,
-    list(told.events),
-    told.teachers ?? null,
+    list(eventFilter.events),
+    eventFilter.teachers ?? null,
   ];
 }
 
 /** The changed terms, in one line. */
-function termsText({ told, ...change }: PartnerChange): string {
-  const named = Object.entries({ ...change, ...told });
+function termsText({ eventFilter, ...change }: PartnerChange): string {
+  const named = Object.entries({ ...change, ...eventFilter });
   return named.map(([name, value]) => `${name} ${value}`).join("; ");
 }
 
@@ -211,10 +211,10 @@ function partner(row: Row): Partner {
     perDay: integer(row, "per_day"),
     batchCost: text(row, "batch_cost") as Partner["batchCost"],
     watchLimit: integer(row, "watch_limit"),
-    told: {
-      events: JSON.parse(text(row, "told_events")),
-      teachers: text(row, "told_teachers"),
-    } as Partner["told"],
+    eventFilter: {
+      events: JSON.parse(text(row, "event_filter")),
+      teachers: text(row, "teacher_filter"),
+    } as Partner["eventFilter"],
     createdAt: integer(row, "created_at"),
     disabledAt: integerOrNull(row, "disabled_at"),
   };

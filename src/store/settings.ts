@@ -1,7 +1,7 @@
 import { service } from "../domain/changes.ts";
 import { ConflictError } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention.ts";
-import { issuerToldName, shownSettings, unreadableCertificateName } from "../domain/settings.ts";
+import { issuerSetName, shownSettings, unreadableCertificateName } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, statement, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -18,7 +18,7 @@ export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 /** Settings whose value a list of changes may show: short, and neither sealed nor about people. */
 const shown = [...shownSettings, "hold_webhooks"];
 /** What the program notes beside a setting, and nobody sets. */
-const ownNotes = [issuerToldName, retentionTagSetting, unreadableCertificateName];
+const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 

@@ -58,7 +58,7 @@ export function createWebhookStore(driver: Driver, acting = service) {
       return rows.map(webhookEndpoint);
     },
     /** Makes an endpoint, or changes the one there is. Its secret stays. */
-    set({ partnerId, url, told = {}, secret, at }: EndpointTerms) {
+    set({ partnerId, url, eventFilter = {}, secret, at }: EndpointTerms) {
       return driver.write(async (tx) => {
         const before = await readEndpoint(tx, partnerId);
         // Only the origin is recorded: the rest of the address may hold a secret.
@@ -67,7 +67,7 @@ export function createWebhookStore(driver: Driver, acting = service) {
         const partner = await readPartner(tx, partnerId);
         await tx.batch([
           ...(isSo ? [] : [statement(set, [partnerId, url, secret, at]), setRecord]),
-          ...partnerChange(partner, { told }, recorded),
+          ...partnerChange(partner, { eventFilter }, recorded),
         ]);
         const made = await readEndpoint(tx, partnerId);
         if (made === null) throw new TypeError("the endpoint was not stored");

@@ -68,7 +68,7 @@ test("a wrong limit or cursor of /events gets 400, and a page costs one call of 
 test("a changed event filter counts for later events only", async () => {
   const { iterator } = await fetchPage("limit=500");
   const told_ = { events: ["license.verified"], teachers: "all" } as const;
-  await world.operator.stores.partners.update({ partnerId: "full", told: told_ });
+  await world.operator.stores.partners.update({ partnerId: "full", eventFilter: told_ });
   await register("A/1/B/4");
   expect(told(await fetchPage(`after=${iterator}`))).toEqual(["license.verified A/1/B/4"]);
   expect((await fetchPage("limit=500")).data).toHaveLength(7);
@@ -78,7 +78,9 @@ test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS
   const [first, second] = [await fetchPage("limit=1"), await fetchPage("limit=2")];
   const { driver } = world.operator;
   await driver.batch([
-    statement("DELETE FROM told WHERE event = (SELECT min(event) FROM told WHERE partner_id = 'full')"),
+    statement(
+      "DELETE FROM partner_events WHERE event = (SELECT min(event) FROM partner_events WHERE partner_id = 'full')",
+    ),
   ]);
   expect(await refusal(`after=${first.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
   const left = await fetchPage();
@@ -93,7 +95,7 @@ test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS
   expect(await refusal(`after=${second.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
 
   const [others = ""] = (await fetchPage("limit=500", "unscoped")).data.map(({ eventId }) => eventId);
-  await driver.batch([statement("DELETE FROM told WHERE partner_id = 'full'")]);
+  await driver.batch([statement("DELETE FROM partner_events WHERE partner_id = 'full'")]);
   expect(await refusal(`after=${others}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
   expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
 });

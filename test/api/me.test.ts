@@ -49,7 +49,10 @@ test("GET /me shows what was agreed, told and used, and no key or secret", async
   const { status, answer: seen, headers } = await ask("GET", "");
   expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
   expect(seen).toMatchObject({ partnerId: "full", webhook: null });
-  expect(seen).toMatchObject({ told: { events: "all", teachers: "all" }, credentials: [seen.credential] });
+  expect(seen).toMatchObject({
+    eventFilter: { events: "all", teachers: "all" },
+    credentials: [seen.credential],
+  });
   const quota = { perMinute: 5000, perDay: 5000, usedToday: 0, dayEndsAt: "2026-03-02T00:00:00.000Z" };
   expect(seen.quota).toEqual(quota);
   expect(JSON.stringify(seen)).not.toMatch(/tvs_|whsec_|mac/);

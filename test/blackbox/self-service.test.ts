@@ -30,7 +30,11 @@ test("a partner reads its terms, its events and its deliveries, and sends a deli
   const filter = ["--events", "license.revoked", "--teachers", "watched"];
   await world.tvs("partners", "webhook", "set", id, url, ...filter, "--allow-private-webhooks");
   await until(async () => (await ask(apiKey, "GET", "/me")).body.webhook !== null);
-  expect((await ask(apiKey, "GET", "/me")).body).toMatchObject({ partnerId: id, told, webhook: { url } });
+  expect((await ask(apiKey, "GET", "/me")).body).toMatchObject({
+    partnerId: id,
+    eventFilter: told,
+    webhook: { url },
+  });
   expect((await ask(apiKey, "POST", "/watch", { add: [regNo] })).body).toEqual({ watched: 1 });
   expect((await world.tvs("teachers", "revoke", regNo, "--reason", "test")).code).toBe(0);
   const { body: fetched } = await ask(apiKey, "GET", "/events");

@@ -153,7 +153,7 @@ test("a statement is stored as one attestation, with the people that it names", 
       },
     ]);
     expect(await world.attestations.countOfTeacher(1)).toBe(1);
-    expect(await world.attestations.toldValid(1, 0)).toMatchObject([{ partnerId: "agency", times: 1 }]);
+    expect(await world.attestations.answeredValid(1, 0)).toMatchObject([{ partnerId: "agency", times: 1 }]);
     expect(await world.attestations.verifiedBy(1)).toEqual(["agency"]);
   }));
 

@@ -139,11 +139,11 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
   const first = await ask(call, keyOf(call, key));
   const wasWell = first.status === (call.status ?? 200);
   // Health follows what is refused to evidence (decision D2.8).
-  const isTold = wasWell || !fault.lasts || call.paysFirst || call.status || (await health()) === 503;
+  const isPublishedTo = wasWell || !fault.lasts || call.paysFirst || call.status || (await health()) === 503;
   mend();
   const left = changed(before, await content());
   if (!wasWell && first.status !== 503) wrong.push(`it answered ${first.status}`);
-  if (!isTold) wrong.push("health was 200 on a disk that refuses");
+  if (!isPublishedTo) wrong.push("health was 200 on a disk that refuses");
   if (wasWell && !isSame(left, done, call, key))
     wrong.push(`it answered ${first.status}, of ${JSON.stringify([left, done])}`);
   if (!wasWell && Object.keys(left).some((table) => !call.paysFirst || table !== "quota_windows"))

@@ -87,12 +87,12 @@ async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence
   const since = performance.now();
   const refused = askPartnerApi(url, apiKey).then(({ status, headers }) => ({
     status,
-    isTold: headers.has("Retry-After"),
+    isPublishedTo: headers.has("Retry-After"),
     isInTime: performance.now() - since < refusalMs,
   }));
   const isUnhealthy = async () => (await fetch(`${url}/v1/inter-agency/health`)).status === 503;
   expect(await eventually(isUnhealthy, healthMs)).toBe(true);
-  expect(await refused).toEqual({ status: 503, isTold: true, isInTime: true });
+  expect(await refused).toEqual({ status: 503, isPublishedTo: true, isInTime: true });
   link.heal();
   const isAnswered = async () => (await askPartnerApi(url, apiKey)).status === 200;
   expect(await eventually(isAnswered)).toBe(true);

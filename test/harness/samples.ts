@@ -1,4 +1,5 @@
 import type { Attestation } from "../../src/domain/attestations.ts";
+import { allEvents } from "../../src/domain/event-filter.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
@@ -8,7 +9,6 @@ import { defaultSite } from "../../src/domain/site.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/lists.ts";
 import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
-import { toldOfAll } from "../../src/domain/told.ts";
 import { lagos } from "./clock.ts";
 
 /** Records with everything filled in, of which a test changes what it is about. */
@@ -37,7 +37,7 @@ export function aPartner(partnerId: string): Partner {
     perDay: 100,
     batchCost: "call",
     watchLimit: 100_000,
-    told: toldOfAll,
+    eventFilter: allEvents,
     createdAt: 1,
     disabledAt: null,
   };

@@ -16,7 +16,7 @@ export type TestWebhooks = TestStores & {
   subscribe(
     partnerId: string,
     url: string,
-    terms?: Partial<Pick<Parameters<typeof setWebhook>[1], "told">>,
+    terms?: Partial<Pick<Parameters<typeof setWebhook>[1], "eventFilter">>,
   ): Promise<string>;
   addPartner(partnerId: string): Promise<void>;
   /** A sender that works only when it is told to settle; closed at the end. */

@@ -186,8 +186,8 @@ function charged(
   const account = heard?.account ?? null;
   if (account === null) return settled({ ...state, used });
   const { limits, left } = account;
-  const isTold = limits.minute === perMinute && limits.day === perDay;
-  if (!isTold) return [];
+  const isPublishedTo = limits.minute === perMinute && limits.day === perDay;
+  if (!isPublishedTo) return [];
   const told = new Map([
     [minute, limits.minute - left.minute] as const,
     [day, limits.day - left.day] as const,

@@ -118,7 +118,11 @@ test("the client gives a statement over a list, and refuses one over another lis
 
 test("the client fetches each event once, and keeps a watch list", async () => {
   const { client, of } = aClient();
-  expect(await client.me()).toMatchObject({ partnerId: "full", told: { teachers: "all" }, webhook: null });
+  expect(await client.me()).toMatchObject({
+    partnerId: "full",
+    eventFilter: { teachers: "all" },
+    webhook: null,
+  });
   const [one, other] = ["A/1/B/1", "A/1/B/2"];
   expect(await client.watch.add([one, other])).toEqual({ watched: 2 });
   expect(await client.watch.remove(one)).toEqual({ watched: 1 });

@@ -216,15 +216,15 @@ test.each([
 
 test("an unknown key is reported with the claimed issuer when that is another", async () => {
   const options = await optionsOf(both);
-  const toldOf = async (iss: string) => {
+  const filterOf = async (iss: string) => {
     const found = await verifyEnvelope(JSON.stringify(envelope({ iss }, "stranger")), options);
     return [found.reason, found.claimedIssuer, sentenceOf(found)];
   };
   const other = "https://other.example";
   const foreign = "key: No such key is known, and another issuer is named than the one expected.";
-  expect(await toldOf(other)).toEqual(["KID_UNKNOWN", other, foreign]);
+  expect(await filterOf(other)).toEqual(["KID_UNKNOWN", other, foreign]);
   const unknown = "key: No key with this key id is known: fetch the current JWKS or key history.";
-  for (const iss of [issuer, "nobody"]) expect(await toldOf(iss)).toEqual(["KID_UNKNOWN", null, unknown]);
+  for (const iss of [issuer, "nobody"]) expect(await filterOf(iss)).toEqual(["KID_UNKNOWN", null, unknown]);
 });
 
 const [place, list] = [

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
+import { type EventFilter, isPublishedTo, teacherChoices } from "../../src/domain/event-filter.ts";
 import { createEvent } from "../../src/domain/events.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
-import { isTold, type Told, teacherChoices } from "../../src/domain/told.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { type Driver, type Statement, statement } from "../../src/store/driver/driver.ts";
 import { eventsOf } from "../../src/store/events.ts";
@@ -17,7 +17,7 @@ const partnerIds = ["a", "b", "c", "d", "e"];
 const teacherCount = 130;
 const at = 1_700_000_000_000;
 
-type Terms = { partner: { disabledAt: number | null; told: Told }; hasEndpoint: boolean };
+type Terms = { partner: { disabledAt: number | null; eventFilter: EventFilter }; hasEndpoint: boolean };
 type Planned = { teacherId: number; eventType: EventType; eventId: string };
 
 describeDrivers("events", (_kind, database) => {
@@ -44,13 +44,13 @@ describeDrivers("events", (_kind, database) => {
       const { disabledAt } = await partners.disable(partnerId, isLikely(0.25) ? at : null);
       await webhooks.remove(partnerId);
       const teachers = teacherChoices[below(3)] ?? "all";
-      const told = { events: eventTypes.filter(() => isLikely(0.5)), teachers };
+      const eventFilter = { events: eventTypes.filter(() => isLikely(0.5)), teachers };
       const hasEndpoint = isLikely(0.8);
       const endpoint = { partnerId, url: "http://127.0.0.1:9/", secret: new Uint8Array(32), at };
-      if (hasEndpoint) await webhooks.set({ ...endpoint, told });
-      else await partners.update({ partnerId, told });
+      if (hasEndpoint) await webhooks.set({ ...endpoint, eventFilter });
+      else await partners.update({ partnerId, eventFilter });
       if (isLikely(0.2)) await webhooks.disable(partnerId, at);
-      drawn.set(partnerId, { partner: { disabledAt, told }, hasEndpoint });
+      drawn.set(partnerId, { partner: { disabledAt, eventFilter }, hasEndpoint });
     }
     return drawn;
   }
@@ -132,15 +132,15 @@ describeDrivers("events", (_kind, database) => {
         [...terms].flatMap(([partnerId, { partner, hasEndpoint }]) => {
           const hasVerified = verified.has(`${partnerId} ${teacherId}`);
           const isWatching = watched.has(`${partnerId} ${teacherId}`);
-          const isDue = isTold({ eventType, teacherId }, { partner, hasVerified, isWatching });
+          const isDue = isPublishedTo({ eventType, teacherId }, { partner, hasVerified, isWatching });
           return isDue ? [{ line: `${eventId} ${partnerId}`, hasEndpoint }] : [];
         }),
       );
       const expected = told.filter(({ hasEndpoint }) => hasEndpoint).map(({ line }) => line);
-      const toldSql = `SELECT event_id || ' ' || partner_id AS line FROM told CROSS JOIN events ON events.id = event
+      const publishedSql = `SELECT event_id || ' ' || partner_id AS line FROM partner_events CROSS JOIN events ON events.id = event
           WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY event, partner_id`;
       const ids = JSON.stringify(planned.map(({ eventId }) => eventId));
-      expect((await driver.query(toldSql, [ids])).map(({ line }) => line)).toEqual(
+      expect((await driver.query(publishedSql, [ids])).map(({ line }) => line)).toEqual(
         told.map(({ line }) => line),
       );
       const sql = `SELECT event_id || ' ' || partner_id AS line, delivery_id FROM deliveries

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { ConflictError } from "../../src/domain/configuration.ts";
-import { keepToldMs, pruneTold } from "../../src/domain/told.ts";
+import { keepPartnerEventsMs, prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { statement } from "../../src/store/driver/driver.ts";
+import { createPartnerEventStore } from "../../src/store/partner-events.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { createToldStore } from "../../src/store/told.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
@@ -83,7 +83,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
     const driver = database.driver();
     const partners = createPartnerStore(driver);
     const now = 100 * 86_400_000;
-    const limit = now - keepToldMs;
+    const limit = now - keepPartnerEventsMs;
     // Of `late` one lies behind a kept one: what is kept has no gap. Of `busy` there is more than one step takes.
     const rows: Record<string, number[]> = {
       quiet: [1, 2, 3],
@@ -93,15 +93,15 @@ describeDrivers("what a partner is told of", (_kind, database) => {
     };
     for (const [id, times] of Object.entries(rows)) {
       await partners.add(aPartner(id), anApiKey(id, `key-${id}`));
-      const insert = "INSERT INTO told SELECT ?, 1000 + key, value FROM json_each(?)";
+      const insert = "INSERT INTO partner_events SELECT ?, 1000 + key, value FROM json_each(?)";
       await driver.batch([statement(insert, [id, JSON.stringify(times)])]);
     }
-    await pruneTold(createToldStore(driver), { now: () => now });
-    const sql = "SELECT event - 1000 AS place FROM told WHERE partner_id = ? ORDER BY event";
+    await prunePartnerEvents(createPartnerEventStore(driver), { now: () => now });
+    const sql = "SELECT event - 1000 AS place FROM partner_events WHERE partner_id = ? ORDER BY event";
     const left = async (id: string) => (await driver.query(sql, [id])).map(({ place }) => Number(place));
     expect(await Promise.all(Object.keys(rows).map(left))).toEqual([
       ...[[2], [0, 1], [0, 1, 2, 3], [1_199, 1_200, 1_201]],
     ]);
-    expect(await createToldStore(driver).prunable(limit)).toEqual([]);
+    expect(await createPartnerEventStore(driver).prunable(limit)).toEqual([]);
   });
 });

@@ -103,8 +103,8 @@ CREATE TABLE partners (
   disabled_at INTEGER,
   watch_limit INTEGER NOT NULL DEFAULT 100000 CHECK (watch_limit >= 0),
   -- The event filter: a JSON array of event types, and of which teachers.
-  told_events TEXT NOT NULL DEFAULT '["license.verified","license.expired","license.revoked","license.reinstated","certificate.verified","certificate.revoked","teacher.deactivated"]',
-  told_teachers TEXT NOT NULL DEFAULT 'all' CHECK (told_teachers IN ('all', 'verified', 'watched'))
+  event_filter TEXT NOT NULL DEFAULT '["license.verified","license.expired","license.revoked","license.reinstated","certificate.verified","certificate.revoked","teacher.deactivated"]',
+  teacher_filter TEXT NOT NULL DEFAULT 'all' CHECK (teacher_filter IN ('all', 'verified', 'watched'))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_keys (
@@ -328,10 +328,10 @@ INSERT INTO delivery_revision (id, value) VALUES (1, 1);
 
 -- Which events a partner is notified of, written in the transaction of the event. Ids of events are given in the order
 -- of commits and never twice, so partners fetch events in this order. The newest row of each partner is never pruned.
-CREATE TABLE told (
+CREATE TABLE partner_events (
   partner_id TEXT NOT NULL,
   event INTEGER NOT NULL,
-  told_at INTEGER NOT NULL,
+  published_at INTEGER NOT NULL,
   PRIMARY KEY (partner_id, event)
 ) STRICT, WITHOUT ROWID;
 

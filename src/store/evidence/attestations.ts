@@ -32,7 +32,7 @@ const ofNin = lookupsBy("nin_index", attestationColumns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
-const toldValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM (${ofTeacher})
+const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM (${ofTeacher})
   WHERE status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
 
 /**
@@ -163,8 +163,8 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
       const [row = {}] = await driver.query(countOfTeacher, [teacherId]);
       return integer(row, "n");
     },
-    async toldValid(teacherId: number, since: number) {
-      return (await driver.query(toldValid, [teacherId, Math.floor(since / 1000)])).map((row) => ({
+    async answeredValid(teacherId: number, since: number) {
+      return (await driver.query(answeredValid, [teacherId, Math.floor(since / 1000)])).map((row) => ({
         partnerId: text(row, "partner_id"),
         times: integer(row, "times"),
         lastAt: integer(row, "last_at") * 1000,

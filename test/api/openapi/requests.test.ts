@@ -19,7 +19,7 @@ const schemas: [name: string, schema: v.GenericSchema][] = [
 
 /** What JSON Schema can say beside them but a check of ours cannot: other tests ask the routes for these. */
 const exactlyOne = { oneOf: [{ required: ["regNo"] }, { required: ["tId"] }, { required: ["nin"] }] };
-const toldInWords = {
+const filterInWords = {
   RegNo: { pattern: "^[^/]+/[^/]+/[^/]+/[^/]+$" },
   Identifier: exactlyOne,
   ListedTeacher: exactlyOne,
@@ -38,7 +38,7 @@ function rulesOf(schema: unknown): unknown {
 
 function withoutWords($ref: string): Json {
   const schema = resolve($ref) as Json;
-  const words: Json = toldInWords[/\w+$/.exec($ref)?.[0] as keyof typeof toldInWords] ?? {};
+  const words: Json = filterInWords[/\w+$/.exec($ref)?.[0] as keyof typeof filterInWords] ?? {};
   for (const [name, value] of Object.entries(words)) expect(schema[name]).toEqual(value);
   return Object.fromEntries(Object.entries(schema).filter(([name]) => !(name in words)));
 }

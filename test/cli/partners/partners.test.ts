@@ -65,7 +65,7 @@ test("tvs partners add sends the partner to no address that nobody has told", as
   expect(unknown).toContain("whose issuer is not known yet");
   expect(unknown).not.toContain("http://");
   await withTestContext(told, ({ stores }) =>
-    stores.settings.write({ issuer: "https://verify.example.org", issuer_told: "true" }),
+    stores.settings.write({ issuer: "https://verify.example.org", issuer_set: "true" }),
   );
   expect((await add("late")).replace(/\s+/g, "")).toContain(
     "https://verify.example.org/v1/inter-agency/getting-started",
@@ -106,18 +106,18 @@ test("tvs partners set changes what is named and nothing else", async () => {
 test("tvs partners set changes the filter and the watch limit, and records only what differs", async () => {
   const usual = {
     watchLimit: 100_000,
-    told: { events: [...eventTypes], teachers: "all" },
+    eventFilter: { events: [...eventTypes], teachers: "all" },
   };
   expect(await json("add", "told", ...terms)).toMatchObject(usual);
   const own = ["--watch-limit", "5", "--teachers", "watched"];
-  expect(await json("add", "toldToo", ...terms, ...own)).toMatchObject({
+  expect(await json("add", "alsoPublished", ...terms, ...own)).toMatchObject({
     watchLimit: 5,
   });
   const changes = [...own, "--events", "license.revoked"];
   for (let n = 0; n < 2; n++) await json("set", "told", ...changes);
   const told = { events: ["license.revoked"], teachers: "watched" };
   const shown = await json("show", "told");
-  expect(shown).toMatchObject({ watchLimit: 5, told });
+  expect(shown).toMatchObject({ watchLimit: 5, eventFilter: told });
   expect(shown.changes.map(({ detail }: { detail: string }) => detail).slice(0, -1)).toEqual([
     "watchLimit 5; events license.revoked; teachers watched",
   ]);

@@ -193,7 +193,7 @@ test("a setting says who told it, whether by init or by who started the service"
       { actor: "cli:bola", detail: "Africa/Accra" },
       { actor: "cli:ada", detail: "Africa/Lagos" },
     ]);
-    for (const own of ["issuer_told", "keep_attestations_mac"]) expect(of(`setting:${own}`)).toEqual([]);
+    for (const own of ["issuer_set", "keep_attestations_mac"]) expect(of(`setting:${own}`)).toEqual([]);
     expect(of("setting:keep_attestations")).toMatchObject([{ detail: "7y" }, { detail: "forever" }]);
     expect(of("setting:site")).toMatchObject([{ actor: "cli:ada", detail: null }]);
     // What the service does by itself is its own.

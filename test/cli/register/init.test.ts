@@ -31,7 +31,7 @@ test.concurrent("tvs init makes a register that serve goes by, and prints the ne
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     expect(await remembered(dataDir)).toMatchObject({
       issuer: "https://verify.example.gov",
-      issuer_told: "true",
+      issuer_set: "true",
       time_zone: "Africa/Accra",
       keep_attestations: "7y",
       status_list: "on",

@@ -74,7 +74,7 @@ test.concurrent.each([
 ])("tvs doctor warns of the issuer %s", (issuer, found) => {
   const stored = new Map([
     ["issuer", issuer],
-    ["issuer_told", "true"],
+    ["issuer_set", "true"],
   ]);
   expect(checkSettings(stored, readConfig({}, {}), { oldest: null, now: 0 })).toContainEqual(
     expect.objectContaining({ name: "issuer", result: "warn", found: expect.stringContaining(found) }),
@@ -94,7 +94,7 @@ test.concurrent("tvs doctor warns of an empty register, held webhooks and privat
       },
     );
     await runTvs(["webhooks", "release"], { dataDir });
-    const issuer = { issuer: "https://verify.example.gov", issuer_told: "true" };
+    const issuer = { issuer: "https://verify.example.gov", issuer_set: "true" };
     await remember(dataDir, { ...issuer, allow_private_webhooks: "off" });
     const after = await doctor(dataDir);
     for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])

@@ -173,7 +173,7 @@ async function world(act: (world: { folder: string; dataDir: string; csv: string
         aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
         aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
       ]);
-      await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
+      await settings.write({ issuer: "https://teachers.example", issuer_set: "true" });
     });
     const csv = join(folder, "staff.csv");
     await writeFile(csv, "reg_no,nin,name\nA/B/C/1,,Bello N.\nA/B/C/2,,\n,12345678901,Ada Obi\nX/1/Y/2,,\n");
@@ -235,7 +235,7 @@ test("tvs roster --statement signs for no list that has a bad row, and for none 
     ];
     for (const [args, words] of refusals)
       await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
-    await withTestContext(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
+    await withTestContext(dataDir, ({ settings }) => settings.write({ issuer_set: "false" }));
     const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
     await expectRefusal(unsaid, 1, /no issuer was ever told/);
     expect(await Bun.file(out).exists()).toBe(false);
@@ -250,7 +250,7 @@ describe("a list in another character set", () => {
   beforeAll(() =>
     withTestContext(dataDir, async ({ teachers, settings }) => {
       await teachers.apply([aTeacherWrite("A/B/C/9", { tId: 19, name: "Zoë Adébáyo" })]);
-      await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
+      await settings.write({ issuer: "https://teachers.example", issuer_set: "true" });
     }),
   );
 

@@ -83,7 +83,7 @@ test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates",
       licenseRevokedReason: "Decision 2026/14",
       ninOnFile: true,
       events: [{ eventType: "license.revoked" }],
-      toldValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
+      answeredValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
     });
     await expectRefusal(
       runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir }),

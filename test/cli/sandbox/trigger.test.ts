@@ -81,7 +81,7 @@ test("reset puts a teacher, the filter and the watch list back and removes the w
   expect(await call("watch")).toContain('["TR/2019/LA/000001"]');
   await json("partners set demo --teachers watched --sandbox");
   expect(await json("sandbox reset")).toMatchObject({ endpoint: "removed" });
-  expect(await json("partners show demo --sandbox")).toMatchObject({ told: { teachers: "all" } });
+  expect(await json("partners show demo --sandbox")).toMatchObject({ eventFilter: { teachers: "all" } });
   expect(await call("watch")).toContain('"data":[]');
   expect(await status()).toBe("VALID");
   expect(await json("sandbox reset")).toEqual({ teachers: 0, endpoint: "none" });

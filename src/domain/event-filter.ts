@@ -1,7 +1,7 @@
 /** What a partner is told of: one filter, for what its webhook is sent and for what it fetches. */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
-import type { ToldStore } from "../store/told.ts";
+import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { Clock } from "./clock.ts";
 import { runAndPause } from "./serial.ts";
 
@@ -9,10 +9,10 @@ import { runAndPause } from "./serial.ts";
 export const teacherChoices = ["all", "verified", "watched"] as const;
 type TeacherChoice = (typeof teacherChoices)[number];
 
-export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
+export type EventFilter = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
 /** What a new partner is told of. */
-export const toldOfAll: Told = { events: eventTypes, teachers: "all" };
+export const allEvents: EventFilter = { events: eventTypes, teachers: "all" };
 
 /**
  * Whether a partner is told of an event, with a webhook or without one; the deliveries to a disabled endpoint are held
@@ -21,34 +21,34 @@ export const toldOfAll: Told = { events: eventTypes, teachers: "all" };
  * @param teacherId whom the event is about; null in a test
  * @param to `hasVerified` whether the partner has ever verified this teacher, `isWatching` whether it watches the number
  */
-export function isTold(
+export function isPublishedTo(
   { eventType, teacherId }: { readonly eventType: EventType; readonly teacherId: number | null },
   to: {
-    readonly partner: { readonly disabledAt: number | null; readonly told: Told };
+    readonly partner: { readonly disabledAt: number | null; readonly eventFilter: EventFilter };
     readonly hasVerified: boolean;
     readonly isWatching: boolean;
   },
 ): boolean {
-  const { told, disabledAt } = to.partner;
-  if (teacherId === null || disabledAt !== null || !told.events.includes(eventType)) return false;
+  const { eventFilter, disabledAt } = to.partner;
+  if (teacherId === null || disabledAt !== null || !eventFilter.events.includes(eventType)) return false;
   const isChosen = { all: true, verified: to.hasVerified, watched: to.isWatching };
-  return isChosen[told.teachers];
+  return isChosen[eventFilter.teachers];
 }
 
-export const keepToldMs = 30 * 86_400_000;
+export const keepPartnerEventsMs = 30 * 86_400_000;
 /** Rows in one commit: short enough that a call which waits for the disk does not notice. */
 const prunedRows = 500;
 
 /** Forgets what partners were told longer ago than it is kept, in short commits with rests between them. */
-export async function pruneTold(told: ToldStore, clock: Clock): Promise<void> {
-  const before = clock.now() - keepToldMs;
-  for (const partnerId of await told.prunable(before)) {
-    const step = () => told.prune(partnerId, { before, limit: prunedRows });
+export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: Clock): Promise<void> {
+  const before = clock.now() - keepPartnerEventsMs;
+  for (const partnerId of await eventFilter.prunable(before)) {
+    const step = () => eventFilter.prune(partnerId, { before, limit: prunedRows });
     while ((await runAndPause(step, clock)) === prunedRows);
   }
 }
 
 /** The filter in the words of those whom it is for: a list of all types of events is `all`, also when there are more. */
-export function describeTold({ events, teachers }: Told) {
+export function describeEventFilter({ events, teachers }: EventFilter) {
   return { events: events.length === eventTypes.length ? ("all" as const) : events, teachers };
 }
