@@ -74,8 +74,14 @@ async function open(stores: TestStores, around: Around) {
       return await retryOnConflict(configuration, (snapshot) => {
         const authenticated = judge(snapshot);
         call.reserve(authenticated.partner);
-        const grounds = { snapshot, authenticated };
-        return verification.answer({ ...grounds, ...asked, operation, requestId: "request-1", quota: call });
+        const preconditions = { snapshot, authenticated };
+        return verification.answer({
+          ...preconditions,
+          ...asked,
+          operation,
+          requestId: "request-1",
+          quota: call,
+        });
       });
     } finally {
       call.end();

@@ -57,8 +57,8 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   "src/domain/policy.ts": ["test/domain/policy.test.ts"],
   "src/domain/quota-windows.ts": ["test/domain/quota.test.ts"],
   "src/domain/quota.ts": ["test/domain/quota.test.ts"],
-  "src/store/idempotency.ts": ["test/store/grounds.test.ts"],
-  "src/store/quota.ts": ["test/store/conformance.test.ts", "test/store/grounds.test.ts"],
+  "src/store/idempotency.ts": ["test/store/preconditions.test.ts"],
+  "src/store/quota.ts": ["test/store/conformance.test.ts", "test/store/preconditions.test.ts"],
   // What an extract may change.
   "src/domain/import/arrival.ts": ["test/domain/import/arrival.test.ts"],
   "src/domain/import/check.ts": [

@@ -34,7 +34,7 @@ const aCertificate = {
 };
 
 /** What an answer rests on, one thing after the other (decision D4.8). */
-describeDrivers("an answer's grounds", (_kind, opened) => {
+describeDrivers("an answer's preconditions", (_kind, opened) => {
   let driver: Driver;
   let serial = 0;
 
