@@ -92,7 +92,7 @@ export function createLogWriter(dependencies: LogDependencies) {
       const root = new Uint8Array(await rootOf(size, store.tiles));
       const before = newest?.log === log.number ? newest.note : log.previous;
       const head = { origin: log.origin, size, root, extensions: [linkTo(before)] };
-      await requireGrown(dependencies, head);
+      if (!(await hasGrown(dependencies, head))) continue;
       const seconds = nextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, checkpointKeyOf(log, secrets));
       // On the disk: nothing new. A kill here loses the note, which nobody has seen.
@@ -240,17 +240,22 @@ async function refuseLoss(dependencies: LogDependencies): Promise<void> {
   await storePinned(dependencies, log, note);
 }
 
-/** Refuses a tree that has not grown out of the pinned checkpoint of the same log. @throws TvsError LOG_BEHIND */
-async function requireGrown(
+/**
+ * Whether a tree has grown out of the pinned checkpoint of the same log.
+ * @returns false when a larger one was pinned after the tree was read, by this process or another one
+ * @throws TvsError LOG_BEHIND when the tree has other entries
+ */
+async function hasGrown(
   { store, pinned }: LogDependencies,
   { origin, size, root }: TreeHead,
-): Promise<void> {
+): Promise<boolean> {
   const kept = headIn(pinned.read());
-  if (kept === null || kept.origin !== origin) return;
-  if (kept.size > size) throw behind(`${kept.size} entries of ${origin} were signed for, and it has ${size}`);
+  if (kept === null || kept.origin !== origin) return true;
+  if (kept.size > size) return false;
   const hashes = (await consistencyProof(kept.size, size, store.tiles)).map((hash) => new Uint8Array(hash));
   const proof = { from: kept.size, to: size, fromRoot: kept.root, toRoot: root, hashes };
   if (!(await isConsistent(proof))) throw behind(`its first ${kept.size} entries are others`);
+  return true;
 }
 
 /**
@@ -273,7 +278,7 @@ async function pinNewest(dependencies: LogDependencies): Promise<void> {
   const { pinned, onUnpinned } = dependencies;
   const [note, newest] = [pinned.read(), await readNewest(dependencies)];
   if (newest === null || newest.note === note || (note !== null && isBefore(newest.note, note))) return;
-  await requireGrown(dependencies, treeHeadOf(newest.note));
+  if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
   if (note === null) onUnpinned?.();
   await pinned.write(newest.note);
 }

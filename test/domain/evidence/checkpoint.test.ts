@@ -176,6 +176,27 @@ describe("a node that follows", () => {
       expect(other.pinned.note).toBe(signed?.note ?? "");
     }));
 
+  test("finds nothing missing when this process pins a later one while it reads", () =>
+    withLog(async ({ driver, writer, pinned, dependencies, store }) => {
+      const node = aNode(driver);
+      await attestTo(driver, 1);
+      await writer.checkpoint();
+      await attestTo(driver, 2);
+      await node.writer.checkpoint();
+      let reads = 0;
+      const newest = async () => {
+        const found = await store.newest();
+        // The second read is that of the checkpoint to be pinned.
+        if (++reads === 2) {
+          await attestTo(driver, 3);
+          await writer.checkpoint();
+        }
+        return found;
+      };
+      await createLogWriter({ ...dependencies, store: { ...store, newest } }).follow();
+      expect([reads, treeHeadOf(pinned.note ?? "").size]).toEqual([2, 3]);
+    }));
+
   test("pins nothing that the log has not signed, and no tree that did not grow out of the pinned one", () =>
     withLog(async ({ driver, store, writer, pinned }) => {
       await attestTo(driver, 1);
