@@ -5,9 +5,10 @@ import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windo
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
 import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { integer, text } from "./driver/rows.ts";
+import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromised, keepStatement } from "./idempotency.ts";
+import { tableOf } from "./records.ts";
 import { selectRevision } from "./settings.ts";
 import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
 
@@ -160,43 +161,17 @@ const reading = (sql: string, values: readonly unknown[]): Statement[] =>
 
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
 
-/** In the order of {@link attestationValues}. */
-export const attestationColumns = [
-  "verification_id",
-  "partner_id",
-  "issued_at",
-  "kid",
-  "endpoint",
-  "purpose",
-  "policy_version",
-  "teacher_id",
-  "reference",
-  "nin_index",
-  "status",
-  "eligible",
-  "context",
-  "credential",
-  "request_id",
-  "jws",
-] as const;
-
-function attestationValues(one: Attestation): Value[] {
-  // biome-ignore format: the order of the columns
-  return [
-    one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
-    one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
-    one.requestId, one.jws,
-  ];
-}
-
-const insertAttestation = `INSERT INTO attestations (${attestationColumns.join(", ")})
-  VALUES (${attestationColumns.map(() => "?").join(", ")})`;
+export const attestations = tableOf<Attestation>("attestations", {
+  ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, endpoint: text, purpose: text },
+  ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
+  ...{ eligible: flag, context: textOrNull, credential: text, requestId: text, jws: text },
+});
 
 /** The attestations of a call lie side by side, then whom they speak of, then the answer to be replayed. */
-function callStatements({ attestations, people = [], idempotency }: AnsweredCall): Statement[] {
-  const [first] = attestations;
+function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): Statement[] {
+  const [first] = made;
   return [
-    ...attestations.map((one) => ({ sql: insertAttestation, args: attestationValues(one) })),
+    ...made.map(attestations.insert),
     ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
     ...(idempotency === null || first === undefined ? [] : [keepStatement(idempotency, first.kid)]),
   ];

@@ -1,9 +1,9 @@
 import type * as domain from "../domain/deliveries.ts";
-import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
+import { reading } from "./records.ts";
 import { requireRevision } from "./settings.ts";
 
 /** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
@@ -183,37 +183,18 @@ function isDue(row: Row, now: number): boolean {
   return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
 }
 
-function delivery(row: Row): domain.Delivery {
-  const state = text(row, "state") as domain.DeliveryState;
-  const dueAt = integer(row, "due_at");
-  const createdAt = integer(row, "created_at");
-  return {
-    id: integer(row, "id"),
-    deliveryId: text(row, "delivery_id"),
-    eventId: text(row, "event_id"),
-    eventType: text(row, "event_type") as EventType,
-    partnerId: text(row, "partner_id"),
-    state,
-    attempts: integer(row, "attempts"),
-    createdAt,
-    dueAt: state === "pending" ? (dueAt === 0 ? createdAt : dueAt) : null,
-    leased: row.lease !== null,
-    heldBy: textOrNull(row, "held_by") as domain.HeldBy | null,
-    finishedAt: integerOrNull(row, "finished_at"),
-    lastStatus: integerOrNull(row, "last_status"),
-    lastError: textOrNull(row, "last_error"),
-  };
-}
+const delivery = reading<domain.Delivery>({
+  ...{ id: integer, deliveryId: text, eventId: text, eventType: text, partnerId: text, state: text },
+  ...{ attempts: integer, createdAt: integer },
+  // A fresh delivery is due since it was made.
+  dueAt: (row) =>
+    text(row, "state") === "pending" ? integer(row, "due_at") || integer(row, "created_at") : null,
+  leased: (row) => row.lease !== null,
+  ...{ heldBy: textOrNull, finishedAt: integerOrNull, lastStatus: integerOrNull, lastError: textOrNull },
+});
 
-function attempt(row: Row): domain.DeliveryAttempt {
-  return {
-    number: integer(row, "number"),
-    at: integer(row, "at"),
-    status: integerOrNull(row, "status"),
-    error: textOrNull(row, "error"),
-    durationMs: integer(row, "duration_ms"),
-  };
-}
+const attemptReaders = { number: integer, at: integer, status: integerOrNull, error: textOrNull };
+const attempt = reading<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
 
 function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
   const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];

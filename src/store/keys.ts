@@ -1,10 +1,11 @@
 import { service } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { KeyState, PublicJwk, SigningKey } from "../domain/keys.ts";
+import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
+import { json, reading } from "./records.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
@@ -129,16 +130,8 @@ function insert(key: SigningKey): Statement {
   return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
 }
 
-function signingKey(row: Row): SigningKey {
-  return {
-    kid: text(row, "kid"),
-    state: text(row, "state") as KeyState,
-    jwk: JSON.parse(text(row, "public_jwk")) as PublicJwk,
-    sealed: bytesOrNull(row, "sealed"),
-    createdAt: integer(row, "created_at"),
-    publishedAt: integer(row, "published_at"),
-    activatedAt: integerOrNull(row, "activated_at"),
-    retiredAt: integerOrNull(row, "retired_at"),
-    compromisedSince: integerOrNull(row, "compromised_since"),
-  };
-}
+const signingKey = reading<SigningKey>({
+  ...{ kid: text, state: text, jwk: (row) => json(row, "public_jwk"), sealed: bytesOrNull },
+  ...{ createdAt: integer, publishedAt: integer, activatedAt: integerOrNull, retiredAt: integerOrNull },
+  compromisedSince: integerOrNull,
+});

@@ -6,11 +6,11 @@ import type {
   OpenEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import type { EventType } from "../partner/contract.ts";
 import { bumpRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
+import { reading } from "./records.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
@@ -144,29 +144,19 @@ function endpointStatement({ delivery: one, url, finishedAt, status, error, isGo
   };
 }
 
-function openEndpoint(row: Row): OpenEndpoint {
-  return {
-    partnerId: text(row, "partner_id"),
-    url: text(row, "url"),
-    secret: bytes(row, "secret"),
-    previousSecret: bytesOrNull(row, "previous_secret"),
-    previousUntil: integerOrNull(row, "previous_until"),
-    failingSince: integerOrNull(row, "failing_since"),
-    nextDueAt: integerOrNull(row, "next_due_at"),
-  };
-}
+const openEndpoint = reading<OpenEndpoint>({
+  ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull },
+  ...{ previousUntil: integerOrNull, failingSince: integerOrNull, nextDueAt: integerOrNull },
+});
+
+const leasedReaders = { id: integer, deliveryId: text, eventId: text, eventType: text, body: text };
+const leasedColumns = reading<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
+  ...leasedReaders,
+  attempts: integer,
+});
 
 function leasedDelivery(row: Row, lease: string, partnerId: string): LeasedDelivery {
-  const attempts = integer(row, "attempts");
-  return {
-    id: integer(row, "id"),
-    lease,
-    deliveryId: text(row, "delivery_id"),
-    partnerId,
-    eventId: text(row, "event_id"),
-    eventType: text(row, "event_type") as EventType,
-    body: text(row, "body"),
-    attempts,
-    scheduledAttempts: attempts - integer(row, "schedule_from"),
-  };
+  const delivery = leasedColumns(row);
+  const scheduledAttempts = delivery.attempts - integer(row, "schedule_from");
+  return { ...delivery, lease, partnerId, scheduledAttempts };
 }

@@ -6,6 +6,7 @@ import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
+import { json, reading } from "./records.ts";
 
 const settings = [
   // Nothing outlives the process, so nothing needs to reach the disk.
@@ -83,6 +84,10 @@ export async function openStaging(folder: string) {
 
 type Run = (sql: string, args?: readonly Value[]) => Row[];
 
+const pendingOf = reading<Pick<StagedRow, "seq" | "line" | "patch">>({
+  ...{ seq: integer, line: integer, patch: json },
+});
+
 function createStaging(run: Run) {
   return {
     /** Stores rows. @returns those that stay out, by `seq`, with the identifier that an earlier row has */
@@ -113,11 +118,7 @@ function createStaging(run: Run) {
     },
     /** Reads rows that change something, in the order of the file. */
     pending(afterSeq: number, limit: number): Pick<StagedRow, "seq" | "line" | "patch">[] {
-      return run(selectPending, [afterSeq, limit]).map((row) => ({
-        seq: integer(row, "seq"),
-        line: integer(row, "line"),
-        patch: JSON.parse(text(row, "patch")),
-      }));
+      return run(selectPending, [afterSeq, limit]).map(pendingOf);
     },
     /** Reads the rejections or the warnings a page at a time, in the order in which they were added. */
     *issues(kind: "rejected" | "warnings"): Generator<ImportIssue[]> {
@@ -131,11 +132,8 @@ function createStaging(run: Run) {
   };
 }
 
-function issueOf(row: Row): ImportIssue {
-  return {
-    line: integer(row, "line"),
-    field: textOrNull(row, "field"),
-    code: text(row, "code") as ImportIssue["code"],
-    regNo: textOrNull(row, "reg_no") ?? undefined,
-  };
-}
+const issueReaders = { line: integer, field: textOrNull, code: text };
+const issueOf = reading<ImportIssue>({
+  ...issueReaders,
+  regNo: (row) => textOrNull(row, "reg_no") ?? undefined,
+});

@@ -1,13 +1,12 @@
-import type { AnsweredCall, Attestation, AttestedOperation } from "../../domain/attestations.ts";
+import type { AnsweredCall, Attestation } from "../../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../../domain/clock.ts";
-import type { Purpose } from "../../partner/contract.ts";
-import { attestationColumns, callWrites } from "../calls.ts";
+import { attestations, callWrites } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
-import type { Driver, Row, Value } from "../driver/driver.ts";
-import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import type { Driver, Value } from "../driver/driver.ts";
+import { integer, integerOrNull, text } from "../driver/rows.ts";
 import { lookupsBy } from "./statement-people.ts";
 
-const columns = attestationColumns.join(", ");
+const columns = attestations.columns.join(", ");
 
 /** How far apart the order of committing and the order of `issued_at` may be: clocks of nodes differ by up to a minute. */
 const maxClockSkewSeconds = 120;
@@ -27,8 +26,8 @@ const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 
 
 const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential = ?5) AS n, min(issued_at) FILTER (WHERE credential = ?5) AS first_at
   FROM (SELECT credential, issued_at FROM attestations WHERE partner_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4)`;
-const ofTeacher = lookupsBy("teacher_id", attestationColumns);
-const ofNin = lookupsBy("nin_index", attestationColumns);
+const ofTeacher = lookupsBy("teacher_id", attestations.columns);
+const ofNin = lookupsBy("nin_index", attestations.columns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
@@ -83,7 +82,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
     args: readonly Value[],
     from = "attestations",
   ): Promise<Attestation[]> {
-    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestation);
+    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestations.read);
   }
 
   /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
@@ -170,26 +169,5 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         lastAt: integer(row, "last_at") * 1000,
       }));
     },
-  };
-}
-
-function attestation(row: Row): Attestation {
-  return {
-    verificationId: text(row, "verification_id"),
-    partnerId: text(row, "partner_id"),
-    issuedAt: integer(row, "issued_at"),
-    kid: text(row, "kid"),
-    endpoint: text(row, "endpoint") as AttestedOperation,
-    purpose: text(row, "purpose") as Purpose,
-    policyVersion: text(row, "policy_version"),
-    teacherId: integerOrNull(row, "teacher_id"),
-    reference: text(row, "reference"),
-    ninIndex: bytesOrNull(row, "nin_index"),
-    status: text(row, "status") as Attestation["status"],
-    eligible: flag(row, "eligible"),
-    context: textOrNull(row, "context"),
-    credential: text(row, "credential"),
-    requestId: text(row, "request_id"),
-    jws: text(row, "jws"),
   };
 }
