@@ -30,8 +30,6 @@ export type Current = {
   readonly used: Map<string, number>;
 };
 
-type Precondition = (call: AnsweredCall, current: Current) => boolean;
-
 /** What must still hold for a call to be stored, by the name of what has changed where it does not. */
 export const preconditions = {
   /** Settings, partners, credentials and signing keys are those that the call was judged by. */
@@ -48,7 +46,7 @@ export const preconditions = {
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
       idempotency.createdAt - keepIdempotencyMs,
-} as const satisfies Record<string, Precondition>;
+} as const satisfies Record<string, (call: AnsweredCall, current: Current) => boolean>;
 
 /**
  * Decides whether a call may be stored. If so, `current` has its charge and its key, for the calls behind it.
@@ -84,12 +82,12 @@ const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
 const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value) : value}`;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
-/** The result is what the call's windows have used at the end of the commit; null for a call that was not stored. */
-type CallWrites = GroupedWrite<AnsweredCall, WindowsUsed | null>;
-
 export const callWrites = callWritesWith(preconditions);
 
-export function callWritesWith(required: Partial<typeof preconditions>): CallWrites {
+/** @returns the use of each call's windows at the end of the commit; null for a call that was not stored */
+export function callWritesWith(
+  required: Partial<typeof preconditions>,
+): GroupedWrite<AnsweredCall, WindowsUsed | null> {
   return {
     // A person of a statement is two small rows, where an attestation is a large one.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),

@@ -38,10 +38,7 @@ const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, 
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints WHERE partner_id = coalesce(?3, partner_id)) LIMIT ?4)
   RETURNING id`;
-/**
- * The next attempts that are planned, without those of fresh deliveries, whose due_at is 0: they are due already and
- * have their whole schedule.
- */
+/** The next planned attempts, without fresh deliveries (due_at 0), which are due and have their whole schedule. */
 const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
   WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
 const makeDue = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
@@ -145,10 +142,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/**
- * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
- * serves only a query that says so, and is named, because the planner would rather read millions in order.
- */
+/** Ids of the newest deliveries. A partial index serves only a query whose text has the state, and must be named. */
 function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): Statement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
@@ -159,7 +153,7 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
     ...(before === undefined ? [] : [`id < ${bind(before)}`]),
   ];
   if (since !== undefined) {
-    const earliest = lastIdBefore(bind(since - disorderMs), ["deliveries", "created_at"]);
+    const earliest = lastIdBefore(bind(since - disorderMs), "deliveries.created_at");
     conditions.push(`created_at >= ${bind(since)}`, `id > ${earliest}`);
   }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;

@@ -54,9 +54,8 @@ let opened = 0;
 export type Staging = Awaited<ReturnType<typeof openStaging>>;
 
 /**
- * Opens a private database for one import. It holds names and blind indexes, never a raw NIN, e-mail address or phone
- * number. It lies beside the real database and not in the temp folder, which may be memory. Its name is removed once
- * the file is open, so that nothing stays behind however the process ends.
+ * Opens a private database for one import, beside the real one: the temp folder may be memory. It holds names and blind
+ * indexes, never a raw NIN, e-mail or phone number. The open file is unlinked, so the process leaves nothing at its end.
  * @throws TvsError STORE_*
  */
 export async function openStaging(folder: string) {
@@ -132,8 +131,7 @@ function createStaging(run: Run) {
   };
 }
 
-const issueReaders = { line: integer, field: textOrNull, code: text };
 const issueOf = reading<ImportIssue>({
-  ...issueReaders,
+  ...{ line: integer, field: textOrNull, code: text },
   regNo: (row) => textOrNull(row, "reg_no") ?? undefined,
 });
