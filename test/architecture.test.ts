@@ -56,7 +56,18 @@ const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
 const site = ["site", "manual", "shell-word", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  cli: ["cli", "app", "routes", "console", "store", "signing", "delivery", ...site, "package.json"],
+  cli: [
+    "cli",
+    "app",
+    "access-log",
+    "routes",
+    "console",
+    "store",
+    "signing",
+    "delivery",
+    ...site,
+    "package.json",
+  ],
   ".ci": [".ci", "cli", "package.json", "package-lock.json"],
   app: ["routes", ...site],
   routes: site,
@@ -70,6 +81,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   delivery: ["delivery", "data", ...adapter],
   config: ["domain"],
   logger: [],
+  "access-log": ["domain", "logger"],
   foreign: [],
   manual: ["data", "partner"],
   "shell-word": [],

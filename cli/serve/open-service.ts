@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { openAccessLog } from "../../src/access-log.ts";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import { service as serviceActor } from "../../src/domain/changes.ts";
@@ -39,7 +40,6 @@ import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import type { OpensslOptions } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
-import { openAccessLog } from "../../src/store/access-log.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";

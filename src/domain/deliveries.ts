@@ -6,7 +6,7 @@ import { TvsError } from "./errors.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
-export type DeliveryState = (typeof deliveryStates)[number];
+type DeliveryState = (typeof deliveryStates)[number];
 
 /** Why a pending delivery is not sent: its endpoint or partner is disabled, or a restore holds all webhooks. */
 export type HeldBy = "endpoint" | "partner" | "restore";

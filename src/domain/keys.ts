@@ -10,7 +10,7 @@ import type { Secrets } from "./secrets.ts";
 export type KeyState = "pending" | "active" | "retired" | "compromised";
 
 /** One key of the JWKS document (contract C11). */
-export type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
+type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
 /** A key of the ring. Times are milliseconds since the epoch. */
 export type SigningKey = {

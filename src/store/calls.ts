@@ -5,9 +5,10 @@ import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windo
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
 import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { integer, text } from "./driver/rows.ts";
+import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromised, keepStatement } from "./idempotency.ts";
+import { tableOf } from "./records.ts";
 import { selectRevision } from "./settings.ts";
 import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
 
@@ -29,8 +30,6 @@ export type Current = {
   readonly used: Map<string, number>;
 };
 
-type Precondition = (call: AnsweredCall, current: Current) => boolean;
-
 /** What must still hold for a call to be stored, by the name of what has changed where it does not. */
 export const preconditions = {
   /** Settings, partners, credentials and signing keys are those that the call was judged by. */
@@ -47,7 +46,7 @@ export const preconditions = {
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
       idempotency.createdAt - keepIdempotencyMs,
-} as const satisfies Record<string, Precondition>;
+} as const satisfies Record<string, (call: AnsweredCall, current: Current) => boolean>;
 
 /**
  * Decides whether a call may be stored. If so, `current` has its charge and its key, for the calls behind it.
@@ -83,12 +82,12 @@ const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
 const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value) : value}`;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
-/** The result is what the call's windows have used at the end of the commit; null for a call that was not stored. */
-type CallWrites = GroupedWrite<AnsweredCall, WindowsUsed | null>;
-
 export const callWrites = callWritesWith(preconditions);
 
-export function callWritesWith(required: Partial<typeof preconditions>): CallWrites {
+/** @returns the use of each call's windows at the end of the commit; null for a call that was not stored */
+export function callWritesWith(
+  required: Partial<typeof preconditions>,
+): GroupedWrite<AnsweredCall, WindowsUsed | null> {
   return {
     // A person of a statement is two small rows, where an attestation is a large one.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
@@ -160,43 +159,17 @@ const reading = (sql: string, values: readonly unknown[]): Statement[] =>
 
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
 
-/** In the order of {@link attestationValues}. */
-export const attestationColumns = [
-  "verification_id",
-  "partner_id",
-  "issued_at",
-  "kid",
-  "endpoint",
-  "purpose",
-  "policy_version",
-  "teacher_id",
-  "reference",
-  "nin_index",
-  "status",
-  "eligible",
-  "context",
-  "credential",
-  "request_id",
-  "jws",
-] as const;
-
-function attestationValues(one: Attestation): Value[] {
-  // biome-ignore format: the order of the columns
-  return [
-    one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
-    one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
-    one.requestId, one.jws,
-  ];
-}
-
-const insertAttestation = `INSERT INTO attestations (${attestationColumns.join(", ")})
-  VALUES (${attestationColumns.map(() => "?").join(", ")})`;
+export const attestations = tableOf<Attestation>("attestations", {
+  ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, endpoint: text, purpose: text },
+  ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
+  ...{ eligible: flag, context: textOrNull, credential: text, requestId: text, jws: text },
+});
 
 /** The attestations of a call lie side by side, then whom they speak of, then the answer to be replayed. */
-function callStatements({ attestations, people = [], idempotency }: AnsweredCall): Statement[] {
-  const [first] = attestations;
+function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): Statement[] {
+  const [first] = made;
   return [
-    ...attestations.map((one) => ({ sql: insertAttestation, args: attestationValues(one) })),
+    ...made.map(attestations.insert),
     ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
     ...(idempotency === null || first === undefined ? [] : [keepStatement(idempotency, first.kid)]),
   ];

@@ -1,19 +1,19 @@
 /** Who changed what: one row a change, written in the commit of the change itself (decision D1.10). */
 
 import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
+import type { Driver, Statement } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
+import { tableOf } from "./records.ts";
 
-const insert = "INSERT INTO changes (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)";
+const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
+const changes = tableOf<RecordedChange>("changes", readers);
 
 /** Makes the statement that records a change in the name of who acts. */
 export type Recorder = (change: Change) => Statement;
 
-export function createRecorder(acting: Acting): Recorder {
-  return ({ action, kind, id, detail = null }) => ({
-    sql: insert,
-    args: [acting.clock.now(), acting.actor, action, `${kind}:${id}`, detail],
-  });
+export function createRecorder({ actor, clock }: Acting): Recorder {
+  return ({ action, kind, id, detail = null }) =>
+    changes.insert({ at: clock.now(), actor, action, subject: `${kind}:${id}`, detail });
 }
 
 type ChangeFilter = {
@@ -28,10 +28,10 @@ export type ChangeStore = ReturnType<typeof createChangeStore>;
 export function createChangeStore(driver: Driver) {
   return {
     async list({ subject = null, actor = null, since = 0, limit }: ChangeFilter) {
-      const sql = `SELECT at, actor, action, subject, detail FROM changes WHERE at >= ?1
+      const sql = `SELECT * FROM changes WHERE at >= ?1
         ${subject === null ? "" : "AND subject = ?2"} ${actor === null ? "" : "AND actor = ?3"}
         ORDER BY id DESC LIMIT ?4`;
-      return (await driver.query(sql, [since, subject, actor, limit])).map(recordedChange);
+      return (await driver.query(sql, [since, subject, actor, limit])).map(changes.read);
     },
     async lastActors(kind: ChangedKind) {
       const sql = `SELECT subject, actor, max(id) FROM changes WHERE subject > ?1 || ':' AND subject < ?1 || ';'
@@ -39,15 +39,5 @@ export function createChangeStore(driver: Driver) {
       const rows = await driver.query(sql, [kind]);
       return new Map(rows.map((row) => [text(row, "subject").slice(kind.length + 1), text(row, "actor")]));
     },
-  };
-}
-
-function recordedChange(row: Row): RecordedChange {
-  return {
-    at: integer(row, "at"),
-    actor: text(row, "actor"),
-    action: text(row, "action"),
-    subject: text(row, "subject"),
-    detail: textOrNull(row, "detail"),
   };
 }

@@ -1,9 +1,9 @@
 import type * as domain from "../domain/deliveries.ts";
-import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
+import { reading } from "./records.ts";
 import { requireRevision } from "./settings.ts";
 
 /** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
@@ -38,10 +38,7 @@ const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, 
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints WHERE partner_id = coalesce(?3, partner_id)) LIMIT ?4)
   RETURNING id`;
-/**
- * The next attempts that are planned, without those of fresh deliveries, whose due_at is 0: they are due already and
- * have their whole schedule.
- */
+/** The next planned attempts, without fresh deliveries (due_at 0), which are due and have their whole schedule. */
 const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
   WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
 const makeDue = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
@@ -145,10 +142,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/**
- * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
- * serves only a query that says so, and is named, because the planner would rather read millions in order.
- */
+/** Ids of the newest deliveries. A partial index serves only a query whose text has the state, and must be named. */
 function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): Statement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
@@ -159,7 +153,7 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
     ...(before === undefined ? [] : [`id < ${bind(before)}`]),
   ];
   if (since !== undefined) {
-    const earliest = lastIdBefore(bind(since - disorderMs), ["deliveries", "created_at"]);
+    const earliest = lastIdBefore(bind(since - disorderMs), "deliveries.created_at");
     conditions.push(`created_at >= ${bind(since)}`, `id > ${earliest}`);
   }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
@@ -183,37 +177,18 @@ function isDue(row: Row, now: number): boolean {
   return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
 }
 
-function delivery(row: Row): domain.Delivery {
-  const state = text(row, "state") as domain.DeliveryState;
-  const dueAt = integer(row, "due_at");
-  const createdAt = integer(row, "created_at");
-  return {
-    id: integer(row, "id"),
-    deliveryId: text(row, "delivery_id"),
-    eventId: text(row, "event_id"),
-    eventType: text(row, "event_type") as EventType,
-    partnerId: text(row, "partner_id"),
-    state,
-    attempts: integer(row, "attempts"),
-    createdAt,
-    dueAt: state === "pending" ? (dueAt === 0 ? createdAt : dueAt) : null,
-    leased: row.lease !== null,
-    heldBy: textOrNull(row, "held_by") as domain.HeldBy | null,
-    finishedAt: integerOrNull(row, "finished_at"),
-    lastStatus: integerOrNull(row, "last_status"),
-    lastError: textOrNull(row, "last_error"),
-  };
-}
+const delivery = reading<domain.Delivery>({
+  ...{ id: integer, deliveryId: text, eventId: text, eventType: text, partnerId: text, state: text },
+  ...{ attempts: integer, createdAt: integer },
+  // A fresh delivery is due since it was made.
+  dueAt: (row) =>
+    text(row, "state") === "pending" ? integer(row, "due_at") || integer(row, "created_at") : null,
+  leased: (row) => row.lease !== null,
+  ...{ heldBy: textOrNull, finishedAt: integerOrNull, lastStatus: integerOrNull, lastError: textOrNull },
+});
 
-function attempt(row: Row): domain.DeliveryAttempt {
-  return {
-    number: integer(row, "number"),
-    at: integer(row, "at"),
-    status: integerOrNull(row, "status"),
-    error: textOrNull(row, "error"),
-    durationMs: integer(row, "duration_ms"),
-  };
-}
+const attemptReaders = { number: integer, at: integer, status: integerOrNull, error: textOrNull };
+const attempt = reading<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
 
 function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
   const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];

@@ -12,6 +12,7 @@ import {
   type Transaction,
 } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { type RecordOf, reading } from "./records.ts";
 import { openStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
 import { createImportReads } from "./teachers.ts";
@@ -25,7 +26,7 @@ const usualCheckpointPages = 1_000;
 const pollIntervalMs = 500;
 
 /** An import as it is recorded. Times are milliseconds since the epoch. */
-export type ImportRecord = ReturnType<typeof importRecord>;
+export type ImportRecord = RecordOf<typeof importReaders>;
 /** An import under way: all rows up to `applied` are in the register, and `losses` is what they took away. */
 export type ImportRun = Pick<
   ImportRecord,
@@ -228,21 +229,11 @@ function teachersIn(tx: Transaction) {
   return { findMany, findOwners, apply: (writes: readonly TeacherWrite[]) => applyWrites(tx, writes) };
 }
 
-function importRecord(row: Row) {
-  return {
-    id: integer(row, "id"),
-    file: text(row, "file"),
-    sha256: text(row, "sha256"),
-    startedAt: integer(row, "started_at"),
-    finishedAt: integerOrNull(row, "finished_at"),
-    /** When another import began before this one was finished. */
-    abandonedAt: integerOrNull(row, "abandoned_at"),
-    applied: integer(row, "applied"),
-    inserted: integer(row, "inserted"),
-    updated: integer(row, "updated"),
-    unchanged: integer(row, "unchanged"),
-    rejected: integer(row, "rejected"),
-    warnings: integer(row, "warnings"),
-    events: integer(row, "events"),
-  };
-}
+const importReaders = {
+  ...{ id: integer, file: text, sha256: text, startedAt: integer, finishedAt: integerOrNull },
+  /** When another import began before this one was finished. */
+  abandonedAt: integerOrNull,
+  ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
+  ...{ rejected: integer, warnings: integer, events: integer },
+};
+const importRecord = reading<ImportRecord>(importReaders);

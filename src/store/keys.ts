@@ -1,25 +1,25 @@
 import { service } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { KeyState, PublicJwk, SigningKey } from "../domain/keys.ts";
+import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
+import { json, reading } from "./records.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
- * Retires the active key. The command took its time before it made the next key, and the service has signed on
- * until this commit: the key was in use until its last attestation, or that would be refused for ever. It is among
- * the newest, which stand in almost the order of their times.
+ * Retires the active key. The service signs with it until this commit: a `retired_at` before the key's last attestation
+ * would refuse that attestation. It is among the newest, which are almost in the order of their times.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
     FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
   WHERE kid = ?2`;
 /**
- * The windows may overlap by what the old key signed on. They must not meet at its last attestation: a clock that
- * was ahead for a moment would put that into the future, and all that the new key signs until then be refused.
+ * The windows of two keys may overlap. The new one does not begin at the old key's last attestation: a clock that was
+ * ahead would put that into the future, and attestations of the new key until then would be refused.
  */
 const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
 const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
@@ -27,10 +27,7 @@ const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
 
-/**
- * A register begins at a revision of its own: a service whose database was replaced by a new one must not take the two
- * for each other.
- */
+/** A register begins at a random revision: a service whose database was replaced must see that it is another one. */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
 /** The keys that are not retired: the one of each state, null where there is none. */
@@ -42,8 +39,7 @@ type Compromise = { kid: string; since: number; at: number; next: SigningKey | n
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /**
- * The key ring: at most one active key and one pending key. Each change is made only while the ring is as the caller
- * saw it.
+ * The key ring: at most one active key and one pending key. A change is made only to the ring that the caller saw.
  * @param acting in whose name it is changed
  */
 export function createKeyStore(driver: Driver, acting = service) {
@@ -67,9 +63,8 @@ export function createKeyStore(driver: Driver, acting = service) {
   }
 
   async function requireChange(changeOf: Parameters<typeof change>[0]): Promise<void> {
-    if (await change(changeOf)) return;
     const message = "the key ring was changed at the same time; look at `tvs keys list` and try again";
-    throw new TvsError("REFUSED", message);
+    if (!(await change(changeOf))) throw new TvsError("REFUSED", message);
   }
 
   return {
@@ -129,16 +124,8 @@ function insert(key: SigningKey): Statement {
   return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
 }
 
-function signingKey(row: Row): SigningKey {
-  return {
-    kid: text(row, "kid"),
-    state: text(row, "state") as KeyState,
-    jwk: JSON.parse(text(row, "public_jwk")) as PublicJwk,
-    sealed: bytesOrNull(row, "sealed"),
-    createdAt: integer(row, "created_at"),
-    publishedAt: integer(row, "published_at"),
-    activatedAt: integerOrNull(row, "activated_at"),
-    retiredAt: integerOrNull(row, "retired_at"),
-    compromisedSince: integerOrNull(row, "compromised_since"),
-  };
-}
+const signingKey = reading<SigningKey>({
+  ...{ kid: text, state: text, jwk: (row) => json(row, "public_jwk"), sealed: bytesOrNull },
+  ...{ createdAt: integer, publishedAt: integer, activatedAt: integerOrNull, retiredAt: integerOrNull },
+  compromisedSince: integerOrNull,
+});

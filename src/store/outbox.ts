@@ -6,11 +6,11 @@ import type {
   OpenEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import type { EventType } from "../partner/contract.ts";
 import { bumpRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
+import { reading } from "./records.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
@@ -23,10 +23,7 @@ const open = `SELECT partner_id, url, secret, previous_secret, previous_until, f
   WHERE endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true')`;
 
-/**
- * What is due of one endpoint, oldest first. Half of the room is for what was tried before, as far as there
- * is any: a stream of fresh deliveries must not keep a retry waiting for ever.
- */
+/** Due deliveries of one endpoint, oldest first. Half of the limit is for retries: fresh ones must not starve them. */
 const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     SELECT id FROM (
       SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
@@ -59,10 +56,7 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/**
- * The end of all leases. What has one has a time, so a backlog of fresh deliveries is not read; the join makes it one
- * probe of the index for each partner.
- */
+/** Leased deliveries have a time, so fresh ones are not read; the join makes one probe of the index for each partner. */
 const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
@@ -144,29 +138,17 @@ function endpointStatement({ delivery: one, url, finishedAt, status, error, isGo
   };
 }
 
-function openEndpoint(row: Row): OpenEndpoint {
-  return {
-    partnerId: text(row, "partner_id"),
-    url: text(row, "url"),
-    secret: bytes(row, "secret"),
-    previousSecret: bytesOrNull(row, "previous_secret"),
-    previousUntil: integerOrNull(row, "previous_until"),
-    failingSince: integerOrNull(row, "failing_since"),
-    nextDueAt: integerOrNull(row, "next_due_at"),
-  };
-}
+const openEndpoint = reading<OpenEndpoint>({
+  ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull },
+  ...{ previousUntil: integerOrNull, failingSince: integerOrNull, nextDueAt: integerOrNull },
+});
+
+const leasedColumns = reading<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
+  ...{ id: integer, deliveryId: text, eventId: text, eventType: text, body: text, attempts: integer },
+});
 
 function leasedDelivery(row: Row, lease: string, partnerId: string): LeasedDelivery {
-  const attempts = integer(row, "attempts");
-  return {
-    id: integer(row, "id"),
-    lease,
-    deliveryId: text(row, "delivery_id"),
-    partnerId,
-    eventId: text(row, "event_id"),
-    eventType: text(row, "event_type") as EventType,
-    body: text(row, "body"),
-    attempts,
-    scheduledAttempts: attempts - integer(row, "schedule_from"),
-  };
+  const delivery = leasedColumns(row);
+  const scheduledAttempts = delivery.attempts - integer(row, "schedule_from");
+  return { ...delivery, lease, partnerId, scheduledAttempts };
 }

@@ -2,31 +2,30 @@ import { service } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
-import type { Transaction, Value } from "./driver/driver.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
+import { json, reading, tableOf } from "./records.ts";
 
-/** What is agreed with a partner, in the order of {@link valuesOf}. */
-const terms = [
-  "name",
-  "scopes",
-  "purposes",
-  "per_minute",
-  "per_day",
-  "batch_cost",
-  "watch_limit",
-  "event_filter",
-  "teacher_filter",
-] as const;
+/** The columns of the terms that are agreed with a partner, each with its value; undefined for a term not named. */
+const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {
+  name: ({ name }) => name,
+  scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
+  purposes: ({ purposes }) => purposes && JSON.stringify(purposes),
+  per_minute: ({ perMinute }) => perMinute,
+  per_day: ({ perDay }) => perDay,
+  batch_cost: ({ batchCost }) => batchCost,
+  watch_limit: ({ watchLimit }) => watchLimit,
+  event_filter: ({ eventFilter }) => eventFilter?.events && JSON.stringify(eventFilter.events),
+  teacher_filter: ({ eventFilter }) => eventFilter?.teachers,
+};
+const termColumns = Object.keys(terms);
 
 const insertPartner = `INSERT INTO partners
-  (partner_id, created_at, disabled_at, ${terms.join(", ")})
-  VALUES (?, ?, ?, ${terms.map(() => "?").join(", ")})`;
+  (partner_id, created_at, disabled_at, ${termColumns.join(", ")})
+  VALUES (?, ?, ?, ${termColumns.map(() => "?").join(", ")})`;
 const selectPartner = "SELECT * FROM partners WHERE partner_id = ?";
-const updatePartner = `UPDATE partners SET ${terms.map((column) => `${column} = ?`).join(", ")} WHERE partner_id = ?`;
+const updatePartner = `UPDATE partners SET ${termColumns.map((column) => `${column} = ?`).join(", ")} WHERE partner_id = ?`;
 const disablePartner = "UPDATE partners SET disabled_at = ? WHERE partner_id = ?";
-const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
-  VALUES (?, ?, ?, ?, ?, ?)`;
 const countLiveKeys = `SELECT count(*) AS n FROM api_keys
   WHERE partner_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`;
 const selectKey = "SELECT * FROM api_keys WHERE key_id = ?";
@@ -56,20 +55,20 @@ export function createPartnerStore(driver: Driver, acting = service) {
   return {
     partners: async () => (await driver.query("SELECT * FROM partners ORDER BY partner_id")).map(partner),
     apiKeys: async () =>
-      (await driver.query("SELECT * FROM api_keys ORDER BY created_at, key_id")).map(apiKey),
+      (await driver.query("SELECT * FROM api_keys ORDER BY created_at, key_id")).map(apiKeys.read),
     async unrevokedKeys() {
       const sql = "SELECT * FROM api_keys WHERE revoked_at IS NULL ORDER BY created_at, key_id";
-      return (await driver.query(sql)).map(apiKey);
+      return (await driver.query(sql)).map(apiKeys.read);
     },
     certificates: async () =>
-      (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
+      (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificates.read),
 
     /** @throws TvsError REFUSED when the id is taken */
     add(record: Partner, key: ApiKey) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       const added = ofPartner(record.partnerId, "added", key.keyId);
-      return insert(driver, [statement(insertPartner, args), keyStatement(key), added], taken);
+      return insert(driver, [statement(insertPartner, args), apiKeys.insert(key), added], taken);
     },
     /**
      * Changes the named members and no others, so that two operators do not undo each other.
@@ -104,7 +103,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         const [[live = {}] = []] = await tx.batch([statement(countLiveKeys, [key.partnerId, key.createdAt])]);
         if (integer(live, "n") >= maxLive) return false;
         await tx.batch([
-          keyStatement(key),
+          apiKeys.insert(key),
           ofPartner(key.partnerId, "key issued", key.keyId),
           ...(shortened === null ? [] : [statement(shortenKey, [shortened.expiresAt, shortened.keyId])]),
         ]);
@@ -116,7 +115,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
       return driver.write(async (tx) => {
         const [[row] = []] = await tx.batch([statement(selectKey, [keyId])]);
         if (row === undefined) return null;
-        const known = apiKey(row);
+        const known = apiKeys.read(row);
         if (known.revokedAt !== null) return known;
         await tx.batch([statement(revokeKey, [at, keyId]), ofPartner(known.partnerId, "key revoked", keyId)]);
         return { ...known, revokedAt: at };
@@ -124,12 +123,9 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
     },
     /** @throws TvsError REFUSED when the certificate belongs to a partner already */
     addCertificate(one: ClientCertificate) {
-      const sql = `INSERT INTO certificates (fingerprint, partner_id, subject, valid_from, valid_to, added_at)
-        VALUES (?, ?, ?, ?, ?, ?)`;
-      const args = [one.fingerprint, one.partnerId, one.subject, one.validFrom, one.validTo, one.addedAt];
       const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
       const taken = "this certificate already belongs to a partner; remove it there first";
-      return insert(driver, [{ sql, args }, added], taken);
+      return insert(driver, [certificates.insert(one), added], taken);
     },
     removeCertificate(partnerId: string, fingerprint: string) {
       const args = [partnerId, fingerprint];
@@ -174,21 +170,7 @@ export function partnerChange(before: Partner, change: PartnerChange, recorded: 
   return [statement(updatePartner, [...values, partnerId]), recorded(record)];
 }
 
-/** The values of {@link terms}; null for what is not named. */
-function valuesOf({ eventFilter = {}, ...change }: PartnerChange): Value[] {
-  const list = (all: readonly string[] | undefined) => (all === undefined ? null : JSON.stringify(all));
-  return [
-    change.name ?? null,
-    list(change.scopes),
-    list(change.purposes),
-    change.perMinute ?? null,
-    change.perDay ?? null,
-    change.batchCost ?? null,
-    change.watchLimit ?? null,
-    list(eventFilter.events),
-    eventFilter.teachers ?? null,
-  ];
-}
+const valuesOf = (change: PartnerChange) => Object.values(terms).map((value) => value(change) ?? null);
 
 /** The changed terms, in one line. */
 function termsText({ eventFilter, ...change }: PartnerChange): string {
@@ -196,48 +178,22 @@ function termsText({ eventFilter, ...change }: PartnerChange): string {
   return named.map(([name, value]) => `${name} ${value}`).join("; ");
 }
 
-function keyStatement(key: ApiKey): Statement {
-  const args = [key.keyId, key.partnerId, key.mac, key.createdAt, key.expiresAt, key.revokedAt];
-  return { sql: insertKey, args };
-}
+const partner = reading<Partner>({
+  ...{ partnerId: text, name: text, scopes: json, purposes: json, perMinute: integer, perDay: integer },
+  ...{ batchCost: text, watchLimit: integer },
+  eventFilter: (row) => ({
+    events: json(row, "event_filter"),
+    teachers: text(row, "teacher_filter") as Partner["eventFilter"]["teachers"],
+  }),
+  ...{ createdAt: integer, disabledAt: integerOrNull },
+});
 
-function partner(row: Row): Partner {
-  return {
-    partnerId: text(row, "partner_id"),
-    name: text(row, "name"),
-    scopes: JSON.parse(text(row, "scopes")) as Partner["scopes"],
-    purposes: JSON.parse(text(row, "purposes")) as Partner["purposes"],
-    perMinute: integer(row, "per_minute"),
-    perDay: integer(row, "per_day"),
-    batchCost: text(row, "batch_cost") as Partner["batchCost"],
-    watchLimit: integer(row, "watch_limit"),
-    eventFilter: {
-      events: JSON.parse(text(row, "event_filter")),
-      teachers: text(row, "teacher_filter"),
-    } as Partner["eventFilter"],
-    createdAt: integer(row, "created_at"),
-    disabledAt: integerOrNull(row, "disabled_at"),
-  };
-}
+const apiKeys = tableOf<ApiKey>("api_keys", {
+  ...{ keyId: text, partnerId: text, mac: bytes },
+  ...{ createdAt: integer, expiresAt: integerOrNull, revokedAt: integerOrNull },
+});
 
-function apiKey(row: Row): ApiKey {
-  return {
-    keyId: text(row, "key_id"),
-    partnerId: text(row, "partner_id"),
-    mac: bytes(row, "mac"),
-    createdAt: integer(row, "created_at"),
-    expiresAt: integerOrNull(row, "expires_at"),
-    revokedAt: integerOrNull(row, "revoked_at"),
-  };
-}
-
-function certificate(row: Row): ClientCertificate {
-  return {
-    fingerprint: text(row, "fingerprint"),
-    partnerId: text(row, "partner_id"),
-    subject: text(row, "subject"),
-    validFrom: integer(row, "valid_from"),
-    validTo: integer(row, "valid_to"),
-    addedAt: integer(row, "added_at"),
-  };
-}
+const certificates = tableOf<ClientCertificate>("certificates", {
+  ...{ fingerprint: text, partnerId: text, subject: text },
+  ...{ validFrom: integer, validTo: integer, addedAt: integer },
+});

@@ -3,6 +3,7 @@ import { callWrites } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
+import { reading } from "./records.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
 const selectUsed = `SELECT
@@ -17,12 +18,7 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
     async windows(starts?: WindowStarts) {
       const sql = `${select} WHERE (kind = 'minute' AND starts_at = ?) OR (kind = 'day' AND starts_at = ?)`;
       const rows = await (starts === undefined ? driver.query(select) : driver.query(sql, timesOf(starts)));
-      return rows.map((row) => ({
-        partnerId: text(row, "partner_id"),
-        kind: text(row, "kind") as WindowKind,
-        startsAt: integer(row, "starts_at"),
-        used: integer(row, "used"),
-      }));
+      return rows.map(quotaWindow);
     },
     async used(partnerId: string, starts: WindowStarts) {
       const [row = {}] = await driver.query(selectUsed, [partnerId, ...timesOf(starts)]);
@@ -46,4 +42,6 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
   };
 }
 
+type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
+const quotaWindow = reading<QuotaWindow>({ partnerId: text, kind: text, startsAt: integer, used: integer });
 const timesOf = ({ minute, day }: WindowStarts) => [minute, day];

@@ -6,6 +6,7 @@ import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
+import { json, reading } from "./records.ts";
 
 const settings = [
   // Nothing outlives the process, so nothing needs to reach the disk.
@@ -53,9 +54,8 @@ let opened = 0;
 export type Staging = Awaited<ReturnType<typeof openStaging>>;
 
 /**
- * Opens a private database for one import. It holds names and blind indexes, never a raw NIN, e-mail address or phone
- * number. It lies beside the real database and not in the temp folder, which may be memory. Its name is removed once
- * the file is open, so that nothing stays behind however the process ends.
+ * Opens a private database for one import, beside the real one: the temp folder may be memory. It holds names and blind
+ * indexes, never a raw NIN, e-mail or phone number. The open file is unlinked, so the process leaves nothing at its end.
  * @throws TvsError STORE_*
  */
 export async function openStaging(folder: string) {
@@ -82,6 +82,10 @@ export async function openStaging(folder: string) {
 }
 
 type Run = (sql: string, args?: readonly Value[]) => Row[];
+
+const pendingOf = reading<Pick<StagedRow, "seq" | "line" | "patch">>({
+  ...{ seq: integer, line: integer, patch: json },
+});
 
 function createStaging(run: Run) {
   return {
@@ -113,11 +117,7 @@ function createStaging(run: Run) {
     },
     /** Reads rows that change something, in the order of the file. */
     pending(afterSeq: number, limit: number): Pick<StagedRow, "seq" | "line" | "patch">[] {
-      return run(selectPending, [afterSeq, limit]).map((row) => ({
-        seq: integer(row, "seq"),
-        line: integer(row, "line"),
-        patch: JSON.parse(text(row, "patch")),
-      }));
+      return run(selectPending, [afterSeq, limit]).map(pendingOf);
     },
     /** Reads the rejections or the warnings a page at a time, in the order in which they were added. */
     *issues(kind: "rejected" | "warnings"): Generator<ImportIssue[]> {
@@ -131,11 +131,7 @@ function createStaging(run: Run) {
   };
 }
 
-function issueOf(row: Row): ImportIssue {
-  return {
-    line: integer(row, "line"),
-    field: textOrNull(row, "field"),
-    code: text(row, "code") as ImportIssue["code"],
-    regNo: textOrNull(row, "reg_no") ?? undefined,
-  };
-}
+const issueOf = reading<ImportIssue>({
+  ...{ line: integer, field: textOrNull, code: text },
+  regNo: (row) => textOrNull(row, "reg_no") ?? undefined,
+});

@@ -15,8 +15,8 @@ const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
 export type StatusStore = ReturnType<typeof createStatusStore>;
 
 /**
- * Figures of the running data, each from a bounded number of rows. Rows of teachers and events are never deleted, so their ids tell their number;
- * attestations and idempotency records leave oldest first, so theirs lie between the lowest and the highest.
+ * Figures of the running data, each from a bounded number of rows. Teachers and events are never deleted: their ids give
+ * their number. Attestations and idempotency records are deleted oldest first: their lowest and highest ids give theirs.
  */
 export function createStatusStore(driver: Driver) {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {

@@ -39,8 +39,7 @@ export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite
 
 /**
  * Stores those writes that still hold, in order.
- * @returns for each whether its record was at the version that it was computed from, and its identifiers are nobody
- *   else's
+ * @returns for each whether its record was at the version that it was computed from, and no other has its identifiers
  */
 export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<boolean[]> {
   const { versions, owners } = await readRecords(tx, writes);
@@ -112,11 +111,8 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
 const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
 
 function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
-  const rows = writes.map((write) => [
-    write.id,
-    ...writtenFields.map((field) => writtenValue(write, field)),
-    1,
-  ]);
+  const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValue(write, field));
+  const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
   return insertRows("teachers", teacherColumns, rows);
 }
 
@@ -154,12 +150,12 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   if (areNewcomers && action !== undefined && actor !== undefined)
     return [statement(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
   const entries = writes.flatMap(({ id, history: entry }) =>
-    entry === null ? [] : [[id, ...historyValues(entry)]],
+    entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );
-  return insertRows("history", historyColumns, entries);
+  return insertRows("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
-/** The columns behind the teacher's id, each with what is written into it. */
+/** The columns after the teacher's id, each with the value that is written into it. */
 const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
   at: ({ at }) => at,
   action: ({ action }) => action,
@@ -172,13 +168,6 @@ const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
   active_from: ({ before }) => before?.active ?? null,
   active_to: ({ after }) => after.active,
 };
-
-const historyColumns = ["teacher_id", ...Object.keys(written)];
-
-/** What {@link historyColumns} hold behind the teacher's id. */
-function historyValues(entry: HistoryEntry): Value[] {
-  return Object.values(written).map((read) => read(entry));
-}
 
 export function historyEntry(row: Row): HistoryEntry {
   const side = (end: "from" | "to"): Statuses => ({

@@ -1,13 +1,14 @@
 import { Buffer } from "node:buffer";
 import { service } from "../domain/changes.ts";
 import type { TeacherEvent } from "../domain/events.ts";
-import type { DisabledReason, EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
+import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import { type Driver, type Row, type Statement, statement, type Transaction } from "./driver/driver.ts";
+import { type Driver, type Statement, statement, type Transaction } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
+import { reading } from "./records.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
 const set = `INSERT INTO webhook_endpoints
@@ -131,17 +132,8 @@ function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint):
 
 const areEqual = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
-function webhookEndpoint(row: Row): WebhookEndpoint {
-  return {
-    partnerId: text(row, "partner_id"),
-    url: text(row, "url"),
-    secret: bytes(row, "secret"),
-    previousSecret: bytesOrNull(row, "previous_secret"),
-    previousUntil: integerOrNull(row, "previous_until"),
-    createdAt: integer(row, "created_at"),
-    disabledAt: integerOrNull(row, "disabled_at"),
-    disabledReason: textOrNull(row, "disabled_reason") as DisabledReason | null,
-    failingSince: integerOrNull(row, "failing_since"),
-    lastError: textOrNull(row, "last_error"),
-  };
-}
+const webhookEndpoint = reading<WebhookEndpoint>({
+  ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull, previousUntil: integerOrNull },
+  ...{ createdAt: integer, disabledAt: integerOrNull, disabledReason: textOrNull },
+  ...{ failingSince: integerOrNull, lastError: textOrNull },
+});

@@ -1,22 +1,19 @@
-import type { AnsweredCall, Attestation, AttestedOperation } from "../../domain/attestations.ts";
+import type { AnsweredCall } from "../../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../../domain/clock.ts";
-import type { Purpose } from "../../partner/contract.ts";
-import { attestationColumns, callWrites } from "../calls.ts";
+import { attestations, callWrites } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
-import type { Driver, Row, Value } from "../driver/driver.ts";
-import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import type { Driver, Value } from "../driver/driver.ts";
+import { integer, integerOrNull, text } from "../driver/rows.ts";
 import { lookupsBy } from "./statement-people.ts";
 
-const columns = attestationColumns.join(", ");
+const columns = attestations.columns.join(", ");
 
 /** How far apart the order of committing and the order of `issued_at` may be: clocks of nodes differ by up to a minute. */
 const maxClockSkewSeconds = 120;
 
-/**
- * How long after a call's arrival its attestations may be made: a body may take half a minute to arrive, and the work
- * waits for its turn. Clocks of threads may differ a little.
- */
+/** How long after a call's arrival its attestations may be made: a body may take half a minute, and the work is queued. */
 const longestAnswerMs = 90_000;
+/** How much the clocks of threads may differ. */
 const clockDifferenceMs = 1_000;
 /** Attestations of one call, at most. Their commit lays them side by side. */
 const maxOfCall = 100;
@@ -27,8 +24,8 @@ const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 
 
 const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential = ?5) AS n, min(issued_at) FILTER (WHERE credential = ?5) AS first_at
   FROM (SELECT credential, issued_at FROM attestations WHERE partner_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4)`;
-const ofTeacher = lookupsBy("teacher_id", attestationColumns);
-const ofNin = lookupsBy("nin_index", attestationColumns);
+const ofTeacher = lookupsBy("teacher_id", attestations.columns);
+const ofNin = lookupsBy("nin_index", attestations.columns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
@@ -43,11 +40,9 @@ const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS l
  */
 export function lastIdBefore(
   time: string,
-  [table, column]: readonly ["attestations", "issued_at"] | readonly ["deliveries", "created_at"] = [
-    "attestations",
-    "issued_at",
-  ],
+  column: "attestations.issued_at" | "deliveries.created_at" = "attestations.issued_at",
 ): string {
+  const [table] = column.split(".");
   const isBefore = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
   return `(WITH RECURSIVE search (low, high) AS (
     SELECT 0, coalesce((SELECT max(id) FROM ${table}), 0)
@@ -78,30 +73,21 @@ export type AttestationStore = ReturnType<typeof createAttestationStore>;
 /** What was answered and signed. */
 export function createAttestationStore(driver: Driver, commit: Commit, writes = callWrites) {
   /** @param where the rest of the statement, from its condition on. @param from of what */
-  async function select(
-    where: string,
-    args: readonly Value[],
-    from = "attestations",
-  ): Promise<Attestation[]> {
-    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestation);
+  async function select(where: string, args: readonly Value[], from = "attestations") {
+    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestations.read);
   }
 
   /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
   async function between(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
     const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
-    const seconds = [
-      Math.floor(since / 1000) - maxClockSkewSeconds,
-      Math.ceil(until / 1000) + maxClockSkewSeconds,
-    ];
-    const [row = {}] = await driver.query(sql, seconds);
+    const first = Math.floor(since / 1000) - maxClockSkewSeconds;
+    const last = Math.ceil(until / 1000) + maxClockSkewSeconds;
+    const [row = {}] = await driver.query(sql, [first, last]);
     return [integer(row, "after"), integer(row, "up_to")];
   }
 
   return {
-    /**
-     * @returns what the partner's windows have used by then; null, having stored nothing, when the revision or one of the
-     *   teachers has moved on, when a window has no room, or when the idempotency key was used meanwhile
-     */
+    /** @returns the use of the partner's quota windows; null, having stored nothing, when a precondition has failed */
     record: (call: AnsweredCall) => commit.inGroup(writes, call),
     async find(verificationId: string) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
@@ -135,12 +121,8 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
     },
     /** How often a credential asked, so far as `maxLooked` attestations of its partner and its time tell. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
-      const [row = {}] = await driver.query(countUses, [
-        partnerId,
-        ...(await between(since, until)),
-        maxLooked,
-        credential,
-      ]);
+      const args = [partnerId, ...(await between(since, until)), maxLooked, credential];
+      const [row = {}] = await driver.query(countUses, args);
       const firstAt = integerOrNull(row, "first_at");
       return {
         count: integer(row, "n"),
@@ -170,26 +152,5 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         lastAt: integer(row, "last_at") * 1000,
       }));
     },
-  };
-}
-
-function attestation(row: Row): Attestation {
-  return {
-    verificationId: text(row, "verification_id"),
-    partnerId: text(row, "partner_id"),
-    issuedAt: integer(row, "issued_at"),
-    kid: text(row, "kid"),
-    endpoint: text(row, "endpoint") as AttestedOperation,
-    purpose: text(row, "purpose") as Purpose,
-    policyVersion: text(row, "policy_version"),
-    teacherId: integerOrNull(row, "teacher_id"),
-    reference: text(row, "reference"),
-    ninIndex: bytesOrNull(row, "nin_index"),
-    status: text(row, "status") as Attestation["status"],
-    eligible: flag(row, "eligible"),
-    context: textOrNull(row, "context"),
-    credential: text(row, "credential"),
-    requestId: text(row, "request_id"),
-    jws: text(row, "jws"),
   };
 }

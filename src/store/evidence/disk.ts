@@ -6,19 +6,15 @@ import type { AttestationStore } from "./attestations.ts";
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
 /** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry more than a hundred answers. */
 const roomBytes = 512 * 1024;
-/**
- * A record that only takes room. No other has an id so short, and it is old enough to be pruned should the process
- * end before it is taken back.
- */
+/** A record that only takes room: no other has an id so short, and pruning deletes it if the process ends first. */
 const takeRoom = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body)
   VALUES (x'00', x'00', 0, '', hex(randomblob(${roomBytes})))`;
 const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
 
 /**
- * Whether the disk still takes what an answer leaves behind. On a full disk a small change still fits into the room that
- * the write-ahead log has, and the evidence of an answer does not. After a refusal a load balancer may send no calls, so
- * the probe finds out whether there is room: it commits as much as the evidence of many answers, and takes that back at
- * once. Without a refusal it does not, because that would wear the disk out.
+ * Watches whether the disk accepts the evidence of answers: a full disk may still have room for a small change in the
+ * write-ahead log. After a refusal a load balancer may send no calls, so the probe commits as much as the evidence of many
+ * answers and deletes it again. Without a refusal it does not, because that would wear the disk out.
  */
 export function createEvidenceDisk(driver: Driver) {
   let refusals = 0;

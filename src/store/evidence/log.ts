@@ -4,6 +4,7 @@ import { hashBytes, type Tile, type TilePlace, tileHashes } from "../../domain/e
 import { createRecorder, type Recorder } from "../changes.ts";
 import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import { type RecordOf, tableOf } from "../records.ts";
 import { moveTeacherIds } from "../status-lists.ts";
 import { prunePeople } from "./statement-people.ts";
 
@@ -13,9 +14,6 @@ const maxLevels = 7;
 /** Attestations of one part of the index of leaf hashes, as a power of two. */
 const partBits = 18;
 
-const logColumns = "number, origin, public_key, sealed, begun_at, reason, previous, first_size, mac";
-const selectLogs = `SELECT ${logColumns} FROM logs ORDER BY number`;
-const insertLog = `INSERT INTO logs (${logColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const treeSize = `coalesce((SELECT position * ${tileHashes} + length(hashes) / ${hashBytes} FROM log_tiles
   WHERE level = 0 ORDER BY position DESC LIMIT 1), 0)`;
 const lastId = "coalesce((SELECT max(id) FROM attestations), 0)";
@@ -49,7 +47,6 @@ const putTile = `INSERT INTO log_tiles (level, position, hashes) VALUES (?, ?, ?
   ON CONFLICT (level, position) DO UPDATE SET hashes = excluded.hashes`;
 const putPositions = `INSERT INTO log_positions (part, prefix, id)
   SELECT (?1 + key) >> ${partBits}, value, ?1 + key FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING`;
-const putCheckpoint = "INSERT INTO log_checkpoints (log, size, signed_at, note) VALUES (?, ?, ?, ?)";
 /** CROSS fixes the order of the tables: the planner of SQLite would read all tiles for the few that are wanted. */
 const selectTiles = `SELECT wanted.key AS place, hashes FROM json_each(?1) AS wanted
   CROSS JOIN log_tiles ON level = wanted.value ->> 0 AND position = wanted.value ->> 1`;
@@ -88,7 +85,7 @@ function readTree(driver: Driver) {
 
   async function checkpoint(sql: string, args?: readonly number[]): Promise<StoredCheckpoint | null> {
     const row = await one(sql, args);
-    return row === undefined ? null : storedCheckpoint(row);
+    return row === undefined ? null : checkpoints.read(row);
   }
 
   async function readProgress(): Promise<LogProgress | null> {
@@ -98,21 +95,13 @@ function readTree(driver: Driver) {
 
   return {
     /** Oldest first. */
-    async logs() {
-      return (await driver.query(selectLogs)).map(logOf);
-    },
+    logs: async () => (await driver.query("SELECT * FROM logs ORDER BY number")).map(logs.read),
     /** What `begin` compares. */
-    async state() {
-      return text((await one(state)) ?? {}, "state");
-    },
+    state: async () => text((await one(state)) ?? {}, "state"),
     /** How many leaves the tree has. */
-    async size() {
-      return integer((await one(`SELECT ${treeSize} AS size`)) ?? {}, "size");
-    },
+    size: async () => integer((await one(`SELECT ${treeSize} AS size`)) ?? {}, "size"),
     /** The id of the newest attestation; 0 without any. */
-    async lastId() {
-      return integer((await one(`SELECT ${lastId} AS id`)) ?? {}, "id");
-    },
+    lastId: async () => integer((await one(`SELECT ${lastId} AS id`)) ?? {}, "id"),
     /** Null without a log. */
     progress: readProgress,
     /** How the log does, from a bounded number of rows; null before the first `serve` has begun it. */
@@ -130,16 +119,14 @@ function readTree(driver: Driver) {
         tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
       return tiles;
     },
-    async newest() {
-      return checkpoint(newest);
-    },
+    newest: () => checkpoint(newest),
     /** The earliest checkpoint of at least so many leaves. */
     covering: (size: number) => checkpoint(covering, [size]),
     /** The checkpoint before another one. */
-    before: ({ size, log }: Pick<StoredCheckpoint, "log" | "size">) => checkpoint(before, [size, log]),
+    before: ({ size, log }: CheckpointPlace) => checkpoint(before, [size, log]),
     /** The checkpoints after one, up to a size; `limit` at most. */
-    async after({ size, log }: Pick<StoredCheckpoint, "log" | "size">, upTo: number, limit: number) {
-      return (await driver.query(after, [size, log, upTo, limit])).map(storedCheckpoint);
+    async after({ size, log }: CheckpointPlace, upTo: number, limit: number) {
+      return (await driver.query(after, [size, log, upTo, limit])).map(checkpoints.read);
     },
     /** Attestations whose leaf hash may begin with a prefix. */
     async withPrefix(prefix: number) {
@@ -210,13 +197,13 @@ function writeTree(driver: Driver, recorded: Recorder) {
      * @param previous the one that it names
      * @returns false, having stored nothing, when that is not the newest any more, the log has ended, or the tree was cut
      */
-    addCheckpoint({ log, size, signedAt, note }: StoredCheckpoint, previous: StoredCheckpoint | null) {
+    addCheckpoint(next: StoredCheckpoint, previous: StoredCheckpoint | null) {
       return driver.write(async (tx) => {
         const [[row] = [], [top] = []] = await tx.batch([statement(progress), statement(newest)]);
         const isNext = (top === undefined ? null : text(top, "note")) === (previous?.note ?? null);
-        if (row === undefined || integer(row, "log") !== log || integer(row, "size") < size || !isNext)
-          return false;
-        await tx.batch([statement(putCheckpoint, [log, size, signedAt, note])]);
+        if (row === undefined || !isNext) return false;
+        if (integer(row, "log") !== next.log || integer(row, "size") < next.size) return false;
+        await tx.batch([checkpoints.insert(next)]);
         return true;
       });
     },
@@ -226,8 +213,7 @@ function writeTree(driver: Driver, recorded: Recorder) {
 function writeRetention(driver: Driver) {
   return {
     /**
-     * Deletes the attestations up to an id and puts the retention note that says so in the place of the one before, in one
-     * transaction.
+     * Deletes the attestations up to an id and replaces the retention note with one that says so, in one transaction.
      * @returns false, having done nothing, when the note or the log is another one by now
      */
     prune(through: number, { log, was, is }: { log: number; was: string | null; is: string }) {
@@ -252,12 +238,12 @@ function writeRetention(driver: Driver) {
 }
 
 function beginStatements(log: Log, retention: string | null): Statement[] {
-  const { number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
+  const { number, begunAt, firstSize } = log;
   return [
     // The first log may be begun again under another name, as long as it has no leaf.
     statement("DELETE FROM logs WHERE number = ?", [number]),
     statement("UPDATE logs SET sealed = NULL"),
-    statement(insertLog, [number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac]),
+    logs.insert(log),
     statement("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
     ...cutStatements(firstSize),
     statement("DELETE FROM log_retention"),
@@ -309,29 +295,28 @@ function auditedRow({ columns, jws }: BlockRow) {
  * A log: a name and a key under which checkpoints of the tree are signed. After a restore or a loss a new log goes on with
  * the same tree, without what was lost. Times are milliseconds since the epoch.
  */
-export type Log = Readonly<ReturnType<typeof logOf>>;
+export type Log = RecordOf<typeof logReaders>;
 
-function logOf(row: Row) {
-  return {
-    /** 1, and one more for each new log. */
-    number: integer(row, "number"),
-    /** The first line of its checkpoints. */
-    origin: text(row, "origin"),
-    /** Ed25519, 32 bytes. */
-    publicKey: bytes(row, "public_key"),
-    /** PKCS #8 of the private half, sealed with the origin as its name; null once a later log was begun. */
-    sealed: bytesOrNull(row, "sealed"),
-    begunAt: integer(row, "begun_at"),
-    /** Why it was begun; null for the first. */
-    reason: textOrNull(row, "reason"),
-    /** The last known checkpoint of the log before, as a signed note; null where none is known. */
-    previous: textOrNull(row, "previous"),
-    /** Leaves that the tree had when the log was begun: the newest kept checkpoint of earlier logs covers as many. */
-    firstSize: integer(row, "first_size"),
-    /** Authenticates the members above, without the sealed key, under the master key. */
-    mac: bytes(row, "mac"),
-  };
-}
+const logReaders = {
+  /** 1, and one more for each new log. */
+  number: integer,
+  /** The first line of its checkpoints. */
+  origin: text,
+  /** Ed25519, 32 bytes. */
+  publicKey: bytes,
+  /** PKCS #8 of the private half, sealed with the origin as its name; null once a later log was begun. */
+  sealed: bytesOrNull,
+  begunAt: integer,
+  /** Why it was begun; null for the first. */
+  reason: textOrNull,
+  /** The last known checkpoint of the log before, as a signed note; null where none is known. */
+  previous: textOrNull,
+  /** Leaves that the tree had when the log was begun: the newest kept checkpoint of earlier logs covers as many. */
+  firstSize: integer,
+  /** Authenticates the members above, without the sealed key, under the master key. */
+  mac: bytes,
+};
+const logs = tableOf<Log>("logs", logReaders);
 
 /** How many attestations, leaves and signed leaves there are. */
 export type LogProgress = Readonly<ReturnType<typeof logProgress>>;
@@ -361,16 +346,16 @@ export type LogFigures = LogProgress & {
 };
 
 /** A checkpoint as the database has it. */
-export type StoredCheckpoint = Readonly<ReturnType<typeof storedCheckpoint>>;
+export type StoredCheckpoint = RecordOf<typeof checkpointReaders>;
+type CheckpointPlace = Pick<StoredCheckpoint, "log" | "size">;
 
-function storedCheckpoint(row: Row) {
-  return {
-    /** The number of the log whose key signed it. */
-    log: integer(row, "log"),
-    size: integer(row, "size"),
-    /** Milliseconds since the epoch, a whole second. */
-    signedAt: integer(row, "signed_at"),
-    /** The signed note, byte for byte. */
-    note: text(row, "note"),
-  };
-}
+const checkpointReaders = {
+  /** The number of the log whose key signed it. */
+  log: integer,
+  size: integer,
+  /** Milliseconds since the epoch, a whole second. */
+  signedAt: integer,
+  /** The signed note, byte for byte. */
+  note: text,
+};
+const checkpoints = tableOf<StoredCheckpoint>("log_checkpoints", checkpointReaders);

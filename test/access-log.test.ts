@@ -9,11 +9,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Call } from "../../src/domain/calls.ts";
-import { configureLog } from "../../src/logger.ts";
-import { openAccessLog } from "../../src/store/access-log.ts";
-import { until } from "../harness/eventually.ts";
-import { makeFolder } from "../harness/folder.ts";
+import { openAccessLog } from "../src/access-log.ts";
+import type { Call } from "../src/domain/calls.ts";
+import { configureLog } from "../src/logger.ts";
+import { until } from "./harness/eventually.ts";
+import { makeFolder } from "./harness/folder.ts";
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let file: string;

@@ -1,9 +1,9 @@
 import { basename, dirname } from "node:path";
 import { createStream } from "rotating-file-stream";
-import type { Call } from "../domain/calls.ts";
-import { isoTime, timeOfUuid } from "../domain/clock.ts";
-import { endsIn } from "../domain/deadline.ts";
-import { log } from "../logger.ts";
+import type { Call } from "./domain/calls.ts";
+import { isoTime, timeOfUuid } from "./domain/clock.ts";
+import { endsIn } from "./domain/deadline.ts";
+import { log } from "./logger.ts";
 
 /** A file that reaches this size is renamed, and a new one begins. */
 const fileSize = "64M";
