@@ -20,11 +20,9 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Gives a finished file its name, if no file has that name: a link fails where the name is taken, while a rename would
- * overwrite the file of another process.
- * @param isFinal whether a file system without links is refused. Otherwise a look and a rename replace the link there, and
- *   another process could put a file between the two: that is for files that can be written again
- * @throws TvsError REFUSED when the name is taken; the system's error where it has no links
+ * Gives a finished file its name. A link fails where the name is taken; a rename would overwrite that file.
+ * @param isFinal whether the file cannot be written again. Others are renamed, after a look, where links do not exist
+ * @throws TvsError REFUSED when the name is taken; the system's error for a final file where links do not exist
  */
 export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {
@@ -64,15 +62,10 @@ export function placeOver(temporary: string, file: string): void {
   syncFolderOf(file);
 }
 
-/**
- * Writes a whole file beside its name, so that a reader never finds half of it and a link is never followed.
- * @returns the path of the finished file, for {@link placeNew} or {@link placeOver}
- */
-export async function writeBeside(
-  file: string,
-  content: string | Uint8Array | AsyncIterable<string>,
-  mode = 0o600,
-): Promise<string> {
+type Content = string | Uint8Array | AsyncIterable<string>;
+
+/** Writes a file beside its name, so that no reader finds half of it. @returns its path, for {@link placeNew} */
+export async function writeBeside(file: string, content: Content, mode = 0o600): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
   const handle = await open(temporary, "wx", mode);
   try {
@@ -91,12 +84,8 @@ export async function writeBeside(
 export function discard(file: string): void {
   try {
     rmSync(file, { force: true });
-  } catch {
-    // The next writer deletes it.
-  }
+  } catch {}
 }
 
 /** The operating system's code of an error, `ENOENT` for example. */
-export function codeOf(error: unknown): string {
-  return String((error as { code?: unknown } | null)?.code ?? "");
-}
+export const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? "");

@@ -3,12 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
-import {
-  type AuditSummary,
-  compareSummaries,
-  readAuditSummary,
-  type Undone,
-} from "../evidence/audit-summary.ts";
+import { type AuditSummary, compareSummaries, readAuditSummary } from "../evidence/audit-summary.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
@@ -21,10 +16,9 @@ export const holdWebhooksName = "hold_webhooks";
 /** How long the swap waits for a command that still has the old database open, in milliseconds. */
 const oldInUseWaitMs = 2000;
 const oldInUseRetryMs = 20;
-const sideFiles = ["-wal", "-shm", "-journal"] as const;
 
 export type RestoreOptions = {
-  /** The backup. */
+  /** The backup's path. */
   readonly from: string;
   /** The result of inspectBackup: only these bytes are restored. */
   readonly facts: BackupFacts;
@@ -42,18 +36,14 @@ export type Restored = {
   /** Where the old database is now; null when there was none. */
   readonly replaced: string | null;
   /** Records of the old database that the restored one lacks; null when there was none, or it cannot be read. */
-  readonly undone: Undone | null;
+  readonly undone: ReturnType<typeof compareSummaries> | null;
 };
 
 /**
- * Puts a backup in the place of a database that no service uses.
- *
- * Whatever moment the process is killed at, the old or the restored database is there, whole: the backup is
- * copied beside the target, compared and synced; the old database's log is folded into its file and
- * both side files are gone before the one rename that changes anything. So no log of the old database can
- * ever meet the restored one.
- * @throws TvsError REFUSED when there is a database and `force` is not set, DATABASE_IN_USE,
- *   INPUT_UNREADABLE when the backup cannot be read or is not the one that was inspected any more, STORE_*
+ * Puts a backup in the place of a database that no service uses. A kill at any moment leaves the old or the restored
+ * database, whole: the copy is synced, and the old log and side files are gone, before the one rename.
+ * @throws TvsError REFUSED for a database without `force`, DATABASE_IN_USE, INPUT_UNREADABLE when the backup cannot be
+ *   read or has changed since it was inspected, STORE_*
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { from, target } = options;
@@ -61,14 +51,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
-    removeLeftovers(target);
+    // Half-made copies of a killed restore: the lock keeps other restores out.
+    const isLeft = (name: string) => name.startsWith(`${basename(target)}.restoring-`);
+    for (const name of fs.readdirSync(dirname(target)).filter(isLeft))
+      fs.rmSync(join(dirname(target), name), { force: true });
     await copyIn(from, temporary);
     if ((await digestOf(temporary)) !== options.facts.sha256)
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readAuditSummary);
-    return await swap(temporary, { ...options, restored });
+    return await swap(temporary, target, `${target}.replaced-${options.stamp}`, restored);
   } finally {
     discard(temporary);
     lock.close();
@@ -81,13 +74,6 @@ export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" 
   if (!fs.existsSync(target) || force) return;
   const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
   throw new TvsError("REFUSED", message);
-}
-
-/** Deletes half-made copies of a restore that was killed; the lock keeps other restores out. */
-function removeLeftovers(target: string): void {
-  const prefix = `${basename(target)}.restoring-`;
-  const left = fs.readdirSync(dirname(target)).filter((name) => name.startsWith(prefix));
-  for (const name of left) fs.rmSync(join(dirname(target), name), { force: true });
 }
 
 async function copyIn(from: string, temporary: string): Promise<void> {
@@ -104,7 +90,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   const driver = await openFile({ file });
   try {
     await change?.(driver);
-    // Makes it one whole file, without the driver's write-ahead log.
+    // Leaves one whole file, without a write-ahead log.
     const [mode] = await driver.query("PRAGMA journal_mode = DELETE");
     if (mode?.journal_mode !== "delete")
       throw new TvsError("STORE_BUSY", `${file} is used by another process; try again`);
@@ -113,10 +99,12 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   }
 }
 
-type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: AuditSummary };
-
-async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Restored> {
-  const aside = `${target}.replaced-${stamp}`;
+async function swap(
+  temporary: string,
+  target: string,
+  aside: string,
+  restored: AuditSummary,
+): Promise<Restored> {
   if (!fs.existsSync(target)) {
     // A log without its database would be replayed into the restored one.
     setSideFilesAside(target, aside);
@@ -139,11 +127,9 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
 }
 
 /**
- * Folds the old database's log into its file and keeps every process out until the swap is done.
- *
- * Leaving WAL mode fails while a command has the database open. A process that waits for our lock has the old file open;
- * it cannot make a log under the new file's name, because SQLite refuses to write to a file that was moved. Until the
- * release no other code of this process may open the file: closing it would drop the lock (fcntl).
+ * Folds the old database's log into its file and keeps every process out until the swap is done. A process that waits
+ * for the lock makes no log under the new file's name, because SQLite does not write to a file that was moved. Until
+ * the release, no code of this process may open the file: closing it would drop the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
 async function holdOld(target: string): Promise<{ all: ReadAll; release(): void } | null> {
@@ -202,5 +188,6 @@ function keepUnderOtherName(target: string, aside: string): void {
 }
 
 function setSideFilesAside(target: string, aside: string): void {
-  for (const end of sideFiles) if (fs.existsSync(target + end)) fs.renameSync(target + end, aside + end);
+  for (const end of ["-wal", "-shm", "-journal"])
+    if (fs.existsSync(target + end)) fs.renameSync(target + end, aside + end);
 }

@@ -4,17 +4,14 @@ import { openNative } from "./connection.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
-/**
- * The steps of the schema, numbered from 1, each one transaction. A later step is a file `schema-2.sql` beside it, imported
- * like the first and added here. A released step is never edited.
- */
+/** The steps of the schema, each one transaction. A released step is never edited; `schema-2.sql` would follow. */
 const steps: readonly string[] = [schema];
 
 export const schemaVersion = steps.length;
 
 const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
 const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
-/** Reads steps and objects in one statement, because another process may apply a step at the same time. */
+/** One statement, because another process may apply a step at the same time. */
 const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
   UNION ALL ${readObjects}`;
 /** Statistics that SQLite may keep: they change the plan of a query, never its answer. */
@@ -24,8 +21,7 @@ const statistics = [
 ];
 
 /**
- * Makes the schema in an empty database, or applies the steps that are missing. A kill between two steps leaves the
- * first ones; the next call goes on from there.
+ * Applies the steps of the schema that are missing. After a kill between two steps, the next call goes on.
  * @throws TvsError DATABASE_IN_USE while a service uses a database that lacks a step, and as {@link readSchema}
  */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
@@ -47,7 +43,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
 
 /**
  * Reads the number of a database's schema; 0 when the database is empty.
- * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a foreign or changed schema: a foreign trigger could undo a command
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a foreign schema, whose triggers could undo a command
  */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
@@ -66,10 +62,8 @@ export async function holdsRegister(driver: Driver): Promise<boolean> {
 }
 
 /**
- * Compares a database with what the steps make.
- * @param query runs one reading statement
- * @returns the number of its schema, 0 when it is empty, and in words how it differs; null for a database of another
- *   program
+ * Compares a database with the steps.
+ * @returns the number of its schema, 0 when empty, and the first difference; null for another program's database
  * @throws TvsError DATABASE_TOO_NEW
  */
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
@@ -120,9 +114,10 @@ function difference(found: readonly Row[], expected: readonly Row[]): string | n
 
 const spelled = ({ type, name, tbl_name, sql }: Row) => JSON.stringify([type, name, tbl_name, sql]);
 
-/** Names an object. A foreign name may be anything, so its characters are restricted for the operator's screen. */
+/** Names an object for the operator's screen, with the characters of a foreign name restricted. */
 function named({ type, name }: Row): string {
   const kind = ["table", "index", "trigger", "view"].includes(String(type)) ? type : "object";
-  const safe = String(name).replace(/[^\w.-]/g, "?");
-  return `${kind} ${safe.slice(0, 64)}`;
+  return `${kind} ${String(name)
+    .replace(/[^\w.-]/g, "?")
+    .slice(0, 64)}`;
 }
