@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
@@ -14,13 +14,11 @@ import { inspectSchema, readSchema } from "./schema.ts";
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
-const headerBytes = 100;
 const magic = "SQLite format 3\0";
 
 /**
  * Copies a database in use, consistently. The copy gets its final name once it is complete, checked and on the disk.
- * @throws TvsError REFUSED when `file` exists and `replace` is not set, another process writes it, or its folder
- *   refuses; STORE_* otherwise
+ * @throws TvsError REFUSED when `file` exists without `replace`, is being written, or its folder refuses; STORE_*
  */
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
@@ -47,14 +45,11 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
 }
 
 /** Whether a file begins as a database does, a whole backup for example. Links count for none. */
-export function beginsAsDatabase(file: string): boolean {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  return readHeader(file, file).isDatabase;
-}
+export const beginsAsDatabase = (file: string) =>
+  lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
 /**
- * Reads a backup without changing the file or its folder.
- * @param name the file's name in messages
+ * Reads a backup without changing its folder; messages call it `name`.
  * @throws TvsError INPUT_UNREADABLE, STORE_CORRUPT for a foreign or damaged file, DATABASE_TOO_NEW
  */
 export async function inspectBackup(file: string, name = file) {
@@ -86,7 +81,6 @@ export async function inspectBackup(file: string, name = file) {
 
 const noBackup = "is not a backup of this program";
 const changed = "was changed by another program";
-
 function damage(message: string): string {
   if (message === noBackup) return `${noBackup}; use a file that tvs backup has made`;
   return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
@@ -107,7 +101,7 @@ export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | 
 }
 
 function readHeader(file: string, name: string) {
-  const header = new Uint8Array(headerBytes);
+  const header = new Uint8Array(100);
   let descriptor: number | undefined;
   try {
     descriptor = openSync(file, "r");
@@ -150,14 +144,9 @@ export async function digestOf(file: string): Promise<string> {
 }
 
 /** The backup that an unfinished copy, its journal or its lock belongs to, by path or name; null for other files. */
-export function backupOfPartial(path: string): string | null {
-  return /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
-}
+export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
-/**
- * Locks the unfinished file of the backup `file`, and deletes the leftovers of a killed process.
- * @throws TvsError REFUSED while another process writes it, or where the folder refuses
- */
+/** Locks a backup's unfinished file, and deletes a killed one. @throws TvsError REFUSED if in use or not writable */
 export async function takePartial(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
@@ -175,7 +164,7 @@ export async function takePartial(file: string) {
     /** The failure where somebody else has put a file in its place. */
     taken,
     /** Makes it, empty. @throws TvsError REFUSED where somebody else was faster */
-    make(): Stats {
+    make() {
       try {
         const descriptor = openSync(path, "wx", 0o600);
         const made = fstatSync(descriptor);

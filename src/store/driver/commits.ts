@@ -25,13 +25,11 @@ export type CommitOptions = {
   readonly onGroup?: ((writes: number) => void) | undefined;
 };
 
-type QueuedWrite = {
+type QueuedWrite = Omit<PromiseWithResolvers<unknown>, "promise"> & {
   readonly kind: GroupedWrite<unknown, unknown>;
   readonly item: unknown;
   readonly weight: number;
   readonly queuedAtMs: number;
-  resolve(result: unknown): void;
-  reject(error: unknown): void;
 };
 
 /** Most of a commit's cost does not depend on what is in it, so writes gather this long while signatures are made. */
@@ -46,11 +44,7 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
     const rows = await tx.batch(items.flat());
-    let offset = 0;
-    return items.map((item) => {
-      offset += item.length;
-      return rows.slice(offset - item.length, offset);
-    });
+    return items.map((item) => rows.splice(0, item.length));
   },
 };
 
@@ -59,14 +53,11 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
  * while a commit is on its way to a server. A group that violates a constraint is committed write by write.
  */
 export function createCommits(driver: Driver, options: CommitOptions = {}) {
-  const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
-  const { moreComing = () => undefined } = options;
+  const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, moreComing, onGroup } = options;
   const queue: QueuedWrite[] = [];
   let queuedWeight = 0;
   let isRunning = false;
   let tookMs = 0;
-
-  const slowGatherMs = () => Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
 
   function take(count: number): QueuedWrite[] {
     const taken = queue.splice(0, count);
@@ -93,8 +84,11 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     // Calls that came together are queued by the end of this turn: the runtime reports each socket separately.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
-      const atMostMs = driver.kind === "remote" ? usualGatherMs : slowGatherMs();
-      await gather(() => (queuedWeight < maxWeight ? moreComing() : undefined), atMostMs);
+      const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
+      await gather(
+        () => (queuedWeight < maxWeight ? moreComing?.() : undefined),
+        Math.max(usualGatherMs, slowMs),
+      );
       await commitNext();
       if (queue.length === 0) break;
       // A commit in place blocks the event loop.

@@ -21,22 +21,14 @@ const settings = [
 /** How long a writer waits for another process's transaction, in milliseconds. */
 export const defaultLockWaitMs = 10_000;
 /** The pause between two attempts at a lock, in milliseconds: SQLite's own back-off sleeps up to 100. */
-export const lockRetryMs = 1;
+const lockRetryMs = 1;
 const maxPrepared = 500;
 
 type Native = { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 
 /**
- * A connection to a database file. Every call gives the native driver all values in one array: it keeps earlier values
- * bound after a call with fewer, and a `get` after an `all` answers the earlier row. That would be the wrong person.
- */
-export type Connection = Awaited<ReturnType<typeof openConnection>>;
-
-/**
- * Opens a path or `file:` address with the native driver, as every connection does. The addon is loaded on first use, so
- * that commands without a database do without it, and a failure can be explained.
- * @param timeoutMs how long SQLite itself waits for a lock
- * @throws TvsError STORE_*
+ * Opens a path or `file:` address, for every connection. Commands without a database do not load the native driver.
+ * @param timeoutMs how long SQLite itself waits for a lock @throws TvsError STORE_*
  */
 export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
@@ -66,6 +58,8 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
   return new TvsError(known.code, `${file}: ${known.message}`, { detail });
 }
 
+export type Connection = Awaited<ReturnType<typeof openConnection>>;
+
 /** Opens a connection that reads and writes. Its later failures are the native driver's. @throws TvsError STORE_* */
 export async function openConnection(file: string) {
   const db = await openNative(file);
@@ -89,7 +83,7 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. @returns its rows */
+    /** Runs one statement. The native driver keeps earlier values bound: with fewer, it would read the wrong person. */
     all(sql: string, args: readonly Value[] = []): Row[] {
       const values = args.map(bindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
@@ -102,16 +96,6 @@ export async function openConnection(file: string) {
     },
     /** Runs one statement without values, a PRAGMA for example. */
     exec: (sql: string) => void db.exec(sql),
-    /** Takes the write lock at the start: one that reads first fails after a foreign commit. @returns false if locked */
-    tryBegin(): boolean {
-      try {
-        db.exec("BEGIN IMMEDIATE");
-        return true;
-      } catch (error) {
-        if (isLocked(error)) return false;
-        throw error;
-      }
-    },
     /** Ends a transaction in any state. A full disk ends it too, and that error must not be hidden. */
     rollBack(): void {
       release();
@@ -136,18 +120,13 @@ export async function untilUnlocked<T>(act: () => T | Promise<T>, waitMs: number
       return await act();
     } catch (error) {
       deadlineMs ??= performance.now() + waitMs;
-      if (!isLocked(error) || performance.now() > deadlineMs) throw error;
+      if (storeError(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
     }
     await sleep(lockRetryMs);
   }
 }
 
-const isLocked = (error: unknown) => /locked|BUSY/i.test(String(error));
-
-/**
- * Locks a small database beside the real one. The operating system frees the lock when the process ends, even killed.
- * @throws TvsError DATABASE_IN_USE, REFUSED for a link
- */
+/** Locks a small database beside the real one; a kill frees the lock. @throws TvsError DATABASE_IN_USE, REFUSED */
 export async function lockFile(file: string): Promise<{ close(): void }> {
   refuseLink(file);
   try {

@@ -18,10 +18,9 @@ export type Driver = {
   /** Runs one reading statement, which sees committed writes only. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * Reads, decides and writes in one transaction, durable when the promise resolves. An error inside undoes it.
-   * @param work awaits nothing but its transaction, and may run twice for a busy server
-   * @param waitMs the longest wait for a server, if not the usual one
-   * @throws TvsError STORE_*; a server whose reply to the commit is lost may still have committed
+   * Runs `work` in one transaction, durable when the promise resolves and undone by an error inside. `work` awaits only
+   * its `tx` and may run twice. A server whose reply to the commit is lost may still have committed.
+   * @param waitMs the longest wait for a server, if not the usual one @throws TvsError STORE_*
    */
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
   /** {@link Driver.write} of statements that need no decision. @returns the rows of each, in order */

@@ -1,5 +1,4 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
 import {
@@ -8,7 +7,6 @@ import {
   explainOpenFailure,
   isFileLocked,
   lockFile,
-  lockRetryMs,
   openConnection,
   untilUnlocked,
 } from "./connection.ts";
@@ -92,13 +90,10 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
   /** The transaction that is open; the promise ends with it. */
   let open: PromiseWithResolvers<void> | undefined;
 
-  async function begin(deadlineMs: number): Promise<void> {
-    for (;;) {
-      requireSameFile();
-      if (guarded(connection.tryBegin)) break;
-      if (performance.now() > deadlineMs) throw storeError(new Error("SQLITE_BUSY: another process writes"));
-      await sleep(lockRetryMs);
-    }
+  function begin(): void {
+    requireSameFile();
+    // Takes the write lock at the start: a transaction that reads first fails after a foreign commit.
+    guarded(() => connection.exec("BEGIN IMMEDIATE"));
     open = Promise.withResolvers();
   }
 
@@ -126,7 +121,8 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
       // The time counts from the request: calls that wait for the same lock share the wait.
       const deadlineMs = performance.now() + lockWaitMs;
-      return inTurn(() => begin(deadlineMs).then(() => transact(work)));
+      const begun = () => untilUnlocked(begin, deadlineMs - performance.now());
+      return inTurn(() => begun().then(() => transact(work)));
     },
     /** Reads while no transaction is open: inside one, the connection shows what is not committed. */
     async read<R>(act: () => R): Promise<R> {
@@ -147,9 +143,8 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Watches a file's name. A file that was moved away stays open and would go on answering, while commands write
- * revocations and evidence to the file that has its name now.
- * @returns a check, made when the last look is `maxAgeMs` old @throws TvsError STORE_UNAVAILABLE for another file
+ * Checks that a file keeps its name: one moved away would go on answering while commands write to another file.
+ * @returns the check, made when the last look is `maxAgeMs` old @throws TvsError STORE_UNAVAILABLE
  */
 function watchFile(file: string) {
   const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));

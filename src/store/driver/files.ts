@@ -20,9 +20,8 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Gives a finished file its name. A link fails where the name is taken; a rename would overwrite that file.
- * @param isFinal whether the file cannot be written again. Others are renamed, after a look, where links do not exist
- * @throws TvsError REFUSED when the name is taken; the system's error for a final file where links do not exist
+ * Gives a finished file its name by a link, which overwrites no file. Where links do not exist, a file that `isFinal`
+ * (never written again) is refused, and another is renamed after a look. @throws TvsError REFUSED for a taken name
  */
 export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {

@@ -18,13 +18,10 @@ const oldInUseWaitMs = 2000;
 const oldInUseRetryMs = 20;
 
 export type RestoreOptions = {
-  /** The backup's path. */
   readonly from: string;
   /** The result of inspectBackup: only these bytes are restored. */
   readonly facts: BackupFacts;
-  /** The database file that it becomes. */
   readonly target: string;
-  /** Replace a database that is there. */
   readonly force: boolean;
   /** Changes the restored database before the swap: its first reader finds the changes. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
@@ -32,20 +29,16 @@ export type RestoreOptions = {
   readonly stamp: string;
 };
 
-export type Restored = {
-  /** Where the old database is now; null when there was none. */
-  readonly replaced: string | null;
-  /** Records of the old database that the restored one lacks; null when there was none, or it cannot be read. */
-  readonly undone: ReturnType<typeof compareSummaries> | null;
-};
+export type Restored = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
  * Puts a backup in the place of a database that no service uses. A kill at any moment leaves the old or the restored
  * database, whole: the copy is synced, and the old log and side files are gone, before the one rename.
+ * @returns the old database's new path, and its records that the restored one lacks; null if none, or unreadable
  * @throws TvsError REFUSED for a database without `force`, DATABASE_IN_USE, INPUT_UNREADABLE when the backup cannot be
  *   read or has changed since it was inspected, STORE_*
  */
-export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+export async function restoreBackup(options: RestoreOptions) {
   const { from, target } = options;
   refuseExisting(options);
   const lock = await lockFile(`${target}.lock`);
@@ -99,12 +92,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   }
 }
 
-async function swap(
-  temporary: string,
-  target: string,
-  aside: string,
-  restored: AuditSummary,
-): Promise<Restored> {
+async function swap(temporary: string, target: string, aside: string, restored: AuditSummary) {
   if (!fs.existsSync(target)) {
     // A log without its database would be replayed into the restored one.
     setSideFilesAside(target, aside);
@@ -115,7 +103,12 @@ async function swap(
   const old = await holdOld(target);
   try {
     const before = old === null ? null : attempt(() => readAuditSummary(old.all));
-    keepUnderOtherName(target, aside);
+    try {
+      fs.linkSync(target, aside);
+    } catch (cause) {
+      const message = `the old database could not be kept as ${aside}; move it away yourself, then restore without --force`;
+      throw new TvsError("REFUSED", message, { cause });
+    }
     if (old === null) setSideFilesAside(target, aside);
     syncFolderOf(target);
     fs.renameSync(temporary, target);
@@ -127,46 +120,38 @@ async function swap(
 }
 
 /**
- * Folds the old database's log into its file and keeps every process out until the swap is done. A process that waits
- * for the lock makes no log under the new file's name, because SQLite does not write to a file that was moved. Until
- * the release, no code of this process may open the file: closing it would drop the lock (fcntl).
+ * Folds the old database's log into its file and keeps every process out until the swap is done: SQLite does not write
+ * to a file that was moved. No code of this process may open the file until then: a close would drop the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
-async function holdOld(target: string): Promise<{ all: ReadAll; release(): void } | null> {
+async function holdOld(target: string) {
   const db = await openNative(target);
   const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
   const deadline = Date.now() + oldInUseWaitMs;
-  let failure = seize(db, all);
-  for (; failure?.code === "STORE_BUSY" && Date.now() < deadline; failure = seize(db, all))
-    await sleep(oldInUseRetryMs);
-  if (failure !== null) {
+  const release = () => {
+    db.exec("ROLLBACK");
     db.close();
-    if (failure.code === "STORE_CORRUPT") return null;
-    if (failure.code !== "STORE_BUSY") throw failure;
-    const message = `another process is using ${target}; wait for it or stop it, then try again`;
-    throw new TvsError("DATABASE_IN_USE", message);
-  }
-  return {
-    all,
-    release() {
-      db.exec("ROLLBACK");
-      db.close();
-    },
   };
-}
-
-/** Tries once: SQLite does not wait when a change of the journal mode meets another connection. */
-function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | null {
-  try {
-    db.exec("PRAGMA journal_mode = DELETE");
-    db.exec("BEGIN EXCLUSIVE");
-    // Between the two statements another process may have come and gone back to WAL.
-    if (all("PRAGMA journal_mode")[0]?.journal_mode !== "delete")
+  for (;;) {
+    try {
+      // SQLite does not wait when a change of the journal mode meets another connection.
+      db.exec("PRAGMA journal_mode = DELETE");
+      db.exec("BEGIN EXCLUSIVE");
+      // Between the two statements another process may have come and gone back to WAL.
+      if (all("PRAGMA journal_mode")[0]?.journal_mode === "delete") return { all, release };
       throw new TvsError("STORE_BUSY", "in use again");
-    return null;
-  } catch (error) {
-    attempt(() => db.exec("ROLLBACK"));
-    return storeError(error);
+    } catch (error) {
+      attempt(() => db.exec("ROLLBACK"));
+      const failure = storeError(error);
+      if (failure.code !== "STORE_BUSY" || Date.now() >= deadline) {
+        db.close();
+        if (failure.code === "STORE_CORRUPT") return null;
+        if (failure.code !== "STORE_BUSY") throw failure;
+        const message = `another process is using ${target}; wait for it or stop it, then try again`;
+        throw new TvsError("DATABASE_IN_USE", message);
+      }
+    }
+    await sleep(oldInUseRetryMs);
   }
 }
 
@@ -175,15 +160,6 @@ function attempt<T>(act: () => T): T | null {
     return act();
   } catch {
     return null;
-  }
-}
-
-function keepUnderOtherName(target: string, aside: string): void {
-  try {
-    fs.linkSync(target, aside);
-  } catch (cause) {
-    const message = `the old database could not be kept as ${aside}; move it away yourself, then restore without --force`;
-    throw new TvsError("REFUSED", message, { cause });
   }
 }
 

@@ -1,7 +1,7 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import { openNative } from "./connection.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver.ts";
+import { type Driver, type Row, statement } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
 /** The steps of the schema, each one transaction. A released step is never edited; `schema-2.sql` would follow. */
@@ -20,15 +20,12 @@ const statistics = [
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/**
- * Applies the steps of the schema that are missing. After a kill between two steps, the next call goes on.
- * @throws TvsError DATABASE_IN_USE while a service uses a database that lacks a step, and as {@link readSchema}
- */
+/** Applies missing steps, also after a kill. @throws TvsError DATABASE_IN_USE with a service, as {@link readSchema} */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
-  const older = "a `tvs serve` of an older program uses the database; stop it first";
-  if (found > 0 && found < all.length && (await driver.serviceRunning()))
-    throw new TvsError("DATABASE_IN_USE", older);
+  const isOlder = found > 0 && found < all.length;
+  const inUse = "a `tvs serve` of an older program uses the database; stop it first";
+  if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
   for (const [index, step] of all.entries()) {
     if (index < found) continue;
     const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
@@ -41,10 +38,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   }
 }
 
-/**
- * Reads the number of a database's schema; 0 when the database is empty.
- * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a foreign schema, whose triggers could undo a command
- */
+/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT (a trigger can do harm) */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
@@ -63,8 +57,7 @@ export async function holdsRegister(driver: Driver): Promise<boolean> {
 
 /**
  * Compares a database with the steps.
- * @returns the number of its schema, 0 when empty, and the first difference; null for another program's database
- * @throws TvsError DATABASE_TOO_NEW
+ * @returns its schema's number and first difference; null for another program's @throws TvsError DATABASE_TOO_NEW
  */
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
   const first = await query(readObjects);
@@ -82,7 +75,7 @@ export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[
 }
 
 /** Splits at semicolons that end a line, and leaves comments out. */
-function statements(text: string): Statement[] {
+function statements(text: string) {
   const parts = text.replace(/^\s*--.*\n/gm, "").split(/;[ \t]*$/m);
   return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
 }
@@ -117,7 +110,6 @@ const spelled = ({ type, name, tbl_name, sql }: Row) => JSON.stringify([type, na
 /** Names an object for the operator's screen, with the characters of a foreign name restricted. */
 function named({ type, name }: Row): string {
   const kind = ["table", "index", "trigger", "view"].includes(String(type)) ? type : "object";
-  return `${kind} ${String(name)
-    .replace(/[^\w.-]/g, "?")
-    .slice(0, 64)}`;
+  const safe = String(name).replace(/[^\w.-]/g, "?");
+  return `${kind} ${safe.slice(0, 64)}`;
 }
