@@ -6,7 +6,7 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
@@ -33,8 +33,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    if (replace) placeOver(partial.path, file);
-    else placeNew(partial.path, file);
+    (replace ? placeOver : placeNew)(partial.path, file);
     return facts;
   } catch (error) {
     partial.remove();
@@ -121,9 +120,7 @@ function contentOf(all: ReadAll) {
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
   const counts = Object.fromEntries(countedTables.map((table) => [table, count(table)]));
   const [log] = all("SELECT origin FROM logs ORDER BY number DESC LIMIT 1");
-  const [newest = { at: null }] = all(
-    "SELECT max(issued_at) * 1000 AS at, coalesce(max(id), 0) AS entries FROM attestations",
-  );
+  const [newest = {}] = all("SELECT max(issued_at) * 1000 AS at, max(id) AS last FROM attestations");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
     /** The master key that it was made with (Secrets.check); null in a database that was never used. */
@@ -132,7 +129,8 @@ function contentOf(all: ReadAll) {
     /** Milliseconds since the epoch; null when nothing was attested. */
     newestAttestation: integerOrNull(newest, "at"),
     /** The evidence log; null before it begins. `entries` includes attestations without a leaf (decision D13.1). */
-    log: log === undefined ? null : { origin: text(log, "origin"), entries: integer(newest, "entries") },
+    log:
+      log === undefined ? null : { origin: text(log, "origin"), entries: integerOrNull(newest, "last") ?? 0 },
   };
 }
 
@@ -153,10 +151,8 @@ export async function takePartial(file: string) {
   const remove = () => {
     for (const ending of ["", "-journal"]) discard(path + ending);
   };
-  const taken = (cause?: unknown) => {
-    const message = `${path} was put there by somebody else; write to a folder in which nobody else can`;
-    return new TvsError("REFUSED", message, { cause });
-  };
+  const problem = "was put there by somebody else; write to a folder in which nobody else can";
+  const taken = () => new TvsError("REFUSED", `${path} ${problem}`);
   remove();
   return {
     path,
@@ -165,14 +161,9 @@ export async function takePartial(file: string) {
     taken,
     /** Makes it, empty. @throws TvsError REFUSED where somebody else was faster */
     make() {
-      try {
-        const descriptor = openSync(path, "wx", 0o600);
-        const made = fstatSync(descriptor);
-        closeSync(descriptor);
-        return made;
-      } catch (cause) {
-        throw codeOf(cause) === "EEXIST" ? taken(cause) : cause;
-      }
+      const made = makeOwnFile(path);
+      if (made === null) throw taken();
+      return made;
     },
     release(): void {
       // The name goes first: the next process makes another lock.

@@ -55,9 +55,7 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
 export function createCommits(driver: Driver, options: CommitOptions = {}) {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, moreComing, onGroup } = options;
   const queue: QueuedWrite[] = [];
-  let queuedWeight = 0;
-  let isRunning = false;
-  let tookMs = 0;
+  let [queuedWeight, tookMs, isRunning] = [0, 0, false];
 
   function take(count: number): QueuedWrite[] {
     const taken = queue.splice(0, count);

@@ -5,9 +5,6 @@ import { TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, storeError, type Value } from "./driver.ts";
 import { makeOwnFile, refuseLink } from "./files.ts";
 
-/** A changed file's schema calls only harmless functions, and damaged pages are found. schema.ts compares it first. */
-const distrust = ["trusted_schema = OFF", "cell_size_check = ON"];
-
 /** `secure_delete` overwrites deleted names and sealed secrets. The 4 MiB cache holds the indexes' inner pages. */
 const settings = [
   "journal_mode = WAL",
@@ -34,7 +31,9 @@ export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Da
   try {
     const { default: Database } = await import("libsql");
     const db = new Database(file, { timeout: timeoutMs });
-    for (const setting of distrust) db.exec(`PRAGMA ${setting}`);
+    // A changed file's schema calls only harmless functions, and damaged pages are found. schema.ts compares it first.
+    db.exec("PRAGMA trusted_schema = OFF");
+    db.exec("PRAGMA cell_size_check = ON");
     return db;
   } catch (error) {
     throw explainOpenFailure(file, error);
@@ -94,7 +93,6 @@ export async function openConnection(file: string) {
       native.run(values);
       return [];
     },
-    /** Runs one statement without values, a PRAGMA for example. */
     exec: (sql: string) => void db.exec(sql),
     /** Ends a transaction in any state. A full disk ends it too, and that error must not be hidden. */
     rollBack(): void {

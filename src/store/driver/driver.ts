@@ -56,10 +56,7 @@ export function insertRows(table: string, columns: readonly string[], rows: Rows
   return [...blocks.map(insert), ...rows.slice(whole).map((one) => insert([one]))];
 }
 
-/**
- * Makes a value safe to bind. An integer becomes a bigint: the native driver binds a number as REAL, and JSON has `6.0`.
- * @throws TypeError for a value that no column can hold unchanged, TvsError USAGE for a text with a NUL character
- */
+/** Makes a value safe to bind. @throws TypeError if no column can hold it, TvsError USAGE for a NUL character */
 export function bindable(value: Value): null | number | bigint | string | Uint8Array {
   if (typeof value === "string") {
     if (value.includes("\0")) throw new TvsError("USAGE", "no text may have a NUL character");
@@ -67,6 +64,7 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   }
   if (typeof value === "number") {
     if (!Number.isFinite(value)) throw new TypeError("a number to be stored must be finite");
+    // The native driver binds a number as REAL, and `6` would be read back from text or JSON as `6.0`.
     return Number.isSafeInteger(value) ? BigInt(value) : value;
   }
   if (typeof value === "boolean") return value ? 1n : 0n;

@@ -163,7 +163,6 @@ function watchFile(file: string) {
   };
 }
 
-/** @throws TvsError STORE_* for the database's errors */
 function guarded<T>(act: () => T): T {
   try {
     return act();

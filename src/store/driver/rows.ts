@@ -1,7 +1,6 @@
 import type { Row } from "./driver.ts";
 
-/** Readers of one column each: what comes out of the database is checked for its type, not assumed. */
-
+// Each function reads one column and checks its type.
 export function text(row: Row, column: string): string {
   const value = row[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} is not text`);

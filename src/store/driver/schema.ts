@@ -6,7 +6,6 @@ import schema from "./schema.sql" with { type: "text" };
 
 /** The steps of the schema, each one transaction. A released step is never edited; `schema-2.sql` would follow. */
 const steps: readonly string[] = [schema];
-
 export const schemaVersion = steps.length;
 
 const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
@@ -26,8 +25,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const isOlder = found > 0 && found < all.length;
   const inUse = "a `tvs serve` of an older program uses the database; stop it first";
   if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
-  for (const [index, step] of all.entries()) {
-    if (index < found) continue;
+  for (const [index, step] of [...all.entries()].slice(found)) {
     const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
     try {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
@@ -55,10 +53,7 @@ export async function holdsRegister(driver: Driver): Promise<boolean> {
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }
 
-/**
- * Compares a database with the steps.
- * @returns its schema's number and first difference; null for another program's @throws TvsError DATABASE_TOO_NEW
- */
+/** @returns the schema's number and first difference, null for another program's @throws TvsError DATABASE_TOO_NEW */
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
   const first = await query(readObjects);
   if (first.length === 0) return { version: 0, difference: null };
