@@ -144,7 +144,7 @@ export async function digestOf(file: string): Promise<string> {
 /** The backup that an unfinished copy, its journal or its lock belongs to, by path or name; null for other files. */
 export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
-/** Locks a backup's unfinished file, and deletes a killed one. @throws TvsError REFUSED if in use or not writable */
+/** Locks a backup's unfinished file and deletes leftovers of a kill. @throws TvsError REFUSED if in use, unwritable */
 export async function takePartial(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);

@@ -82,7 +82,7 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. The native driver keeps earlier values bound: with fewer, it would read the wrong person. */
+    /** Runs one statement. The native driver keeps earlier values bound: fewer values would read the wrong person. */
     all(sql: string, args: readonly Value[] = []): Row[] {
       const values = args.map(bindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);

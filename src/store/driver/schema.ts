@@ -4,7 +4,7 @@ import { openNative } from "./connection.ts";
 import { type Driver, type Row, statement } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
-/** The steps of the schema, each one transaction. A released step is never edited; `schema-2.sql` would follow. */
+/** The steps of the schema, each one transaction. A released step is never edited; a change is a `schema-2.sql`. */
 const steps: readonly string[] = [schema];
 export const schemaVersion = steps.length;
 
@@ -19,7 +19,7 @@ const statistics = [
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/** Applies missing steps, also after a kill. @throws TvsError DATABASE_IN_USE with a service, as {@link readSchema} */
+/** Applies missing steps. @throws TvsError DATABASE_IN_USE for a step during a service, and as {@link readSchema} */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
   const isOlder = found > 0 && found < all.length;
@@ -36,7 +36,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   }
 }
 
-/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT (a trigger can do harm) */
+/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT: foreign triggers do harm */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
