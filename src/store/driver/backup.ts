@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
@@ -14,14 +14,11 @@ import { inspectSchema, readSchema } from "./schema.ts";
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
-const headerBytes = 100;
 const magic = "SQLite format 3\0";
 
 /**
- * Writes a consistent copy of a database that may be in use, under its final name only when it is complete,
- * checked and on the disk.
- * @param replace whether it may take the place of a file that is there
- * @throws TvsError REFUSED when `file` exists, another process writes it, or its folder refuses; STORE_* otherwise
+ * Copies a database in use, consistently. The copy gets its final name once it is complete, checked and on the disk.
+ * @throws TvsError REFUSED when `file` exists without `replace`, is being written, or its folder refuses; STORE_*
  */
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
@@ -29,15 +26,14 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   await readSchema(driver);
   const partial = await takePartial(file);
   try {
-    // Readable by its owner alone before anything is in it, and neither a link nor anybody else's file.
+    // Before anything is in the file, only its owner can read it. It is no link, and nobody else's.
     const { dev, ino } = partial.make();
     await driver.copyTo(partial.path);
     const made = lstatSync(partial.path, { throwIfNoEntry: false });
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    if (replace) placeOver(partial.path, file);
-    else placeNew(partial.path, file);
+    (replace ? placeOver : placeNew)(partial.path, file);
     return facts;
   } catch (error) {
     partial.remove();
@@ -48,29 +44,32 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
 }
 
 /** Whether a file begins as a database does, a whole backup for example. Links count for none. */
-export function beginsAsDatabase(file: string): boolean {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  return readHeader(file, file).isDatabase;
-}
+export const beginsAsDatabase = (file: string) =>
+  lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
 /**
- * Looks into a backup without changing it or its folder: the file is opened as immutable, so that SQLite
- * makes no side files, takes no lock and replays no journal.
- * @param name the file's name in messages
- * @throws TvsError INPUT_UNREADABLE when it cannot be read, STORE_CORRUPT when it is no backup of this
- *   program or is damaged, DATABASE_TOO_NEW when a newer program made it
+ * Reads a backup without changing its folder; messages call it `name`.
+ * @throws TvsError INPUT_UNREADABLE, STORE_CORRUPT for a foreign or damaged file, DATABASE_TOO_NEW
  */
 export async function inspectBackup(file: string, name = file) {
-  const bytes = checkHeader(file, name);
+  const { size: bytes, isDatabase, isWhole } = readHeader(file, name);
+  if (!isDatabase) throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
+  // A file in write-ahead mode was copied by hand from a running database: its newest commits may be in the log.
+  if (!isWhole) {
+    const message =
+      `${name} was copied from a database file by hand and may lack its newest commits; ` +
+      "make a backup of it with tvs backup --database file:PATH, and use that";
+    throw new TvsError("STORE_CORRUPT", message);
+  }
   return withImmutable(file, async (all) => {
     try {
-      // Comes first, because a check of the pages evaluates expressions of the schema.
-      const schema = await schemaOf(all);
+      // The schema comes first, because a check of the pages evaluates its expressions.
+      const found = await inspectSchema(all);
+      if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
+      if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
       const [row] = all("PRAGMA integrity_check(1)");
       if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages are inconsistent");
-      const sha256 = await digestOf(file);
-      /** `log` is its evidence log; null where that was never begun. */
-      return { bytes, sha256, schema, ...contentOf(all), log: logOf(all) };
+      return { bytes, sha256: await digestOf(file), schema: found.version, ...contentOf(all) };
     } catch (error) {
       const { code, message, detail = "" } = storeError(error);
       if (code === "DATABASE_TOO_NEW") throw error;
@@ -81,7 +80,6 @@ export async function inspectBackup(file: string, name = file) {
 
 const noBackup = "is not a backup of this program";
 const changed = "was changed by another program";
-
 function damage(message: string): string {
   if (message === noBackup) return `${noBackup}; use a file that tvs backup has made`;
   return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
@@ -90,9 +88,9 @@ function damage(message: string): string {
 /** Reads the rows of one statement without parameters. */
 export type ReadAll = (sql: string) => Row[];
 
-/** Runs `act` over a file that no process changes. */
+/** Runs `act` over a file that no process changes: SQLite makes no side files, takes no lock, replays no journal. */
 export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | Promise<T>): Promise<T> {
-  // The path as an address: percent-encoded, so that a `?` or `#` in a name begins no options.
+  // A `?` or `#` in the name is percent-encoded, so that it begins no options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
     return await act((sql) => db.prepare(sql).all([]) as Row[]);
@@ -101,23 +99,8 @@ export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | 
   }
 }
 
-/**
- * A backup is one whole file. One that is marked for write-ahead logging was copied from a running
- * database by hand, and may lack the newest commits without anything else showing it.
- * @returns the size of the file, in bytes
- */
-function checkHeader(file: string, name: string): number {
-  const { size, isDatabase, isWhole } = readHeader(file, name);
-  if (!isDatabase) throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
-  if (isWhole) return size;
-  const message =
-    `${name} was copied from a database file by hand and may lack its newest commits; ` +
-    "make a backup of it with tvs backup --database file:PATH, and use that";
-  throw new TvsError("STORE_CORRUPT", message);
-}
-
 function readHeader(file: string, name: string) {
-  const header = new Uint8Array(headerBytes);
+  const header = new Uint8Array(100);
   let descriptor: number | undefined;
   try {
     descriptor = openSync(file, "r");
@@ -131,19 +114,13 @@ function readHeader(file: string, name: string) {
   }
 }
 
-async function schemaOf(all: ReadAll): Promise<number> {
-  const found = await inspectSchema(all);
-  if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
-  if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
-  return found.version;
-}
-
 function contentOf(all: ReadAll) {
   const rows = all("SELECT name, value FROM settings");
   const settings = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
   const counts = Object.fromEntries(countedTables.map((table) => [table, count(table)]));
-  const [newest = { at: null }] = all("SELECT max(issued_at) * 1000 AS at FROM attestations");
+  const [log] = all("SELECT origin FROM logs ORDER BY number DESC LIMIT 1");
+  const [newest = {}] = all("SELECT max(issued_at) * 1000 AS at, max(id) AS last FROM attestations");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
     /** The master key that it was made with (Secrets.check); null in a database that was never used. */
@@ -151,50 +128,31 @@ function contentOf(all: ReadAll) {
     counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
     /** Milliseconds since the epoch; null when nothing was attested. */
     newestAttestation: integerOrNull(newest, "at"),
+    /** The evidence log; null before it begins. `entries` includes attestations without a leaf (decision D13.1). */
+    log:
+      log === undefined ? null : { origin: text(log, "origin"), entries: integerOrNull(newest, "last") ?? 0 },
   };
-}
-
-/** The last attestation is never deleted, so it says how far the log reaches (decision D13.1). */
-function logOf(all: ReadAll) {
-  const [log] = all("SELECT origin FROM logs ORDER BY number DESC LIMIT 1");
-  if (log === undefined) return null;
-  const [last = {}] = all("SELECT coalesce(max(id), 0) AS id FROM attestations");
-  /** `entries` counts also the attestations that wait for their leaf. */
-  return { origin: text(log, "origin"), entries: integer(last, "id") };
 }
 
 /** SHA-256 of a file, hexadecimal. */
 export async function digestOf(file: string): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }))
-    hash.update(chunk as Uint8Array);
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk);
   return hash.digest("hex");
 }
 
-/**
- * The backup that an unfinished file belongs to, by its path or name; null for any other file. SQLite's journal of the
- * copy, and the lock of the process that writes the copy, lie beside it.
- */
-export function backupOfPartial(path: string): string | null {
-  return /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
-}
+/** The backup that an unfinished copy, its journal or its lock belongs to, by path or name; null for other files. */
+export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
-/**
- * Takes the unfinished file of a backup, and deletes the leftovers of a killed process: the operating system frees the
- * lock when a process ends, however it ends.
- * @param file the backup's final name
- * @throws TvsError REFUSED while another process writes it, or where the folder refuses
- */
+/** Locks a backup's unfinished file and deletes leftovers of a kill. @throws TvsError REFUSED if in use, unwritable */
 export async function takePartial(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
     for (const ending of ["", "-journal"]) discard(path + ending);
   };
-  const taken = (cause?: unknown) => {
-    const problem = "was put there by somebody else; write to a folder in which nobody else can";
-    return new TvsError("REFUSED", `${path} ${problem}`, { cause });
-  };
+  const problem = "was put there by somebody else; write to a folder in which nobody else can";
+  const taken = () => new TvsError("REFUSED", `${path} ${problem}`);
   remove();
   return {
     path,
@@ -202,15 +160,10 @@ export async function takePartial(file: string) {
     /** The failure where somebody else has put a file in its place. */
     taken,
     /** Makes it, empty. @throws TvsError REFUSED where somebody else was faster */
-    make(): Stats {
-      try {
-        const descriptor = openSync(path, "wx", 0o600);
-        const made = fstatSync(descriptor);
-        closeSync(descriptor);
-        return made;
-      } catch (cause) {
-        throw codeOf(cause) === "EEXIST" ? taken(cause) : cause;
-      }
+    make() {
+      const made = makeOwnFile(path);
+      if (made === null) throw taken();
+      return made;
     },
     release(): void {
       // The name goes first: the next process makes another lock.
@@ -232,10 +185,8 @@ async function lockNamed(file: string, path: string): Promise<{ close(): void }>
       lock.close();
     }
   } catch (cause) {
-    const isBusy = isTvsError(cause, "DATABASE_IN_USE");
-    const problem = isBusy
-      ? "is being written by another backup; wait for it"
-      : "cannot be written; check its folder";
+    const busy = "is being written by another backup; wait for it";
+    const problem = isTvsError(cause, "DATABASE_IN_USE") ? busy : "cannot be written; check its folder";
     throw new TvsError("REFUSED", `${file} ${problem}`, { cause });
   }
 }

@@ -11,13 +11,8 @@ export type GroupedWrite<T, R> = {
   weigh?(item: T): number;
 };
 
-/** A write of the service is committed whole, or not at all. */
-export type Commit = {
-  /** Statements of their own. */
-  (statements: readonly Statement[]): Promise<Row[][]>;
-  /** A write that shares statements with the others of its kind. */
-  inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R>;
-};
+/** A write of the service is committed whole, or not at all; `inGroup` shares statements with writes of its kind. */
+export type Commit = ReturnType<typeof createCommits>;
 
 export type CommitOptions = {
   /** The weight at which a commit takes no further write. */
@@ -30,21 +25,16 @@ export type CommitOptions = {
   readonly onGroup?: ((writes: number) => void) | undefined;
 };
 
-type QueuedWrite = {
+type QueuedWrite = Omit<PromiseWithResolvers<unknown>, "promise"> & {
   readonly kind: GroupedWrite<unknown, unknown>;
   readonly item: unknown;
   readonly weight: number;
   readonly queuedAtMs: number;
-  resolve(result: unknown): void;
-  reject(error: unknown): void;
 };
 
 /** Most of a commit's cost does not depend on what is in it, so writes gather this long while signatures are made. */
 const usualGatherMs = 5;
-/**
- * A commit to a file blocks the event loop until it is on the disk. Where the disk is slow, writes gather for this many
- * times as long as the last commit took, at most `longestGatherMs`, so that most of the time is left for other work.
- */
+/** A commit to a file blocks the event loop: after a slow one, writes gather for this many times as long. */
 const gatherPerCommit = 2;
 const longestGatherMs = 50;
 /** Beyond this weight a write gets hardly cheaper, and a commit to a file blocks the event loop for longer. */
@@ -54,33 +44,18 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
     const rows = await tx.batch(items.flat());
-    let offset = 0;
-    return items.map((item) => {
-      offset += item.length;
-      return rows.slice(offset - item.length, offset);
-    });
+    return items.map((item) => rows.splice(0, item.length));
   },
 };
 
 /**
- * Group commit: writes share a commit when they are made in one turn of the event loop, gather while signatures are
- * made, or arrive while a commit is on its way to a server. The cost is divided among all calls in flight, and a write
- * on an idle service is committed at once.
- *
- * A group that violates a constraint is committed write by write, so that only the guilty one fails.
+ * Commits in groups: writes share a commit when they come in one turn of the event loop, while signatures are made, or
+ * while a commit is on its way to a server. A group that violates a constraint is committed write by write.
  */
-export function createCommits(driver: Driver, options: CommitOptions = {}): Commit {
-  const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
-  const { moreComing = () => undefined } = options;
+export function createCommits(driver: Driver, options: CommitOptions = {}) {
+  const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, moreComing, onGroup } = options;
   const queue: QueuedWrite[] = [];
-  let queuedWeight = 0;
-  let isRunning = false;
-  let tookMs = 0;
-
-  function gatherMs(): number {
-    if (driver.kind === "remote") return usualGatherMs;
-    return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
-  }
+  let [queuedWeight, tookMs, isRunning] = [0, 0, false];
 
   function take(count: number): QueuedWrite[] {
     const taken = queue.splice(0, count);
@@ -104,11 +79,14 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   }
 
   async function drain(): Promise<void> {
-    // The runtime reports each socket separately: calls that came together are queued when this turn is over. Writes to
-    // a server gather while the commit before them is on its way.
+    // Calls that came together are queued by the end of this turn: the runtime reports each socket separately.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
-      await gather(() => (queuedWeight < maxWeight ? moreComing() : undefined), gatherMs());
+      const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
+      await gather(
+        () => (queuedWeight < maxWeight ? moreComing?.() : undefined),
+        Math.max(usualGatherMs, slowMs),
+      );
       await commitNext();
       if (queue.length === 0) break;
       // A commit in place blocks the event loop.
@@ -133,11 +111,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
 }
 
-/**
- * Waits while the signatures of further writes are made.
- * @param moreComing as in {@link CommitOptions}; undefined also when the group is full
- * @param atMostMs the longest wait, in milliseconds
- */
+/** Waits while the signatures of further writes are made, unless the group is full. */
 async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
   const startedAtMs = performance.now();
   let more = moreComing();
@@ -176,10 +150,7 @@ async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise
   return written;
 }
 
-/**
- * The time that is left for a server: the time of a write counts from when it was queued.
- * @throws TvsError STORE_UNAVAILABLE when that time is over, and then nothing was sent
- */
+/** The time left for a server, counted from the queueing. @throws TvsError STORE_UNAVAILABLE before anything is sent */
 function waitMsOf(driver: Driver, group: readonly QueuedWrite[]): number | undefined {
   if (driver.kind !== "remote") return undefined;
   const waitedMs = performance.now() - (group[0]?.queuedAtMs ?? 0);

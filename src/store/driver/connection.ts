@@ -5,16 +5,7 @@ import { TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, storeError, type Value } from "./driver.ts";
 import { makeOwnFile, refuseLink } from "./files.ts";
 
-/**
- * Settings for a file that another program may have changed. A schema calls only SQLite's own harmless functions, and a
- * read finds a page with wrong cells. No statement of a file runs before its schema is compared (schema.ts).
- */
-const distrust = ["trusted_schema = OFF", "cell_size_check = ON"];
-
-/**
- * Settings of a database that is read and written. `secure_delete` overwrites deleted rows, which hold sealed secrets
- * and names. The page cache, 4 MiB, holds the inner pages of the indexes. SQLite checkpoints the write-ahead log at 4 MiB.
- */
+/** `secure_delete` overwrites deleted names and sealed secrets. The 4 MiB cache holds the indexes' inner pages. */
 const settings = [
   "journal_mode = WAL",
   "synchronous = FULL",
@@ -27,35 +18,22 @@ const settings = [
 /** How long a writer waits for another process's transaction, in milliseconds. */
 export const defaultLockWaitMs = 10_000;
 /** The pause between two attempts at a lock, in milliseconds: SQLite's own back-off sleeps up to 100. */
-export const lockRetryMs = 1;
+const lockRetryMs = 1;
 const maxPrepared = 500;
 
-type Prepared = {
-  /** The number of values of the first call: every later call must give as many. */
-  readonly valueCount: number;
-  readonly returnsRows: boolean;
-  readonly native: { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
-};
+type Native = { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 
 /**
- * One connection to a database file, which gives the native driver one full array of converted values in each call. The
- * native driver keeps parameters between calls: a `get` after an `all` answers with the earlier row, and after a call with
- * fewer values the earlier values stay bound. That would be the wrong person's record.
- */
-export type Connection = Awaited<ReturnType<typeof openConnection>>;
-
-/**
- * Opens a file with the native driver: every connection of this program begins here. The addon is loaded on first use,
- * so commands without a database start without the addon, and a failure to load it can be explained.
- * @param file its path, or a `file:` address
- * @param timeoutMs how long SQLite itself waits for a lock
- * @throws TvsError STORE_*
+ * Opens a path or `file:` address, for every connection. Commands without a database do not load the native driver.
+ * @param timeoutMs how long SQLite itself waits for a lock @throws TvsError STORE_*
  */
 export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
     const { default: Database } = await import("libsql");
     const db = new Database(file, { timeout: timeoutMs });
-    for (const setting of distrust) db.exec(`PRAGMA ${setting}`);
+    // A changed file's schema calls only harmless functions, and damaged pages are found. schema.ts compares it first.
+    db.exec("PRAGMA trusted_schema = OFF");
+    db.exec("PRAGMA cell_size_check = ON");
     return db;
   } catch (error) {
     throw explainOpenFailure(file, error);
@@ -79,14 +57,12 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
   return new TvsError(known.code, `${file}: ${known.message}`, { detail });
 }
 
-/**
- * Opens a connection that reads and writes.
- * @throws TvsError STORE_* when the file does not open; later failures are the native driver's errors, which the caller
- *   translates
- */
+export type Connection = Awaited<ReturnType<typeof openConnection>>;
+
+/** Opens a connection that reads and writes. Its later failures are the native driver's. @throws TvsError STORE_* */
 export async function openConnection(file: string) {
   const db = await openNative(file);
-  const prepared = new Map<string, Prepared>();
+  const prepared = new Map<string, ReturnType<typeof prepare>>();
   /** A prepared statement keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
   const release = () => prepared.clear();
   try {
@@ -97,45 +73,27 @@ export async function openConnection(file: string) {
     throw error;
   }
 
-  function prepare(sql: string, valueCount: number): Prepared {
-    const known = prepared.get(sql);
-    if (known !== undefined) return known;
+  function prepare(sql: string, valueCount: number) {
     if (prepared.size >= maxPrepared) release();
-    const native = db.prepare(sql) as unknown as Prepared["native"];
+    const native = db.prepare(sql) as unknown as Native;
     const fresh = { valueCount, returnsRows: native.reader, native };
     prepared.set(sql, fresh);
     return fresh;
   }
 
   return {
-    /** Runs one statement. @returns its rows */
+    /** Runs one statement. The native driver keeps earlier values bound: fewer values would read the wrong person. */
     all(sql: string, args: readonly Value[] = []): Row[] {
       const values = args.map(bindable);
-      const { valueCount, returnsRows, native } = prepare(sql, values.length);
+      const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
       if (values.length !== valueCount)
         throw new TypeError("a statement must be given as many values each time");
-      // `run` on a statement that returns rows would not commit, and would keep the lock. For the others `all` costs half
-      // as much again, and leaves an object that only a later turn of the event loop frees.
+      // `run` of a statement with rows would keep the lock. Without rows, `all` is slower and leaves an object behind.
       if (returnsRows) return native.all(values);
       native.run(values);
       return [];
     },
-    /** Runs one statement without values, a PRAGMA for example. */
     exec: (sql: string) => void db.exec(sql),
-    /**
-     * Takes the write lock at the start: a transaction that reads first and writes after a foreign commit would fail,
-     * however long it waited.
-     * @returns false while another process writes
-     */
-    tryBegin(): boolean {
-      try {
-        db.exec("BEGIN IMMEDIATE");
-        return true;
-      } catch (error) {
-        if (isLocked(error)) return false;
-        throw error;
-      }
-    },
     /** Ends a transaction in any state. A full disk ends it too, and that error must not be hidden. */
     rollBack(): void {
       release();
@@ -160,20 +118,13 @@ export async function untilUnlocked<T>(act: () => T | Promise<T>, waitMs: number
       return await act();
     } catch (error) {
       deadlineMs ??= performance.now() + waitMs;
-      if (!isLocked(error) || performance.now() > deadlineMs) throw error;
+      if (storeError(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
     }
     await sleep(lockRetryMs);
   }
 }
 
-const isLocked = (error: unknown) => /locked|BUSY/i.test(String(error));
-
-/**
- * Holds an exclusive lock on a small database beside the real one. The operating system frees it when
- * the process ends, however it ends, so a service that was killed never has to wait for itself.
- * @param file the small database: the real one's path and `.lock`
- * @throws TvsError DATABASE_IN_USE, REFUSED for a link
- */
+/** Locks a small database beside the real one; a kill frees the lock. @throws TvsError DATABASE_IN_USE, REFUSED */
 export async function lockFile(file: string): Promise<{ close(): void }> {
   refuseLink(file);
   try {

@@ -12,39 +12,29 @@ export type Transaction = {
   batch(statements: readonly Statement[]): Promise<Row[][]>;
 };
 
-/**
- * A database under the store's SQL: `file.ts` (libsql in this process) or `server/remote.ts` (a libSQL server).
- * `test/store/driver/conformance.test.ts` holds for both.
- */
+/** A database: a file in this process (`file.ts`) or a libSQL server (`server/remote.ts`). */
 export type Driver = {
   readonly kind: "embedded" | "remote";
   /** Runs one reading statement, which sees committed writes only. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * Reads, decides and writes in one transaction, durable when the promise resolves. An error inside undoes it.
-   * @param work waits for nothing but its transaction; a server that was busy gets it a second time
-   * @param waitMs for how long a server is waited for, if not as long as usual
-   * @throws TvsError STORE_*; a server whose reply to the commit is lost may still have committed
+   * Runs `work` in one transaction, durable when the promise resolves and undone by an error inside. `work` awaits only
+   * its `tx` and may run twice. A server whose reply to the commit is lost may still have committed.
+   * @param waitMs the longest wait for a server, if not the usual one @throws TvsError STORE_*
    */
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
   /** {@link Driver.write} of statements that need no decision. @returns the rows of each, in order */
   batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
-  /**
-   * Locks a database file for one `tvs serve`; released by `close()` or the end of the process.
-   * @returns whether it keeps every other service out, as only a file does: a server takes any number
-   * @throws TvsError DATABASE_IN_USE
-   */
+  /** Locks a file for one `tvs serve`, until `close()`. @returns false for a server @throws TvsError DATABASE_IN_USE */
   lockService(): Promise<boolean>;
   /** Whether a `tvs serve` uses the database now, this process included. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };
 
-export function statement(sql: string, args: readonly Value[] = []): Statement {
-  return { sql, args };
-}
+export const statement = (sql: string, args: readonly Value[] = []): Statement => ({ sql, args });
 
 type Rows = readonly (readonly Value[])[];
 
@@ -66,11 +56,7 @@ export function insertRows(table: string, columns: readonly string[], rows: Rows
   return [...blocks.map(insert), ...rows.slice(whole).map((one) => insert([one]))];
 }
 
-/**
- * Makes a value safe to bind. An integer goes as a bigint, because the native driver binds every JS
- * number as REAL and `6` would be read back from text or JSON as `6.0`.
- * @throws TypeError for a value that no column can hold unchanged, TvsError USAGE for a text with a NUL character
- */
+/** Makes a value safe to bind. @throws TypeError if no column can hold it, TvsError USAGE for a NUL character */
 export function bindable(value: Value): null | number | bigint | string | Uint8Array {
   if (typeof value === "string") {
     if (value.includes("\0")) throw new TvsError("USAGE", "no text may have a NUL character");
@@ -78,6 +64,7 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   }
   if (typeof value === "number") {
     if (!Number.isFinite(value)) throw new TypeError("a number to be stored must be finite");
+    // The native driver binds a number as REAL, and `6` would be read back from text or JSON as `6.0`.
     return Number.isSafeInteger(value) ? BigInt(value) : value;
   }
   if (typeof value === "boolean") return value ? 1n : 0n;
@@ -85,18 +72,14 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   throw new TypeError("only null, numbers, text, booleans and bytes can be stored");
 }
 
-/**
- * Rows as one JSON text, an array of arrays, for `json_each`. Bytes are hex.
- * @throws TypeError for a value that no column can hold unchanged
- */
+/** Writes rows as one JSON text for `json_each`, an array of arrays with bytes in hex. @throws as {@link bindable} */
 export function rowsInJson(rows: Rows): string {
+  const inJson = (value: Value) => {
+    const bound = bindable(value);
+    if (bound instanceof Uint8Array) return Buffer.from(bound).toString("hex");
+    return typeof bound === "bigint" ? Number(bound) : bound;
+  };
   return JSON.stringify(rows.map((row) => row.map(inJson)));
-}
-
-function inJson(value: Value): Value {
-  const bound = bindable(value);
-  if (bound instanceof Uint8Array) return Buffer.from(bound).toString("hex");
-  return typeof bound === "bigint" ? Number(bound) : bound;
 }
 
 const explanations = {

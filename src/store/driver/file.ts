@@ -1,5 +1,4 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
 import {
@@ -8,7 +7,6 @@ import {
   explainOpenFailure,
   isFileLocked,
   lockFile,
-  lockRetryMs,
   openConnection,
   untilUnlocked,
 } from "./connection.ts";
@@ -30,10 +28,7 @@ const readWaitMs = 5_000;
 /** How old the last look at the file may be when a read is answered, in milliseconds: each look costs a system call. */
 const pollIntervalMs = 100;
 
-/**
- * Opens a database file with libsql: one connection for everything, in WAL mode with `synchronous=FULL`.
- * @throws TvsError STORE_* when the file cannot be opened or is not a database
- */
+/** Opens a database file: one connection for everything. @throws TvsError STORE_* when it is not a database */
 export async function openFile(options: FileOptions): Promise<Driver> {
   const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);
@@ -44,23 +39,15 @@ export async function openFile(options: FileOptions): Promise<Driver> {
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /**
-   * Watches for the deletion of the lock, after which another service could start, and for a database that was moved
-   * away, whose calls would all fail.
-   */
-  function watchFiles(): void {
-    const requireSameLock = watchFile(lockPath);
-    const look = () => {
-      try {
-        requireSameFile();
-        requireSameLock();
-      } catch (error) {
-        clearInterval(lockWatch);
-        onLost?.(storeError(error));
-      }
-    };
-    lockWatch = setInterval(look, lockWatchMs);
-    lockWatch.unref();
+  /** Without the lock's file another service could start. All calls of a database that was moved away would fail. */
+  function watchFiles(requireSameLock: FileWatch): void {
+    try {
+      requireSameFile();
+      requireSameLock();
+    } catch (error) {
+      clearInterval(lockWatch);
+      onLost?.(storeError(error));
+    }
   }
 
   return {
@@ -75,7 +62,8 @@ export async function openFile(options: FileOptions): Promise<Driver> {
       }),
     async lockService() {
       lock = await lockFile(lockPath);
-      watchFiles();
+      lockWatch = setInterval(watchFiles, lockWatchMs, watchFile(lockPath));
+      lockWatch.unref();
       return true;
     },
     serviceRunning: async () => lock !== undefined || isFileLocked(lockPath),
@@ -96,22 +84,16 @@ async function open(file: string): Promise<Connection> {
   }
 }
 
-/**
- * Write transactions on a connection, one after the other, and reads between them. While another process writes, the
- * event loop goes on and the transaction tries again.
- */
+/** Runs write transactions one after the other, and reads between them. A wait for a lock leaves the event loop free. */
 function createAccess(connection: Connection, requireSameFile: FileWatch, lockWaitMs: number) {
   const inTurn = createSerial();
   /** The transaction that is open; the promise ends with it. */
   let open: PromiseWithResolvers<void> | undefined;
 
-  async function begin(deadlineMs: number): Promise<void> {
-    for (;;) {
-      requireSameFile();
-      if (guarded(connection.tryBegin)) break;
-      if (performance.now() > deadlineMs) throw storeError(new Error("SQLITE_BUSY: another process writes"));
-      await sleep(lockRetryMs);
-    }
+  function begin(): void {
+    requireSameFile();
+    // Takes the write lock at the start: a transaction that reads first fails after a foreign commit.
+    guarded(() => connection.exec("BEGIN IMMEDIATE"));
     open = Promise.withResolvers();
   }
 
@@ -139,7 +121,8 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
       // The time counts from the request: calls that wait for the same lock share the wait.
       const deadlineMs = performance.now() + lockWaitMs;
-      return inTurn(() => begin(deadlineMs).then(() => transact(work)));
+      const begun = () => untilUnlocked(begin, deadlineMs - performance.now());
+      return inTurn(() => begun().then(() => transact(work)));
     },
     /** Reads while no transaction is open: inside one, the connection shows what is not committed. */
     async read<R>(act: () => R): Promise<R> {
@@ -157,14 +140,13 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
   };
 }
 
-/** Throws TvsError STORE_UNAVAILABLE once a file's name belongs to another file; `maxAgeMs` is the age of the last look. */
-type FileWatch = (maxAgeMs?: number) => void;
+type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Watches the name of a file. A file that was moved away or replaced stays open here and would go on answering, while
- * commands write to the file that has its name now: a revocation would be lost, and so would the evidence.
+ * Checks that a file keeps its name: one moved away would go on answering while commands write to another file.
+ * @returns the check, made when the last look is `maxAgeMs` old @throws TvsError STORE_UNAVAILABLE
  */
-function watchFile(file: string): FileWatch {
+function watchFile(file: string) {
   const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));
   const opened = look();
   let lookedAtMs = performance.now();
@@ -181,7 +163,6 @@ function watchFile(file: string): FileWatch {
   };
 }
 
-/** @throws TvsError STORE_* for what the database says */
 function guarded<T>(act: () => T): T {
   try {
     return act();

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import * as fs from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { TvsError } from "../../domain/errors.ts";
@@ -11,68 +11,64 @@ export const syncFile = (file: string) => sync(file, "r+");
 export const syncFolderOf = (file: string) => sync(dirname(file), "r");
 
 function sync(path: string, mode: "r" | "r+"): void {
-  const descriptor = openSync(path, mode);
+  const descriptor = fs.openSync(path, mode);
   try {
-    fsyncSync(descriptor);
+    fs.fsyncSync(descriptor);
   } finally {
-    closeSync(descriptor);
+    fs.closeSync(descriptor);
   }
 }
 
 /**
- * Gives a finished file its name, if no file has that name: a link fails where the name is taken, while a rename would
- * overwrite the file of another process.
- * @param isFinal whether a file system without links is refused. Otherwise a look and a rename replace the link there, and
- *   another process could put a file between the two: that is for files that can be written again
- * @throws TvsError REFUSED when the name is taken; the system's error where it has no links
+ * Gives a finished file its name by a link, which overwrites no file. Where links do not exist, a file that `isFinal`
+ * (never written again) is refused, and another is renamed after a look. @throws TvsError REFUSED for a taken name
  */
 export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {
-    linkSync(temporary, file);
+    fs.linkSync(temporary, file);
   } catch (error) {
-    if (codeOf(error) === "EEXIST" || (!isFinal && existsSync(file)))
+    if (codeOf(error) === "EEXIST" || (!isFinal && fs.existsSync(file)))
       throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
     if (isFinal) throw error;
-    renameSync(temporary, file);
+    fs.renameSync(temporary, file);
   }
-  rmSync(temporary, { force: true });
+  fs.rmSync(temporary, { force: true });
   syncFolderOf(file);
 }
 
 /** Refuses a link, a folder or a device in a file's place. @throws TvsError REFUSED */
 export function refuseLink(file: string): void {
-  const found = lstatSync(file, { throwIfNoEntry: false });
+  const found = fs.lstatSync(file, { throwIfNoEntry: false });
   if (found === undefined || found.isFile()) return;
   const kind = found.isSymbolicLink() ? "a symbolic link" : "not a regular file";
   throw new TvsError("REFUSED", `${file} is ${kind}; take it away, or name the file itself`);
 }
 
-/** Makes an empty file that only its owner can read, where there is no file. A link is never followed. */
-export function makeOwnFile(file: string): void {
+/** Makes an empty file that only its owner can read. @returns null where there is a file; a link is never followed */
+export function makeOwnFile(file: string): fs.Stats | null {
   try {
-    closeSync(openSync(file, "wx", 0o600));
+    const descriptor = fs.openSync(file, "wx", 0o600);
+    const made = fs.fstatSync(descriptor);
+    fs.closeSync(descriptor);
+    return made;
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (codeOf(error) === "EEXIST") return null;
+    throw error;
   }
 }
 
 /** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
 export function placeOver(temporary: string, file: string): void {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+  if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
     throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
-  renameSync(temporary, file);
+  fs.renameSync(temporary, file);
   syncFolderOf(file);
 }
 
-/**
- * Writes a whole file beside its name, so that a reader never finds half of it and a link is never followed.
- * @returns the path of the finished file, for {@link placeNew} or {@link placeOver}
- */
-export async function writeBeside(
-  file: string,
-  content: string | Uint8Array | AsyncIterable<string>,
-  mode = 0o600,
-): Promise<string> {
+type Content = string | Uint8Array | AsyncIterable<string>;
+
+/** Writes a file beside its name, so that no reader finds half of it. @returns its path, for {@link placeNew} */
+export async function writeBeside(file: string, content: Content, mode = 0o600): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
   const handle = await open(temporary, "wx", mode);
   try {
@@ -90,13 +86,9 @@ export async function writeBeside(
 /** Deletes an unfinished file. A failure is ignored: it must not hide why the file was not finished. */
 export function discard(file: string): void {
   try {
-    rmSync(file, { force: true });
-  } catch {
-    // The next writer deletes it.
-  }
+    fs.rmSync(file, { force: true });
+  } catch {}
 }
 
 /** The operating system's code of an error, `ENOENT` for example. */
-export function codeOf(error: unknown): string {
-  return String((error as { code?: unknown } | null)?.code ?? "");
-}
+export const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? "");

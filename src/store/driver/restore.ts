@@ -3,12 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
-import {
-  type AuditSummary,
-  compareSummaries,
-  readAuditSummary,
-  type Undone,
-} from "../evidence/audit-summary.ts";
+import { type AuditSummary, compareSummaries, readAuditSummary } from "../evidence/audit-summary.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
@@ -21,16 +16,12 @@ export const holdWebhooksName = "hold_webhooks";
 /** How long the swap waits for a command that still has the old database open, in milliseconds. */
 const oldInUseWaitMs = 2000;
 const oldInUseRetryMs = 20;
-const sideFiles = ["-wal", "-shm", "-journal"] as const;
 
 export type RestoreOptions = {
-  /** The backup. */
   readonly from: string;
   /** The result of inspectBackup: only these bytes are restored. */
   readonly facts: BackupFacts;
-  /** The database file that it becomes. */
   readonly target: string;
-  /** Replace a database that is there. */
   readonly force: boolean;
   /** Changes the restored database before the swap: its first reader finds the changes. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
@@ -38,37 +29,32 @@ export type RestoreOptions = {
   readonly stamp: string;
 };
 
-export type Restored = {
-  /** Where the old database is now; null when there was none. */
-  readonly replaced: string | null;
-  /** Records of the old database that the restored one lacks; null when there was none, or it cannot be read. */
-  readonly undone: Undone | null;
-};
+export type Restored = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
- * Puts a backup in the place of a database that no service uses.
- *
- * Whatever moment the process is killed at, the old or the restored database is there, whole: the backup is
- * copied beside the target, compared and synced; the old database's log is folded into its file and
- * both side files are gone before the one rename that changes anything. So no log of the old database can
- * ever meet the restored one.
- * @throws TvsError REFUSED when there is a database and `force` is not set, DATABASE_IN_USE,
- *   INPUT_UNREADABLE when the backup cannot be read or is not the one that was inspected any more, STORE_*
+ * Puts a backup in the place of a database that no service uses. A kill at any moment leaves the old or the restored
+ * database, whole: the copy is synced, and the old log and side files are gone, before the one rename.
+ * @returns the old database's new path, and its records that the restored one lacks; null if none, or unreadable
+ * @throws TvsError REFUSED for a database without `force`, DATABASE_IN_USE, INPUT_UNREADABLE when the backup cannot be
+ *   read or has changed since it was inspected, STORE_*
  */
-export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+export async function restoreBackup(options: RestoreOptions) {
   const { from, target } = options;
   refuseExisting(options);
   const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
-    removeLeftovers(target);
+    // Half-made copies of a killed restore: the lock keeps other restores out.
+    const isLeft = (name: string) => name.startsWith(`${basename(target)}.restoring-`);
+    for (const name of fs.readdirSync(dirname(target)).filter(isLeft))
+      fs.rmSync(join(dirname(target), name), { force: true });
     await copyIn(from, temporary);
     if ((await digestOf(temporary)) !== options.facts.sha256)
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
     const restored = await withImmutable(temporary, readAuditSummary);
-    return await swap(temporary, { ...options, restored });
+    return await swap(temporary, target, `${target}.replaced-${options.stamp}`, restored);
   } finally {
     discard(temporary);
     lock.close();
@@ -81,13 +67,6 @@ export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" 
   if (!fs.existsSync(target) || force) return;
   const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
   throw new TvsError("REFUSED", message);
-}
-
-/** Deletes half-made copies of a restore that was killed; the lock keeps other restores out. */
-function removeLeftovers(target: string): void {
-  const prefix = `${basename(target)}.restoring-`;
-  const left = fs.readdirSync(dirname(target)).filter((name) => name.startsWith(prefix));
-  for (const name of left) fs.rmSync(join(dirname(target), name), { force: true });
 }
 
 async function copyIn(from: string, temporary: string): Promise<void> {
@@ -104,7 +83,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   const driver = await openFile({ file });
   try {
     await change?.(driver);
-    // Makes it one whole file, without the driver's write-ahead log.
+    // Leaves one whole file, without a write-ahead log.
     const [mode] = await driver.query("PRAGMA journal_mode = DELETE");
     if (mode?.journal_mode !== "delete")
       throw new TvsError("STORE_BUSY", `${file} is used by another process; try again`);
@@ -113,10 +92,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   }
 }
 
-type Swap = Pick<RestoreOptions, "target" | "stamp"> & { restored: AuditSummary };
-
-async function swap(temporary: string, { target, stamp, restored }: Swap): Promise<Restored> {
-  const aside = `${target}.replaced-${stamp}`;
+async function swap(temporary: string, target: string, aside: string, restored: AuditSummary) {
   if (!fs.existsSync(target)) {
     // A log without its database would be replayed into the restored one.
     setSideFilesAside(target, aside);
@@ -127,7 +103,12 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
   const old = await holdOld(target);
   try {
     const before = old === null ? null : attempt(() => readAuditSummary(old.all));
-    keepUnderOtherName(target, aside);
+    try {
+      fs.linkSync(target, aside);
+    } catch (cause) {
+      const message = `the old database could not be kept as ${aside}; move it away yourself, then restore without --force`;
+      throw new TvsError("REFUSED", message, { cause });
+    }
     if (old === null) setSideFilesAside(target, aside);
     syncFolderOf(target);
     fs.renameSync(temporary, target);
@@ -139,48 +120,38 @@ async function swap(temporary: string, { target, stamp, restored }: Swap): Promi
 }
 
 /**
- * Folds the old database's log into its file and keeps every process out until the swap is done.
- *
- * Leaving WAL mode fails while a command has the database open. A process that waits for our lock has the old file open;
- * it cannot make a log under the new file's name, because SQLite refuses to write to a file that was moved. Until the
- * release no other code of this process may open the file: closing it would drop the lock (fcntl).
+ * Folds the old database's log into its file and keeps every process out until the swap is done: SQLite does not write
+ * to a file that was moved. No code of this process may open the file until then: a close would drop the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
-async function holdOld(target: string): Promise<{ all: ReadAll; release(): void } | null> {
+async function holdOld(target: string) {
   const db = await openNative(target);
   const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
   const deadline = Date.now() + oldInUseWaitMs;
-  let failure = seize(db, all);
-  for (; failure?.code === "STORE_BUSY" && Date.now() < deadline; failure = seize(db, all))
-    await sleep(oldInUseRetryMs);
-  if (failure !== null) {
+  const release = () => {
+    db.exec("ROLLBACK");
     db.close();
-    if (failure.code === "STORE_CORRUPT") return null;
-    if (failure.code !== "STORE_BUSY") throw failure;
-    const message = `another process is using ${target}; wait for it or stop it, then try again`;
-    throw new TvsError("DATABASE_IN_USE", message);
-  }
-  return {
-    all,
-    release() {
-      db.exec("ROLLBACK");
-      db.close();
-    },
   };
-}
-
-/** Tries once: SQLite does not wait when a change of the journal mode meets another connection. */
-function seize(db: { exec(sql: string): unknown }, all: ReadAll): TvsError | null {
-  try {
-    db.exec("PRAGMA journal_mode = DELETE");
-    db.exec("BEGIN EXCLUSIVE");
-    // Between the two statements another process may have come and gone back to WAL.
-    if (all("PRAGMA journal_mode")[0]?.journal_mode !== "delete")
+  for (;;) {
+    try {
+      // SQLite does not wait when a change of the journal mode meets another connection.
+      db.exec("PRAGMA journal_mode = DELETE");
+      db.exec("BEGIN EXCLUSIVE");
+      // Between the two statements another process may have come and gone back to WAL.
+      if (all("PRAGMA journal_mode")[0]?.journal_mode === "delete") return { all, release };
       throw new TvsError("STORE_BUSY", "in use again");
-    return null;
-  } catch (error) {
-    attempt(() => db.exec("ROLLBACK"));
-    return storeError(error);
+    } catch (error) {
+      attempt(() => db.exec("ROLLBACK"));
+      const failure = storeError(error);
+      if (failure.code !== "STORE_BUSY" || Date.now() >= deadline) {
+        db.close();
+        if (failure.code === "STORE_CORRUPT") return null;
+        if (failure.code !== "STORE_BUSY") throw failure;
+        const message = `another process is using ${target}; wait for it or stop it, then try again`;
+        throw new TvsError("DATABASE_IN_USE", message);
+      }
+    }
+    await sleep(oldInUseRetryMs);
   }
 }
 
@@ -192,15 +163,7 @@ function attempt<T>(act: () => T): T | null {
   }
 }
 
-function keepUnderOtherName(target: string, aside: string): void {
-  try {
-    fs.linkSync(target, aside);
-  } catch (cause) {
-    const message = `the old database could not be kept as ${aside}; move it away yourself, then restore without --force`;
-    throw new TvsError("REFUSED", message, { cause });
-  }
-}
-
 function setSideFilesAside(target: string, aside: string): void {
-  for (const end of sideFiles) if (fs.existsSync(target + end)) fs.renameSync(target + end, aside + end);
+  for (const end of ["-wal", "-shm", "-journal"])
+    if (fs.existsSync(target + end)) fs.renameSync(target + end, aside + end);
 }

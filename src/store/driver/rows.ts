@@ -1,7 +1,6 @@
 import type { Row } from "./driver.ts";
 
-/** Readers of one column each: what comes out of the database is checked for its type, not assumed. */
-
+// Each function reads one column and checks its type.
 export function text(row: Row, column: string): string {
   const value = row[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} is not text`);
@@ -15,9 +14,7 @@ export function integer(row: Row, column: string): number {
   return value;
 }
 
-export function flag(row: Row, column: string): boolean {
-  return integer(row, column) === 1;
-}
+export const flag = (row: Row, column: string) => integer(row, column) === 1;
 
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
@@ -26,12 +23,9 @@ export function bytes(row: Row, column: string): Uint8Array {
   throw new TypeError(`column ${column} is not bytes`);
 }
 
-type Reader<T> = (row: Row, column: string) => T;
-
-const orNull =
-  <T>(read: Reader<T>): Reader<T | null> =>
-  (row, column) =>
-    row[column] === null ? null : read(row, column);
+function orNull<T>(read: (row: Row, column: string) => T) {
+  return (row: Row, column: string) => (row[column] === null ? null : read(row, column));
+}
 
 export const textOrNull = orNull(text);
 export const integerOrNull = orNull(integer);

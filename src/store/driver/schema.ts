@@ -1,20 +1,16 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import { openNative } from "./connection.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver.ts";
+import { type Driver, type Row, statement } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
-/**
- * The steps of the schema, numbered from 1, each one transaction. A later step is a file `schema-2.sql` beside it, imported
- * like the first and added here. A released step is never edited.
- */
+/** The steps of the schema, each one transaction. A released step is never edited; a change is a `schema-2.sql`. */
 const steps: readonly string[] = [schema];
-
 export const schemaVersion = steps.length;
 
 const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
 const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
-/** Reads steps and objects in one statement, because another process may apply a step at the same time. */
+/** One statement, because another process may apply a step at the same time. */
 const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
   UNION ALL ${readObjects}`;
 /** Statistics that SQLite may keep: they change the plan of a query, never its answer. */
@@ -23,18 +19,13 @@ const statistics = [
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/**
- * Makes the schema in an empty database, or applies the steps that are missing. A kill between two steps leaves the
- * first ones; the next call goes on from there.
- * @throws TvsError DATABASE_IN_USE while a service uses a database that lacks a step, and as {@link readSchema}
- */
+/** Applies missing steps. @throws TvsError DATABASE_IN_USE for a step during a service, and as {@link readSchema} */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
-  const older = "a `tvs serve` of an older program uses the database; stop it first";
-  if (found > 0 && found < all.length && (await driver.serviceRunning()))
-    throw new TvsError("DATABASE_IN_USE", older);
-  for (const [index, step] of all.entries()) {
-    if (index < found) continue;
+  const isOlder = found > 0 && found < all.length;
+  const inUse = "a `tvs serve` of an older program uses the database; stop it first";
+  if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
+  for (const [index, step] of [...all.entries()].slice(found)) {
     const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
     try {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
@@ -45,10 +36,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   }
 }
 
-/**
- * Reads the number of a database's schema; 0 when the database is empty.
- * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a foreign or changed schema: a foreign trigger could undo a command
- */
+/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT: foreign triggers do harm */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
@@ -65,13 +53,7 @@ export async function holdsRegister(driver: Driver): Promise<boolean> {
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }
 
-/**
- * Compares a database with what the steps make.
- * @param query runs one reading statement
- * @returns the number of its schema, 0 when it is empty, and in words how it differs; null for a database of another
- *   program
- * @throws TvsError DATABASE_TOO_NEW
- */
+/** @returns the schema's number and first difference, null for another program's @throws TvsError DATABASE_TOO_NEW */
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
   const first = await query(readObjects);
   if (first.length === 0) return { version: 0, difference: null };
@@ -88,7 +70,7 @@ export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[
 }
 
 /** Splits at semicolons that end a line, and leaves comments out. */
-function statements(text: string): Statement[] {
+function statements(text: string) {
   const parts = text.replace(/^\s*--.*\n/gm, "").split(/;[ \t]*$/m);
   return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
 }
@@ -120,7 +102,7 @@ function difference(found: readonly Row[], expected: readonly Row[]): string | n
 
 const spelled = ({ type, name, tbl_name, sql }: Row) => JSON.stringify([type, name, tbl_name, sql]);
 
-/** Names an object. A foreign name may be anything, so its characters are restricted for the operator's screen. */
+/** Names an object for the operator's screen, with the characters of a foreign name restricted. */
 function named({ type, name }: Row): string {
   const kind = ["table", "index", "trigger", "view"].includes(String(type)) ? type : "object";
   const safe = String(name).replace(/[^\w.-]/g, "?");

@@ -25,7 +25,7 @@ export type AuditSummary = {
 
 /** Something that another state of the database says otherwise; null where it is not there. */
 export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
-export type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
+type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
 
 /** Reads what an operator must know about when a database is put back to an earlier state. */
 export function readAuditSummary(all: ReadAll): AuditSummary {

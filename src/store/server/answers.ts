@@ -3,24 +3,17 @@ import { TvsError } from "../../domain/errors.ts";
 
 /** The longest answer that is read; sqld sends 10 MB at most, unless it is told otherwise. */
 const maxAnswerBytes = 16 * 1024 ** 2;
-/**
- * The most values in an answer, as brackets and braces that open one. Rows of that length have fewer, and each takes
- * a hundred times as much memory as those two bytes.
- */
+/** The most values in an answer, as opening brackets and braces: a value takes a hundred times its two bytes. */
 const maxAnswerValues = 1_000_000;
 const [bracket, brace] = [0x5b, 0x7b];
 
-/** The address of a request, and the longest wait for its answer. */
-type Asked = { readonly url: URL; readonly waitMs: number };
-
 /**
- * Sends a request of the Hrana client to the server that the operator has named, and to no other. Only a server's rows are
- * trusted (decision D12.11): a redirect or the `base_url` of an answer could lead statements and token elsewhere, and an
- * answer could be endless.
+ * Sends a request of the Hrana client to `url` only: a redirect or the `base_url` of an answer could lead statements and
+ * token elsewhere. Only a server's rows are trusted (decision D12.11).
  * @returns the whole answer, a redirect as it came
  * @throws TvsError STORE_UNAVAILABLE when the answer is too large, or packed; the errors of `fetch`
  */
-export async function askServer(request: Request, { url, waitMs }: Asked): Promise<Response> {
+export async function askServer(request: Request, url: URL, waitMs: number): Promise<Response> {
   const { method, headers } = request;
   headers.set("Accept-Encoding", "identity");
   const refusing = new AbortController();

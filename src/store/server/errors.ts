@@ -11,9 +11,8 @@ function factsOf(error: unknown): { text: string; status: number | undefined } {
   };
 }
 
-export function isTimeout(error: unknown): boolean {
-  return error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
-}
+export const isTimeout = (error: unknown) =>
+  error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 
 /** The database has refused one statement. */
 export function isAnswer(error: unknown): error is Error {
@@ -21,18 +20,13 @@ export function isAnswer(error: unknown): error is Error {
 }
 
 /** The server is a replica, which forwards writes to its primary. */
-export function isPassedOn(error: unknown): boolean {
-  return factsOf(error).text.includes("PROXY_ERROR");
-}
+export const isPassedOn = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
 const token = "TVS_DATABASE_TOKEN";
 
-/** An address that could not be opened; the URL has neither user nor token in it (`config.ts`). */
-type Address = { readonly url: string; readonly hasToken: boolean };
-
 /** Explains the failure of the first request to an address. */
-function explain(error: unknown, { hasToken }: Address): readonly [code: ErrorCode, words: string] {
+function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, words: string] {
   const { text, status } = factsOf(error);
   if (status === 401 && !hasToken) return ["CONFIG_INVALID", `asks for a token; give it in ${token}`];
   if (status === 401) return ["CONFIG_INVALID", `does not accept the token in ${token}`];
@@ -54,11 +48,13 @@ function explain(error: unknown, { hasToken }: Address): readonly [code: ErrorCo
 
 const protocolErrors = /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i;
 
-/** One line about an address that could not be opened. */
-export function addressError(error: unknown, address: Address): TvsError {
-  const [code, words] = explain(error, address);
-  const detail = factsOf(error).text.trim();
-  return new TvsError(code, `the database at ${address.url} ${words}`, { detail, cause: error });
+/** Describes an address that could not be opened in one line; `url` has neither user nor token (`config.ts`). */
+export function addressError(error: unknown, url: string, hasToken: boolean): TvsError {
+  const [code, words] = explain(error, hasToken);
+  return new TvsError(code, `the database at ${url} ${words}`, {
+    detail: factsOf(error).text.trim(),
+    cause: error,
+  });
 }
 
 /** A replica takes reads only, and passes writes on; what was just written may not be there yet. */

@@ -4,14 +4,7 @@ import type { ServerAddress } from "../../config.ts";
 import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
-import {
-  type Driver,
-  type Row,
-  type Statement,
-  storeError,
-  type Transaction,
-  type Value,
-} from "../driver/driver.ts";
+import { type Driver, type Row, storeError, type Value } from "../driver/driver.ts";
 import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
 import {
@@ -23,9 +16,8 @@ import {
 } from "./requests.ts";
 
 /**
- * The longest wait for a server, in milliseconds. A call of a service reads for 2 s at most and commits for 2 s at most,
- * each with its time in a queue. So a caller hears within 5 s, even if the server is lost at the end of each (decision
- * D12.3). Commands may wait longer; a step of the schema may go through every attestation.
+ * The longest wait for a server, in milliseconds, queue included. A call reads and commits for 2 s each, so that it is
+ * answered within 5 s (decision D12.3). A step of the schema may go through every attestation.
  */
 export const serverWaitMs = { serving: 2_000, command: 60_000, schema: 1_800_000 } as const;
 
@@ -38,25 +30,19 @@ type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): vo
 type RemoteOptions = ServerAddress & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
 
 /**
- * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made; each write of
- * the store may be made twice.
- * @throws TvsError CONFIG_INVALID when there is no primary to write to at the address, STORE_UNAVAILABLE when nobody
- *   answers
+ * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made, so each write
+ * of the store may be made twice.
+ * @throws TvsError CONFIG_INVALID for no primary, STORE_UNAVAILABLE for no answer
  */
-export async function openRemote({
-  url,
-  token,
-  waitMs = serverWaitMs.command,
-  onRequest = () => {},
-}: RemoteOptions): Promise<Driver> {
+export async function openRemote(options: RemoteOptions): Promise<Driver> {
+  const { url, token, waitMs = serverWaitMs.command, onRequest = () => {} } = options;
   const requests = await createServerRequests({ url, token });
-  await requirePrimary(requests, { url, hasToken: token !== undefined });
+  await requirePrimary(requests, url, token !== undefined);
   const read = createReader(requests, { waitMs, onRequest });
 
   /**
-   * Commits one after the other, each when the server has answered the one before; its caller may stop waiting earlier.
-   * The server takes its write lock away after 5 s from a node that died in a transaction. Until then it queues all
-   * requests for the lock, and later serves also those whose caller has left, for 5 s each.
+   * Commits one after the other; a caller may leave earlier. For 5 s after a node died in a transaction, the server
+   * queues all requests, and later serves also those whose caller has left, for 5 s each.
    */
   const inTurn = createSerial();
   async function commit<R>(send: (limit: TransactionLimit) => Promise<R>, atMostMs: number): Promise<R> {
@@ -73,20 +59,14 @@ export async function openRemote({
     });
   }
 
-  async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
-    const sent = statements.map(sentStatement);
-    return commit((limit) => requests.together(sent, limit.waitMs), atMostMs);
-  }
-
-  function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
-    return commit((limit) => requests.transaction(work, limit), atMostMs);
-  }
-
   return {
     kind: "remote",
     query: read,
-    write,
-    batch,
+    write: (work, atMostMs = waitMs) => commit((limit) => requests.transaction(work, limit), atMostMs),
+    async batch(statements, atMostMs = waitMs) {
+      const sent = statements.map(sentStatement);
+      return commit((limit) => requests.together(sent, limit.waitMs), atMostMs);
+    },
     copyTo: async () => {
       throw new TvsError("REFUSED", noCopy);
     },
@@ -100,11 +80,8 @@ export async function openRemote({
 const maxTogether = 128;
 
 /**
- * Gathers the reads of a thread: while a request is on its way, the next reads gather and go together, because a second
- * request halves what gathers, and a request costs the server as much as many reads. A read is never answered by a request
- * that was sent before the read, so it sees each earlier commit.
- *
- * The time of a read counts from its call, and includes the wait for the request before its own (decision D12.3).
+ * Gathers reads while a request is on its way: a request costs the server as much as many reads. A read is only answered
+ * by a later request, so it sees each earlier commit. Its time counts from its call (decision D12.3).
  */
 function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
   type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
@@ -132,9 +109,8 @@ function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onReques
     });
   }
 
-  const loader = new DataLoader<Read, Row[]>(send, {
-    ...{ cache: false, maxBatchSize: maxTogether, batchScheduleFn },
-  });
+  const gathering = { cache: false, maxBatchSize: maxTogether, batchScheduleFn };
+  const loader = new DataLoader<Read, Row[]>(send, gathering);
   return async (sql: string, args: readonly Value[] = []): Promise<Row[]> => {
     const statement = sentStatement({ sql, args });
     return whenFree(waitMs, () => loader.load({ statement, askedAtMs: performance.now() }));
@@ -155,11 +131,7 @@ function asUnknown(error: unknown): unknown {
 
 const firstPauseMs = 10;
 
-/**
- * Asks again while the database is locked, until the time is up: the server moves its log into the database, for some
- * hundred milliseconds on a busy disk, and has done nothing then.
- * @throws TvsError
- */
+/** Asks again while the server moves its log into the database and does nothing else. @throws TvsError */
 async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
   const end = performance.now() + waitMs;
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
@@ -181,15 +153,12 @@ const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
 const firstWaitMs = 5_000;
 
 /** @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
-async function requirePrimary(
-  requests: Pick<ServerRequests, "each">,
-  { url, hasToken }: { url: string; hasToken: boolean },
-): Promise<void> {
+async function requirePrimary(requests: Pick<ServerRequests, "each">, url: string, hasToken: boolean) {
   let said: Row[] | Error | undefined;
   try {
     [said] = await requests.each([{ sql: writeToNowhere, args: [] }], firstWaitMs);
   } catch (error) {
-    throw addressError(error, { url, hasToken });
+    throw addressError(error, url, hasToken);
   }
   if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
 }
