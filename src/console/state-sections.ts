@@ -31,7 +31,7 @@ const unread = "The database has not answered yet.";
 export function attentionSection(state: ConsoleState): Markup {
   const concerns = concernsOf(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
-  const words = { bad: "Act", warn: "MetricsInput" } as const;
+  const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
     ({ level, text, command }) =>
       html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${commandBox(command)}</li>`,
