@@ -61,11 +61,7 @@ export const root: OurCommand = {
   subCommands: Object.assign({}, ...Object.values(sections)),
 };
 
-/**
- * Runs one command line.
- * @param argv the words after the program's name
- * @returns the exit code (decision D1.2)
- */
+/** Runs one command line, without the name of the program. @returns the exit code (decision D1.2) */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
   setWorkerEntry(entry);
   const words = commonFlagsLast(argv);

@@ -63,9 +63,8 @@ export type OpenOptions = {
 const defaultKeyBits = 2048;
 
 /**
- * Opens the database and everything over it. With `whenMade`, data directory, schema, master key and the first two
- * signing keys are made where they are missing, the keys last; else nothing is.
- * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
+ * Opens the database and everything over it. With `whenMade`, what a register needs is made where it is missing, the
+ * keys last; else nothing is. @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
 export async function openContext(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
@@ -127,8 +126,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
 }
 
 /**
- * Makes the data directory of a register that is about to be made, once nothing that the command was told stands
- * against it: a command that is refused leaves no register behind.
+ * Makes the data directory of a new register, once nothing stands against it: a refused command leaves none behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
 async function prepareNew(
@@ -152,10 +150,7 @@ async function isBegun(config: Config, driver: Driver | undefined): Promise<bool
   return (await readSchema(driver)) > 0;
 }
 
-/**
- * Refuses where there is no register, for a command that reads the database by itself.
- * @throws TvsError REGISTER_MISSING
- */
+/** For a command that reads the database by itself. @throws TvsError REGISTER_MISSING */
 export async function requireRegister(config: Config): Promise<void> {
   if (!(await hasRegister(config))) throw noRegister(config);
 }

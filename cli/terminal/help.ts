@@ -40,10 +40,7 @@ export async function rootHelp({ description, sections = {} }: OurCommand): Prom
   ].join("");
 }
 
-/**
- * The text of `--help`, in lines that fit the terminal: citty's own pads every line to the longest description.
- * @param path the words that lead to the command, the program first
- */
+/** The text of `--help`, in lines that fit the terminal. @param path the words of the command, program first */
 export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
   const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
@@ -125,17 +122,12 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
   );
 }
 
-/**
- * Prints a failure in one line that says what is wrong and what to do, never a stack trace.
- * @returns the exit code
- */
+/** Prints a failure in one line that says what to do, never a stack trace. @returns the exit code */
 export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
   const { code, message } = known;
   process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
-  if (words.includes("--json")) {
-    process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
-  }
+  if (words.includes("--json")) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);
 }

@@ -37,10 +37,7 @@ export function readHttpUrl(text: string, flag: string): URL {
   return url;
 }
 
-/**
- * Asks and reads the whole answer.
- * @throws TvsError INPUT_UNREADABLE when there is none in time, none that is short enough, or one that redirects
- */
+/** @throws TvsError INPUT_UNREADABLE for no answer in time, one that is too long, and one that redirects */
 export async function fetchBounded({ url, called, timeoutMs, post }: BoundedRequest): Promise<BoundedAnswer> {
   const none = (problem: string, cause?: unknown) =>
     new TvsError("INPUT_UNREADABLE", `${called} at ${url.origin}${url.pathname} ${problem}`, { cause });

@@ -63,10 +63,7 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
   else yield { file: path, chunks: readFileBytes(path) };
 }
 
-/**
- * Opens every path in turn: files, folders, or `-` for standard input.
- * @param keyFiles the key set and the like, which are skipped in a folder
- */
+/** Opens files, folders, or `-` for standard input, in turn. @param keyFiles are skipped in a folder */
 export async function* openSources(
   paths: readonly string[],
   stdin: Bytes,

@@ -16,8 +16,8 @@ import { plainPage } from "./console-page.ts";
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running service has its console. Every link contains the id, which is new at each start, and the port, so that a
- * changed file cannot lead somebody with a token to another listener.
+ * Where a running service has its console. Links contain both port and id, which is new at each start, so that a changed
+ * file cannot lead somebody with a token to another listener.
  */
 export type ConsolePlace = { readonly port: number; readonly id: string };
 
@@ -36,10 +36,7 @@ export function writePlace({ port, id }: ConsolePlace): string {
   return `${port} ${id}\n`;
 }
 
-/**
- * Makes a link that opens the console once. Its token is a MAC under a key derived from the master key, so nothing is
- * stored for it. @returns the address, and its end in milliseconds since the epoch
- */
+/** Makes a link that opens the console once, and gives its end. Its token is a MAC, so nothing is stored for it. */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;

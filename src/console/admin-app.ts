@@ -28,8 +28,8 @@ type AdminOptions = {
 const cookieName = "tvs_console";
 
 /**
- * The operator's console and the metrics (decision D8.3). The metrics are open on this machine, because a scraper can open
- * no link; the console needs a session, which a one-time link begins.
+ * The metrics are open on this machine, because a scraper can open no link; the console needs a session, which a
+ * one-time link begins (decision D8.3).
  */
 export function createAdminApp({ sources, exposition, sessions }: AdminOptions): Hono<AdminEnv> {
   const isSignedIn = (c: Context<AdminEnv>) =>

@@ -37,10 +37,7 @@ export type Listing<Row> = {
   readonly nothing: string;
   /** The most rows of its CSV file. */
   readonly csvRows: number;
-  /**
-   * @param from the `next` of the page before; empty for the first
-   * @throws TvsError USAGE for a malformed query
-   */
+  /** @param from the `next` of the page before, empty for the first @throws TvsError USAGE for a malformed query */
   readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
 };
 

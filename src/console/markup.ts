@@ -19,15 +19,10 @@ export function idCell(id: string | null): Markup {
   return html`<span class="id">${id ?? "–"}</span>`;
 }
 
+type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
+
 /** A table that scrolls, by keyboard too, where it is too wide. */
-export function tableOf(
-  label: string,
-  {
-    head,
-    rows,
-    numbersFrom = head.length,
-  }: { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number },
-): Markup {
+export function tableOf(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
 <thead><tr>${head.map((name, index) => html`<th scope="col" class="${kind(index)}">${name}</th>`)}</tr></thead>
