@@ -114,13 +114,8 @@ export type OurCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly sections?: Readonly<Record<string, Commands>>;
 };
 
-export function argsOf({ args = {} }: OurCommand): Args {
-  return args as Args;
-}
-
-export function commandsOf({ subCommands = {} }: OurCommand): Commands {
-  return subCommands;
-}
+export const argsOf = ({ args = {} }: OurCommand): Args => args as Args;
+export const commandsOf = ({ subCommands = {} }: OurCommand): Commands => subCommands;
 
 /** Defines a command. citty ignores what it does not know; a mistyped `--dry-rum` must not import for real. */
 export function command<const T extends Args>(definition: CommandDefinition<T>): OurCommand {

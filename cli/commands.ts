@@ -136,9 +136,8 @@ async function suggestionBelow(name: string, table: Commands): Promise<string> {
     Object.entries(table).map(async ([group, load]) => [group, commandsOf(await load())] as const),
   );
   const found = groups.filter(([, commands]) => Object.hasOwn(commands, name));
-  return found.length === 0
-    ? ""
-    : `; did you mean ${found.map(([group]) => `${group} ${name}`).join(" or ")}?`;
+  const lines = found.map(([group]) => `${group} ${name}`);
+  return lines.length === 0 ? "" : `; did you mean ${lines.join(" or ")}?`;
 }
 
 async function explain(words: readonly string[]): Promise<number> {

@@ -26,12 +26,9 @@ const inFlight = 64;
 const slowPerSecond = 100;
 
 type Stored = ReadonlyMap<string, string>;
+type Kept = Parameters<typeof checkRetention>[2];
 
-export function checkSettings(
-  stored: Stored,
-  config: Config,
-  kept: Parameters<typeof checkRetention>[2],
-): Check[] {
+export function checkSettings(stored: Stored, config: Config, kept: Kept): Check[] {
   const isLive = !isSandbox(stored);
   return [
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),

@@ -55,10 +55,8 @@ function topicList(): string {
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */
 function laidOut(markdown: string): string {
-  return lexer(markdown)
-    .filter(({ type }) => type !== "space")
-    .map(block)
-    .join("\n\n");
+  const blocks = lexer(markdown).filter(({ type }) => type !== "space");
+  return blocks.map(block).join("\n\n");
 }
 
 function block(token: Token): string {

@@ -7,9 +7,7 @@ import { layOut, member, wrapped } from "./tables.ts";
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** A text that is safe for a terminal: what would not be seen is written as JSON escapes it. */
-export function printable(text: string): string {
-  return text.replace(unprintable, escaped);
-}
+export const printable = (text: string): string => text.replace(unprintable, escaped);
 
 /** JSON for a terminal, laid out: names in it come from the register, and must not steer it. */
 export function printableJson(value: object): string {
@@ -37,8 +35,10 @@ export function exitCodeOf(error: TvsError): number {
   return undecidedCodes.includes(error.code) ? exitCodes.undecided : exitCodes.refused;
 }
 
+type Asked = { json?: unknown };
+
 /** Prints a command's result: with `--json` one JSON value, else the text for people. */
-export function print(args: { json?: unknown }, value: unknown, human: () => string): void {
+export function print(args: Asked, value: unknown, human: () => string): void {
   // JSON escapes no control character beyond U+001F; as escapes they are the same to whoever parses it.
   process.stdout.write(args.json === true ? `${printable(JSON.stringify(value))}\n` : ensureLineEnd(human()));
 }
@@ -64,13 +64,11 @@ export function noteTable(head: readonly string[], rows: readonly (readonly Cell
 }
 
 /** Prints a hint, such as the next command, at a terminal only; in a script's log it would be noise. */
-export function hint(args: { json?: unknown }, text: string): void {
+export function hint(args: Asked, text: string): void {
   if (args.json !== true && process.stderr.isTTY === true) note(text);
 }
 
-function ensureLineEnd(text: string): string {
-  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
-}
+const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
 
 export type Cell = string | number | boolean | null | undefined;
 
@@ -94,19 +92,12 @@ export function listing<T>(list: readonly T[], columns: Columns<T>): string {
   const cells = Object.values(columns).map((column) =>
     typeof column === "function" ? column : (one: T) => one[column] as Cell,
   );
-  return table(
-    Object.keys(columns),
-    list.map((one) => cells.map((cellOf) => cellOf(one))),
-  );
+  const rows = list.map((one) => cells.map((cellOf) => cellOf(one)));
+  return table(Object.keys(columns), rows);
 }
 
 /** Prints a list: with `--json` one array, else a table. @param none what is said of an empty one */
-export function printList<T>(
-  args: { json?: unknown },
-  list: readonly T[],
-  columns: Columns<T>,
-  none?: string,
-): void {
+export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T>, none?: string): void {
   print(args, list, () => (list.length === 0 && none !== undefined ? none : listing(list, columns)));
 }
 

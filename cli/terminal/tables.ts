@@ -54,11 +54,8 @@ function aligned(head: readonly string[], rows: readonly (readonly string[])[], 
     head: head.map(heading),
   });
   made.push(...rows.map((row) => [...row]));
-  return made
-    .toString()
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n");
+  const printed = made.toString().split("\n");
+  return printed.map((line) => line.trimEnd()).join("\n");
 }
 
 function stacked(head: readonly string[], rows: readonly (readonly string[])[], { heading, width }: Layout) {

@@ -9,13 +9,8 @@ import { parseDuration } from "../terminal/output.ts";
 export const defaultTimeoutMs = 15_000;
 const maxBytes = 1024 * 1024;
 
-export const timeoutArg = {
-  timeout: option(
-    "DURATION",
-    `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`,
-    parseDuration,
-  ),
-} as const;
+const timeoutWords = `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`;
+export const timeoutArg = { timeout: option("DURATION", timeoutWords, parseDuration) } as const;
 
 type BoundedRequest = {
   readonly url: URL;

@@ -179,9 +179,8 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   let items: EnvelopeItem[] = [];
   const judgeItems = async () => {
     const verdicts = await Promise.all(items.map((item) => judgeItem(item, options)));
-    for (const [index, item] of items.entries()) {
+    for (const [index, item] of items.entries())
       printer.print(verdicts[index] as AnyVerification, { file, place: item.place });
-    }
     items = [];
     await printer.makeRoom();
   };

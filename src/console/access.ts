@@ -32,9 +32,7 @@ export function readPlace(text: string | null): ConsolePlace {
   throw new TvsError("REFUSED", message);
 }
 
-export function writePlace({ port, id }: ConsolePlace): string {
-  return `${port} ${id}\n`;
-}
+export const writePlace = ({ port, id }: ConsolePlace): string => `${port} ${id}\n`;
 
 /** Makes a link that opens the console once, and gives its end. Its token is a MAC, so nothing is stored for it. */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
@@ -126,6 +124,7 @@ const maxSessions = 32;
 
 /** A session's folder and the secret of its cookie. Neither is of use without the other. */
 type Session = { readonly folder: string; readonly secret: string };
+type OfferedSession = { [Part in keyof Session]: string | undefined };
 
 export type Opening =
   | { readonly verdict: "good"; readonly session: Session }
@@ -165,13 +164,11 @@ export function createSessions(dependencies: { secrets: Secrets; place: ConsoleP
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
       return { verdict, session };
     },
-    has(session: { [Part in keyof Session]: string | undefined }): boolean {
+    has(session: OfferedSession): boolean {
       const end = sessions.get(nameOf(session));
       return end !== undefined && end > clock.now();
     },
   };
 }
 
-function nameOf({ folder = "", secret = "" }: { [Part in keyof Session]: string | undefined }): string {
-  return `${folder}/${secret}`;
-}
+const nameOf = ({ folder = "", secret = "" }: OfferedSession): string => `${folder}/${secret}`;

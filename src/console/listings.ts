@@ -159,9 +159,7 @@ function newestFirst<Row>(
 
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
 
-export function statusBadge(status: keyof typeof statusLevels): Cell {
-  return badge(statusLevels[status], status);
-}
+export const statusBadge = (status: keyof typeof statusLevels): Cell => badge(statusLevels[status], status);
 
 /** A column of ids, which may break where a table has no room for them. */
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
