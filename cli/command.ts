@@ -114,18 +114,10 @@ export type OurCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly sections?: Readonly<Record<string, Commands>>;
 };
 
-export function argsOf({ args = {} }: OurCommand): Args {
-  return args as Args;
-}
+export const argsOf = ({ args = {} }: OurCommand): Args => args as Args;
+export const commandsOf = ({ subCommands = {} }: OurCommand): Commands => subCommands;
 
-export function commandsOf({ subCommands = {} }: OurCommand): Commands {
-  return subCommands;
-}
-
-/**
- * Defines one command. citty ignores flags and operands that it does not know; a mistyped `--dry-rum` must
- * not import for real, so here everything unknown is a usage error.
- */
+/** Defines a command. citty ignores what it does not know; a mistyped `--dry-rum` must not import for real. */
 export function command<const T extends Args>(definition: CommandDefinition<T>): OurCommand {
   // A command whose --json prints otherwise says so itself.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
@@ -146,11 +138,7 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
   };
 }
 
-/**
- * Reads the texts that the command is called with before the command begins, so that a wrong one is refused before
- * anything is opened.
- * @throws TvsError USAGE
- */
+/** Reads the texts before the command begins: a wrong one is refused before all else. @throws TvsError USAGE */
 function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
     const value = given[name];
@@ -191,18 +179,13 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
 }
 
 export function everyValue(rawArgs: string[], name: string): string[] | undefined {
-  const { values } = parseArgs({
-    args: rawArgs,
-    options: { [name]: { type: "string", multiple: true } },
-    allowPositionals: true,
-    strict: false,
-  });
+  const options = { [name]: { type: "string", multiple: true } } as const;
+  const { values } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: false });
   return values[name] as string[] | undefined;
 }
 
 /**
- * The configuration that a command's flags and the environment make, or, where neither says where the register is,
- * the settings of the service on this machine.
+ * The configuration of flags and environment, or, where neither says where the register is, of the service here.
  * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
@@ -229,9 +212,8 @@ export function environmentOf(flags: Flags, options: { all?: boolean } = {}): En
 }
 
 /**
- * The words of a command line with the key ids at the end. One key id in sixty-four begins with a dash and would be
- * read as options. No option is as long, so such a word is an operand, or the value of an option that takes one:
- * whoever has to declare a key compromised must not have to know of `--` first.
+ * Moves key ids to the end of a command line. One in sixty-four begins with a dash and would be read as options. No
+ * option is as long, so such a word is an operand, or the value of an option that takes one.
  */
 export function moveKeyIdsLast(words: readonly string[], command: OurCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");

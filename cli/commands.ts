@@ -61,11 +61,7 @@ export const root: OurCommand = {
   subCommands: Object.assign({}, ...Object.values(sections)),
 };
 
-/**
- * Runs one command line.
- * @param argv the words after the program's name
- * @returns the exit code (decision D1.2)
- */
+/** Runs one command line, without the name of the program. @returns the exit code (decision D1.2) */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
   setWorkerEntry(entry);
   const words = commonFlagsLast(argv);
@@ -140,9 +136,8 @@ async function suggestionBelow(name: string, table: Commands): Promise<string> {
     Object.entries(table).map(async ([group, load]) => [group, commandsOf(await load())] as const),
   );
   const found = groups.filter(([, commands]) => Object.hasOwn(commands, name));
-  return found.length === 0
-    ? ""
-    : `; did you mean ${found.map(([group]) => `${group} ${name}`).join(" or ")}?`;
+  const lines = found.map(([group]) => `${group} ${name}`);
+  return lines.length === 0 ? "" : `; did you mean ${lines.join(" or ")}?`;
 }
 
 async function explain(words: readonly string[]): Promise<number> {

@@ -5,10 +5,7 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
 };
 
-/**
- * The only entry of the program: the main thread runs a command, a worker thread its loop. Everything else
- * is loaded when it is needed, so that `--help` starts as fast as the runtime does.
- */
+/** The only entry: the main thread runs a command, a worker its loop. The rest is loaded when needed: a fast start. */
 if (isMainThread) {
   // Whatever is written here (the database, its lock, reports, backups) is for its owner alone.
   process.umask(0o077);

@@ -63,9 +63,8 @@ export type OpenOptions = {
 const defaultKeyBits = 2048;
 
 /**
- * Opens the database and everything over it. With `whenMade`, data directory, schema, master key and the first two
- * signing keys are made where they are missing, the keys last; else nothing is.
- * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
+ * Opens the database and everything over it. With `whenMade`, what a register needs is made where it is missing, the
+ * keys last; else nothing is. @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
 export async function openContext(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
@@ -97,20 +96,13 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     const stored = await stores.settings.read();
     const settingsInForce = await settingsOf(stored, config, defaultIssuer);
     return {
-      ...stores,
-      driver,
-      stores,
-      config,
-      clock,
-      secrets,
+      ...{ ...stores, stores, driver, config, clock, secrets, settingsInForce, keyKind, isNew },
       blindIndex: createBlindIndex(secrets.blindIndexKey),
-      settingsInForce,
       /** What the database remembered when they were read. */
       remembered: stored,
       /** False for an issuer that nobody chose: the address at which a service happened to listen. */
       issuerTold: config.issuer !== undefined || isIssuerSet(stored),
       calendar: createCalendar(settingsInForce.timeZone),
-      keyKind,
       /** In whose name changes are made: the operator's, or the service's own. */
       get actor() {
         return acting.actor;
@@ -118,7 +110,6 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
       dataDir: config.dataDir,
       /** The newest checkpoint of the evidence log, outside the database. */
       pinned: openPinnedCheckpoint(pinnedCheckpointFile(config)),
-      isNew,
     };
   } catch (error) {
     await driver.close();
@@ -127,15 +118,11 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
 }
 
 /**
- * Makes the data directory of a register that is about to be made, once nothing that the command was told stands
- * against it: a command that is refused leaves no register behind.
+ * Makes the data directory of a new register, once nothing stands against it: a refused command leaves none behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(
-  config: Config,
-  { whenMade, defaultIssuer, isService }: OpenOptions,
-  driver?: Driver,
-) {
+async function prepareNew(config: Config, options: OpenOptions, driver?: Driver) {
+  const { whenMade, defaultIssuer, isService } = options;
   if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
   // just now. The schema comes before the key, so it is looked for after it.
@@ -152,10 +139,7 @@ async function isBegun(config: Config, driver: Driver | undefined): Promise<bool
   return (await readSchema(driver)) > 0;
 }
 
-/**
- * Refuses where there is no register, for a command that reads the database by itself.
- * @throws TvsError REGISTER_MISSING
- */
+/** For a command that reads the database by itself. @throws TvsError REGISTER_MISSING */
 export async function requireRegister(config: Config): Promise<void> {
   if (!(await hasRegister(config))) throw noRegister(config);
 }
@@ -174,11 +158,8 @@ export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<st
   });
 }
 
-export async function openDriver(
-  config: Config,
-  { isService, onRequest, onLost }: OpenOptions = {},
-): Promise<Driver> {
-  const { database } = config;
+export async function openDriver({ database }: Config, options: OpenOptions = {}): Promise<Driver> {
+  const { isService, onRequest, onLost } = options;
   if (database.kind === "server") {
     const waitMs = serverWaitMs[isService ? "serving" : "command"];
     return openRemote({ ...database, waitMs, onRequest });

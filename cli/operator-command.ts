@@ -20,10 +20,7 @@ type ContextCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
   act(operator: CommandContext, args: Given<T>, prepared: P): Promise<void>;
 };
 
-/**
- * Defines a command over the register at hand, which is opened for it and closed behind it. One that makes a register
- * opens it by itself.
- */
+/** Defines a command over the register at hand, which is opened for it and closed behind it. */
 export function operatorCommand<const T extends Args, P = undefined>({
   check,
   prepare,

@@ -16,17 +16,7 @@ import { noRegister, requireOwnFolder } from "../register/register.ts";
 import { exitCodes, listing, note, print, printable, terminalWidth } from "../terminal/output.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
-import {
-  checkDataDirectory,
-  checkDescriptors,
-  checkDisk,
-  checkFileModes,
-  checkMasterKey,
-  checkRuntime,
-  checkTempDirectory,
-  checkTimeSync,
-  checkTls,
-} from "./machine.ts";
+import * as machine from "./machine.ts";
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
 
 export const doctorCommand = command({
@@ -79,22 +69,22 @@ async function examine(config: Config, serving: Serving, full: boolean) {
   const now = systemClock.now();
   const database = await checkDatabase({ config, full, now });
   const checks = [
-    checkRuntime(version),
+    machine.checkRuntime(version),
     serving.check,
-    checkDataDirectory(config),
-    checkFileModes(config),
-    checkDisk(config),
-    checkMasterKey(config, database.masterKeyCheck),
+    machine.checkDataDirectory(config),
+    machine.checkFileModes(config),
+    machine.checkDisk(config),
+    machine.checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
     ...database.checks,
     await checkSigning(config),
-    checkTempDirectory(process.env),
-    checkDescriptors(),
-    checkTls(serving.config?.tls, now),
+    machine.checkTempDirectory(process.env),
+    machine.checkDescriptors(),
+    machine.checkTls(serving.config?.tls, now),
     ...(serving.config
       ? [checkProxy(serving.config), checkClientCertificates(serving.config, { ...database, now })]
       : []),
-    await checkTimeSync(),
+    await machine.checkTimeSync(),
   ];
   return { checks, isMissing: database.isMissing };
 }

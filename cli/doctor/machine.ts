@@ -131,8 +131,8 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
 }
 
 /**
- * Checks for leftover engines. The engine is unpacked once, under a name that anybody can compute. Where that name
- * belongs to another user, whose file is never loaded, each command unpacks one more under a random name and leaves it.
+ * The engine is unpacked once, under a name that anybody can compute. Where that belongs to another user, each command
+ * unpacks one more under a random name and leaves it.
  */
 function checkLeftEngines(folder: string, uid: number): Check | null {
   const found = fs.readdirSync(folder).flatMap((name) => {

@@ -26,12 +26,9 @@ const inFlight = 64;
 const slowPerSecond = 100;
 
 type Stored = ReadonlyMap<string, string>;
+type Kept = Parameters<typeof checkRetention>[2];
 
-export function checkSettings(
-  stored: Stored,
-  config: Config,
-  kept: Parameters<typeof checkRetention>[2],
-): Check[] {
+export function checkSettings(stored: Stored, config: Config, kept: Kept): Check[] {
   const isLive = !isSandbox(stored);
   return [
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
@@ -158,10 +155,7 @@ type Presented = {
 };
 const reportedMs = 24 * 3_600_000;
 
-/**
- * Checks from where partners' client certificates are trusted. A certificate is no secret, so one that arrives in a
- * header is only as good as the proxy that wrote the header, which cannot be seen from here.
- */
+/** A certificate is no secret: in a header it is only as good as the proxy that wrote it, which is not seen here. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
   { certificates: registered = 0, unreadableAt = null, now }: Presented,

@@ -52,11 +52,7 @@ export type ConsolePort = Awaited<ReturnType<typeof takeConsolePort>>;
 /** Only this machine reaches the console: an option that could open it to others would one day be set. */
 const host = "127.0.0.1";
 
-/**
- * Opens the console's port before the service: a busy port fails before a register is made.
- * @param port 0 picks a free one
- * @throws TvsError REFUSED
- */
+/** Takes the console's port (0: a free one) before a register is made. @throws TvsError REFUSED for a busy port */
 export async function takeConsolePort(port: number) {
   const opening = Promise.withResolvers<App>();
   const listener = await serve(opening.promise, {
@@ -69,10 +65,7 @@ export async function takeConsolePort(port: number) {
   let file: string | undefined;
   return {
     port: listener.port,
-    /**
-     * Opens the console and the metrics, and stores their address for `tvs console`.
-     * @returns a link that opens the console once
-     */
+    /** Opens it, and stores its address for `tvs console`. @returns a link that opens the console once */
     async open(service: OpenService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });

@@ -38,10 +38,7 @@ type LeaderOptions = {
 
 const noWork = async () => {};
 
-/**
- * Leads while this service has the lease. Over a file, whose lock keeps every other service out, it always leads.
- * @returns ends it, when the steps under way have ended, and gives the lease back
- */
+/** Leads while this service has the lease; over a file, always. @returns ends the work, and gives the lease back */
 export function startLeading(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver, clock } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
@@ -73,11 +70,8 @@ export function startLeading(operator: CommandContext, options: LeaderOptions): 
     log.info("this service leads: it does what one does for all", {});
   }
 
-  const stopLooking = repeat(look, {
-    everyMs: pollIntervalMs,
-    clock,
-    onError: logError("the lease cannot be renewed"),
-  });
+  const onError = logError("the lease cannot be renewed");
+  const stopLooking = repeat(look, { everyMs: pollIntervalMs, clock, onError });
   return async () => {
     await stopLooking();
     await resign();
@@ -94,7 +88,7 @@ function startWork(operator: CommandContext, stores: Stores, { configuration, on
     startRetention({
       ...{ ...stores, secrets, pinned, clock },
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
-      onHeld: logHeld,
+      onHeld: (attestation) => log.warn(heldMessage, { attestation }),
       onError: logError("old attestations could not be deleted"),
     }),
     startBuilding({ writer, store: stores.evidence, clock, onError: onLogError }),
@@ -104,12 +98,9 @@ function startWork(operator: CommandContext, stores: Stores, { configuration, on
   };
 }
 
-function logHeld(attestation: number): void {
-  const message =
-    "from this attestation on nothing is deleted though it is old, because the pinned checkpoint does not " +
-    "prove that it is as it was signed for; tvs log audit and tvs doctor say more";
-  log.warn(message, { attestation });
-}
+const heldMessage =
+  "from this attestation on nothing is deleted though it is old, because the pinned checkpoint does not " +
+  "prove that it is as it was signed for; tvs log audit and tvs doctor say more";
 
 function logError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
@@ -126,11 +117,8 @@ async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, cl
 
 type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };
 
-/**
- * Starts the webhook sender. It uses the clock of the database: a node whose clock is ahead would take over deliveries
- * that another node still holds.
- * @returns stops the sender, once
- */
+// By the database's clock: a node whose clock is ahead would take over deliveries that another node still holds.
+/** Starts the webhook sender. @returns stops it, once */
 export function startSending(
   { driver, stores, secrets, keyKind, clock: own }: CommandContext,
   { clockAheadMs, configuration, counters }: SenderOptions,

@@ -54,15 +54,13 @@ export type OpenService = Awaited<ReturnType<typeof openService>>;
 
 /** How often a running service looks whether a command has changed something; on a server each look is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
-/** A probe of the signer costs a signature; health answers from the last one for this long. */
-const probeMs = 500;
-/** Together they are less than the two seconds in which a load balancer hears that this node cannot answer. */
-const probeDeadlineMs = 1_300;
+// A probe costs a signature, so health answers from the last one for a while. Together with the deadline that is less
+// than the two seconds in which a load balancer hears that this node cannot answer.
+const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**
- * Opens everything that `serve` needs and keeps it fresh. A sandbox is made where there is none. Over a database file
- * this is the only service, over a server one of any number.
- * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openContext} throws
+ * Opens everything that `serve` needs and keeps it fresh. A sandbox is made where there is none.
+ * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND, and as {@link openContext} does
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
@@ -104,6 +102,7 @@ export async function openService(
     const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
     const service = await createService(operator, { signer: opened, disk, counters, observe, clockWatch });
     const { configuration, isClockWrong } = service;
+    const refresh = () => Promise.all([configuration.refresh(), clockWatch.look()]);
     const { onLost = () => {} } = options;
     // The next turn tries again.
     const onLogError = (error: unknown) => {
@@ -111,7 +110,7 @@ export async function openService(
       if (isTvsError(error, "LOG_BEHIND")) onLost(error);
     };
     stops.push(
-      keepFresh(service, clockWatch, refreshMs[driver.kind], onLost),
+      keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchLag(counters),
       startLeading(operator, { configuration, isClockWrong, onLogError }),
       startFollowing({ writer: logWriterOf(operator), clock, onError: onLogError }),
@@ -122,10 +121,8 @@ export async function openService(
       operator,
       service,
       metrics: { counters, refusals },
-      /** By how many milliseconds this machine's clock is ahead of the database's. */
       clockAheadMs,
       signer: opened,
-      /** Whether the disk refuses the records of answers. */
       isDiskRefusing: disk.isRefusing,
       /** Stops sending webhooks, when the attempts under way are over; a part of `close` that may begin early. */
       stopSending,
@@ -140,11 +137,7 @@ export async function openService(
 const start = (data: OpensslOptions) =>
   new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
-/**
- * Lets this process serve the database.
- * @throws TvsError DATABASE_IN_USE when another process serves the file, REFUSED when other services answer under another
- *   issuer or time zone
- */
+/** @throws TvsError DATABASE_IN_USE for another service on the file, REFUSED for services of another issuer or time zone */
 async function admit({ driver, stores, settingsInForce, remembered, clock }: CommandContext): Promise<void> {
   if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
   if (!(await driver.serviceRunning())) return;
@@ -252,23 +245,18 @@ function createProbe(clock: Clock, use: () => Promise<void>): () => Promise<void
   };
 }
 
-/** Re-reads the configuration, and the database's clock, in one request to a server. @returns ends it */
-function keepFresh(
-  { configuration }: Service,
-  clockWatch: ClockWatch,
-  everyMs: number,
-  onLost: (error: TvsError) => void,
-): () => Promise<void> {
+/** Re-reads what others may have changed. @returns ends it */
+function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (error: TvsError) => void) {
   let failure = "";
-  async function refresh(): Promise<void> {
-    await Promise.all([configuration.refresh(), clockWatch.look()]);
+  async function look(): Promise<void> {
+    await refresh();
     failure = "";
   }
   // The health probe and the calls show a failure too; the next turn tries again.
-  function logFailure(error: unknown): void {
+  function onError(error: unknown): void {
     if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
     failure = String(error);
     if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost(error);
   }
-  return repeat(refresh, { everyMs, onError: logFailure });
+  return repeat(look, { everyMs, onError });
 }

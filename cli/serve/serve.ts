@@ -12,7 +12,6 @@ import {
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import type { Settings } from "../../src/domain/settings.ts";
 import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
@@ -49,17 +48,12 @@ function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLev
   return sandbox && process.stderr.isTTY === true ? "warning" : "info";
 }
 
-/** How long a start may continue after a signal. */
-const startPatienceMs = 5_000;
-/** How long stopping may take after the database was lost. */
-const lossPatienceMs = 10_000;
+/** How long a start may continue after a signal, and stopping may take after the database was lost. */
+const [startPatienceMs, lossPatienceMs] = [5_000, 10_000];
 
 /**
- * Runs the service until a signal ends it and all calls that had begun are answered.
- *
- * The port comes first: a busy port fails before anything is made, and the default issuer contains the port. A request
- * that comes before the service is open waits.
- * @throws TvsError when it cannot start
+ * Runs the service until a signal ends it and all calls that had begun are answered. The port comes first: a busy port
+ * fails before anything is made, and the default issuer contains the port. @throws TvsError when it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
   configureLog((line) => process.stderr.write(line), logLevelOf(config, environment));
@@ -67,15 +61,18 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<App>();
-  const listener = await listenFirst(config, opening.promise);
+  const { host, port, tls, trustedProxies } = config;
+  const listener = await listen(opening.promise, {
+    ...{ host, port, trustedProxies, ...(tls && { tls: readTls(tls) }) },
+    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
+  });
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   try {
     if (config.adminPort !== undefined)
       consolePort = await (await import("./console.ts")).takeConsolePort(config.adminPort);
-    const isPrivate = config.sandbox || isLoopbackHost(config.host);
-    const defaultIssuer = isPrivate ? listener.url : null;
+    const defaultIssuer = config.sandbox || isLoopbackHost(host) ? listener.url : null;
     open = await openService(config, { defaultIssuer, onLost: lost.resolve });
     const { operator, service } = open;
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
@@ -84,7 +81,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     if (consolePort === undefined) discard(consoleFile(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
-    await announce(open, listener, { host: config.host, introduction });
+    await announce(open, listener, { host, introduction });
     if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
     const signal = await untilTheEnd(stopped, lost.promise);
     if (signal !== null) log.info("draining", { signal });
@@ -98,19 +95,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   log.info("stopped", {});
 }
 
-/** Opens the ports, whose requests wait for the app. */
-function listenFirst({ host, port, tls, trustedProxies }: ServeConfig, app: Promise<App>): Promise<Listener> {
-  return listen(app, {
-    ...{ host, port, trustedProxies },
-    ...(tls === undefined ? {} : { tls: readTls(tls) }),
-    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
-  });
-}
-
-/**
- * Waits for a signal, or for the loss of the database: a supervisor restarts only a service that has ended.
- * @returns the signal; null when the database was lost
- */
+/** Waits for a signal. @returns null when the database was lost: a supervisor restarts only a service that has ended */
 async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
   const end = await Promise.race([stopped, lost]);
   if (typeof end === "string") return end;
@@ -122,12 +107,11 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
 
 /** Ends a start that hangs after a signal: it has answered nothing. A start that takes moments is finished first. */
 function giveUpStart(isOpen: () => boolean): void {
-  const giveUp = () => {
+  setTimeout(() => {
     if (isOpen()) return;
     log.error("stopped before the service was open", {});
     process.exit(exitCodes.refused);
-  };
-  setTimeout(giveUp, startPatienceMs).unref();
+  }, startPatienceMs).unref();
 }
 
 /** Fills a sandbox before its first answer, so that its demo key works when it is printed. */
@@ -147,7 +131,8 @@ async function announce(
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (operator.keyKind === "live") {
-    warnOfSettings(settings, operator.issuerTold);
+    if (!operator.issuerTold) log.warn(noIssuer, { issuer: settings.issuer });
+    if (settings.allowPrivateWebhooks) log.warn(privateWebhooks);
     const { result, found, advice } = checkMasterKey(operator.config, null);
     if (result === "fail") log.warn("the master key is not safe where it is", { found, advice });
   }
@@ -161,12 +146,6 @@ const noIssuer =
   "no issuer was ever set: envelopes name this machine's own address; set --issuer before partners call";
 const privateWebhooks =
   "webhooks may go to private addresses and over http; TVS_ALLOW_PRIVATE_WEBHOOKS=false turns this off";
-
-/** Warns of settings that a live service keeps from an earlier start. */
-function warnOfSettings({ issuer, allowPrivateWebhooks }: Settings, issuerTold: boolean): void {
-  if (!issuerTold) log.warn(noIssuer, { issuer });
-  if (allowPrivateWebhooks) log.warn(privateWebhooks);
-}
 
 function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
   const read = (flag: string, file: string) => readSmallFile(file, `${flag}: ${file}`).toString("utf8");

@@ -18,11 +18,7 @@ import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 import { parseChoice, print } from "./output.ts";
 
-/**
- * The scripts that the shells run at Tab. Each hands the words to `tvs __complete` and shows the lines that come back, a
- * word and its meaning parted by a tab. The program that stands on the line is asked, so that `./tvs` and a second
- * installation complete their own commands.
- */
+/** Each hands the words to `__complete` of the very program on the line, and shows the lines that come back. */
 export const scripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
@@ -50,15 +46,14 @@ export const completionCommand = command({
 
 const maxIds = 200;
 
+type Words = readonly string[];
 type Candidate = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that may follow, a line each: the word, a tab, what it means. Nothing is printed where a file is
- * meant, or nothing is known: the shell offers files then.
- * @param words those before the cursor, the last one being begun (and perhaps empty)
- * @returns the exit code, 0: whoever presses Tab does not want to read of an error
+ * Prints the words that may follow, a line each; nothing where the shell shall offer files.
+ * @param words those before the cursor, the last one begun @returns 0: nobody who presses Tab wants to read of an error
  */
-export async function complete(root: OurCommand, words: readonly string[]): Promise<number> {
+export async function complete(root: OurCommand, words: Words): Promise<number> {
   const found = await candidates(root, words).catch((): Candidate[] => []);
   const oneLine = (text: string) =>
     text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
@@ -67,7 +62,7 @@ export async function complete(root: OurCommand, words: readonly string[]): Prom
 }
 
 /** What may follow the words, of which the last one is begun. */
-export async function candidates(root: OurCommand, words: readonly string[]): Promise<Candidate[]> {
+export async function candidates(root: OurCommand, words: Words): Promise<Candidate[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
   const all = line.isHelp ? await helpOffers(line, root) : await offers(line, begun, words);
@@ -94,7 +89,7 @@ type Line = {
 };
 
 /** Reads a begun line: which command it names, how many operands it has, and which option waits for its value. */
-async function readLine(root: OurCommand, words: readonly string[]): Promise<Line> {
+async function readLine(root: OurCommand, words: Words): Promise<Line> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
   for (const word of words) {
@@ -111,7 +106,7 @@ async function readLine(root: OurCommand, words: readonly string[]): Promise<Lin
   return { command, operands, open, isHelp };
 }
 
-async function offers(line: Line, begun: string, words: readonly string[]): Promise<Candidate[]> {
+async function offers(line: Line, begun: string, words: Words): Promise<Candidate[]> {
   const { command, operands, open } = line;
   const [start = "", inline] = /^--([\w-]+)=/.exec(begun) ?? [];
   if (inline !== undefined) {
@@ -130,7 +125,7 @@ async function subCommands(command: OurCommand): Promise<Candidate[]> {
   return Promise.all(all.map(async ([name, load]) => [name, (await load()).description] as const));
 }
 
-function flags(command: OurCommand, words: readonly string[]): Candidate[] {
+function flags(command: OurCommand, words: Words): Candidate[] {
   const own = Object.entries(argsOf(command)).filter(
     ([name, one]) => one.type !== "positional" && !words.includes(`--${name}`),
   );
@@ -140,12 +135,7 @@ function flags(command: OurCommand, words: readonly string[]): Candidate[] {
   ];
 }
 
-async function values(
-  command: OurCommand,
-  name: string,
-  begun: string,
-  words: readonly string[],
-): Promise<Candidate[]> {
+async function values(command: OurCommand, name: string, begun: string, words: Words): Promise<Candidate[]> {
   const arg = argsOf(command)[name];
   const hint = arg?.valueHint ?? "";
   // A hint such as `call|item` names its choices.
@@ -162,12 +152,9 @@ async function values(
 }
 
 /** Ids from the database at hand. A Tab must neither make a data directory nor wait for a busy database. */
-async function lookUp(find: FindIds, words: readonly string[]): Promise<Candidate[]> {
-  const options = {
-    data: { type: "string" },
-    database: { type: "string" },
-    sandbox: { type: "boolean" },
-  } as const;
+async function lookUp(find: FindIds, words: Words): Promise<Candidate[]> {
+  const text = { type: "string" } as const;
+  const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
   const config = configOf(values);
   // A server may be far away.

@@ -14,15 +14,17 @@ export const yesArg = {
 const waitingAnswerMs = 500;
 
 /**
- * Asks for confirmation at a terminal; everything but y and yes is a no. A script has said what it wants by calling the
- * command and is not asked (decision D1.7), but one that answers all the same is understood: what waits on standard
- * input counts as at a terminal, and only where nothing waits the command goes on.
- * @param consequence what cannot be undone, a whole sentence
- * @throws TvsError REFUSED when the answer is not yes
+ * Asks for confirmation at a terminal; only y and yes agree. A script has said what it wants by calling the command
+ * (decision D1.7), but an answer that waits on its standard input counts.
+ * @param consequence what cannot be undone, a whole sentence @throws TvsError REFUSED when the answer is not yes
  */
 export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
   if (args.yes === true) return;
-  if (process.stdin.isTTY !== true) return requireNoRefusal(await waitingAnswer());
+  if (process.stdin.isTTY !== true) {
+    if (isYes((await waitingAnswer()) ?? "yes")) return;
+    const found = "what stands on standard input is no yes (with --yes it is not read)";
+    throw new TvsError("REFUSED", `cancelled; nothing was changed: ${found}`);
+  }
   if (process.stderr.isTTY !== true) return;
   const question = `${wrapped(printable(consequence), terminalWidth())}\nContinue? [y/N] `;
   // The question goes where remarks go: stdout may be a file that is to hold the result alone.
@@ -35,16 +37,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
     throw new TvsError("REFUSED", "cancelled; nothing was changed (use --yes to skip this question)");
 }
 
-function isYes(answer: string): boolean {
-  return /^y(es)?$/i.test(answer.trim());
-}
-
-function requireNoRefusal(answer: string | null): void {
-  if (answer === null || isYes(answer)) return;
-  const message =
-    "cancelled; nothing was changed: what stands on standard input is no yes (with --yes it is not read)";
-  throw new TvsError("REFUSED", message);
-}
+const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
 /** The first line that waits on standard input; null where there is none, as in a timer's or a closed one. */
 function waitingAnswer(): Promise<string | null> {

@@ -40,11 +40,9 @@ export async function rootHelp({ description, sections = {} }: OurCommand): Prom
   ].join("");
 }
 
-/**
- * The text of `--help`, in lines that fit the terminal: citty's own pads every line to the longest description.
- * @param path the words that lead to the command, the program first
- */
+/** The text of `--help`, in lines that fit the terminal. @param path the words of the command, program first */
 export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
+  const { example } = command;
   const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
   const operands = args.filter(([, one]) => one.type === "positional");
@@ -59,17 +57,12 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(commandsOf(command)))),
     section(path.length === 1 ? "MORE OPTIONS" : "OPTIONS OF EVERY COMMAND", listed(common.map(optionLine))),
-    section(
-      command.example?.includes("\n  tvs") ? "EXAMPLES" : "EXAMPLE",
-      command.example === undefined ? "" : `  ${command.example}`,
-    ),
+    section(example?.includes("\n  tvs") ? "EXAMPLES" : "EXAMPLE", example ? `  ${example}` : ""),
     command.run === undefined ? `\n\`${path.join(" ")} COMMAND --help\` explains a command.\n` : "",
   ].join("");
 }
 
-function section(name: string, body: string): string {
-  return body === "" ? "" : `\n${name}\n${body}\n`;
-}
+const section = (name: string, body: string): string => (body === "" ? "" : `\n${name}\n${body}\n`);
 
 /** A usage line: the command, its operands and its required options; the rest is in the list of options. */
 function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
@@ -119,23 +112,16 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
   const words = usage(path, Object.entries(argsOf(command)));
-  return new TvsError(
-    "USAGE",
-    `${message.charAt(0).toLowerCase()}${message.slice(1)}; usage: ${words}; --help explains them`,
-  );
+  const wrong = `${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+  return new TvsError("USAGE", `${wrong}; usage: ${words}; --help explains them`);
 }
 
-/**
- * Prints a failure in one line that says what is wrong and what to do, never a stack trace.
- * @returns the exit code
- */
+/** Prints a failure in one line that says what to do, never a stack trace. @returns the exit code */
 export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
   const { code, message } = known;
   process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
-  if (words.includes("--json")) {
-    process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
-  }
+  if (words.includes("--json")) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);
 }

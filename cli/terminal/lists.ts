@@ -34,11 +34,7 @@ export function limitArg(defaultLimit: number) {
   };
 }
 
-/**
- * Reads from when a list begins: a time, or a duration, which is counted back from now.
- * @returns milliseconds since the epoch
- * @throws TvsError USAGE
- */
+/** Reads a time, or a duration back from now. @returns milliseconds since the epoch @throws TvsError USAGE */
 function readSince(text: string, flag: string): number {
   if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(text, flag);
   return parseTime(text, flag, ", or a duration such as 24h");

@@ -12,10 +12,8 @@ import { wrapped } from "./tables.ts";
 type Explain = (words: readonly string[]) => Promise<number>;
 
 /**
- * Answers `tvs help WORDS`. Without a word that is the topics; `tvs --help` has the commands. A word that names both a
- * topic and a command is answered with the page, and the command's own help under it.
- * @returns the exit code
- * @throws TvsError USAGE for a word that names neither
+ * Answers `tvs help WORDS`: without a word the topics, else a page, a command's own help, or one under the other.
+ * @returns the exit code @throws TvsError USAGE for a word that names neither
  */
 export async function help(words: readonly string[], root: OurCommand, explain: Explain): Promise<number> {
   const [word] = words;
@@ -57,10 +55,8 @@ function topicList(): string {
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */
 function laidOut(markdown: string): string {
-  return lexer(markdown)
-    .filter(({ type }) => type !== "space")
-    .map(block)
-    .join("\n\n");
+  const blocks = lexer(markdown).filter(({ type }) => type !== "space");
+  return blocks.map(block).join("\n\n");
 }
 
 function block(token: Token): string {

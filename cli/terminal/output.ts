@@ -3,16 +3,11 @@ import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 import { layOut, member, wrapped } from "./tables.ts";
 
-/**
- * Control characters, and the marks that reverse or hide text. What comes from files and callers may hold them, and
- * must not be able to steer the reader's terminal.
- */
+/** Control characters, and marks that reverse or hide text: no file or caller may steer the reader's terminal. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** A text that is safe for a terminal: what would not be seen is written as JSON escapes it. */
-export function printable(text: string): string {
-  return text.replace(unprintable, escaped);
-}
+export const printable = (text: string): string => text.replace(unprintable, escaped);
 
 /** JSON for a terminal, laid out: names in it come from the register, and must not steer it. */
 export function printableJson(value: object): string {
@@ -40,11 +35,10 @@ export function exitCodeOf(error: TvsError): number {
   return undecidedCodes.includes(error.code) ? exitCodes.undecided : exitCodes.refused;
 }
 
-/**
- * Prints a command's result: with `--json` one JSON value, else the text for people.
- * @param args the parsed arguments, of which only `json` is looked at
- */
-export function print(args: { json?: unknown }, value: unknown, human: () => string): void {
+type Asked = { json?: unknown };
+
+/** Prints a command's result: with `--json` one JSON value, else the text for people. */
+export function print(args: Asked, value: unknown, human: () => string): void {
   // JSON escapes no control character beyond U+001F; as escapes they are the same to whoever parses it.
   process.stdout.write(args.json === true ? `${printable(JSON.stringify(value))}\n` : ensureLineEnd(human()));
 }
@@ -70,20 +64,15 @@ export function noteTable(head: readonly string[], rows: readonly (readonly Cell
 }
 
 /** Prints a hint, such as the next command, at a terminal only; in a script's log it would be noise. */
-export function hint(args: { json?: unknown }, text: string): void {
+export function hint(args: Asked, text: string): void {
   if (args.json !== true && process.stderr.isTTY === true) note(text);
 }
 
-function ensureLineEnd(text: string): string {
-  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
-}
+const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
 
 export type Cell = string | number | boolean | null | undefined;
 
-/**
- * A table without lines. Cells are printed as printable text each; on a terminal it is laid out to fit, and
- * elsewhere every row is one line, for `grep` and `cut`.
- */
+/** A table of printable cells, laid out to fit a terminal; elsewhere every row is one line, for `grep` and `cut`. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -103,19 +92,12 @@ export function listing<T>(list: readonly T[], columns: Columns<T>): string {
   const cells = Object.values(columns).map((column) =>
     typeof column === "function" ? column : (one: T) => one[column] as Cell,
   );
-  return table(
-    Object.keys(columns),
-    list.map((one) => cells.map((cellOf) => cellOf(one))),
-  );
+  const rows = list.map((one) => cells.map((cellOf) => cellOf(one)));
+  return table(Object.keys(columns), rows);
 }
 
 /** Prints a list: with `--json` one array, else a table. @param none what is said of an empty one */
-export function printList<T>(
-  args: { json?: unknown },
-  list: readonly T[],
-  columns: Columns<T>,
-  none?: string,
-): void {
+export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T>, none?: string): void {
   print(args, list, () => (list.length === 0 && none !== undefined ? none : listing(list, columns)));
 }
 
@@ -169,17 +151,14 @@ export function parseDuration(text: string, flag: string): number {
 }
 
 /**
- * Reads a time: ISO 8601 with an offset, or a date, which begins at midnight UTC.
- * @param orElse what else is taken there, for the refusal
- * @returns milliseconds since the epoch
- * @throws TvsError USAGE
+ * Reads an ISO 8601 time with an offset, or a date, which begins at midnight UTC.
+ * @param orElse what else is taken there, for the refusal @returns milliseconds since the epoch @throws TvsError USAGE
  */
 export function parseTime(text: string, flag: string, orElse = ""): number {
   const wellFormed = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
   const time = wellFormed ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) {
+  if (Number.isNaN(time))
     throw new TvsError("USAGE", `${flag} must be an ISO 8601 time such as 2026-01-31T12:00:00Z${orElse}`);
-  }
   return time;
 }
 
@@ -193,10 +172,7 @@ export function parseList<T extends string>(text: string, flag: string, known: r
   throw new TvsError("USAGE", `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${meant}`);
 }
 
-/**
- * Reads one of a few words, in either case.
- * @throws TvsError USAGE, with the words and the one that was probably meant
- */
+/** Reads one of a few words, in either case. @throws TvsError USAGE with the words, and the one probably meant */
 export function parseChoice<T extends string>(text: string, flag: string, choices: readonly T[]): T {
   const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;

@@ -11,9 +11,7 @@ export type Bar = {
 const silent: Bar = { show: () => {}, stop: () => {} };
 
 /** Whether a bar is shown: at a terminal only, so that logs of scripts and timers stay free of it. */
-export function hasProgress(): boolean {
-  return process.stderr.isTTY === true;
-}
+export const hasProgress = (): boolean => process.stderr.isTTY === true;
 
 type BarOptions = {
   readonly label: string;

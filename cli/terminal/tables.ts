@@ -12,10 +12,8 @@ const columnGap = 2;
 type Layout = { readonly width: number | null; readonly heading: (title: string) => string };
 
 /**
- * Lays rows out. Nothing is ever cut, because an id that was cut cannot be pasted into the next command: where
- * the table is wider than the terminal its sentences are broken, and where that is not enough each row becomes
- * a block of lines.
- * @param rows cells that are printable already, one line each
+ * Lays out rows of printable cells. Nothing is ever cut, because an id that was cut cannot be pasted: where the table is
+ * wider than the terminal its sentences are broken, and where that is not enough each row becomes a block of lines.
  */
 export function layOut(head: readonly string[], rows: readonly (readonly string[])[], layout: Layout) {
   const { width } = layout;
@@ -56,11 +54,8 @@ function aligned(head: readonly string[], rows: readonly (readonly string[])[], 
     head: head.map(heading),
   });
   made.push(...rows.map((row) => [...row]));
-  return made
-    .toString()
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n");
+  const printed = made.toString().split("\n");
+  return printed.map((line) => line.trimEnd()).join("\n");
 }
 
 function stacked(head: readonly string[], rows: readonly (readonly string[])[], { heading, width }: Layout) {
@@ -82,8 +77,8 @@ export function member(options: { name: string; pad: number; value: string; widt
 }
 
 /**
- * Breaks text between words into lines of `width`; a word that is longer stays whole, to be copied. A number stays with
- * what it counts: `0` at the end of one line and `REVOKED` on the next would be read apart.
+ * Breaks text between words; a longer word stays whole, to be copied, and a number stays with what it counts: `0` at the
+ * end of one line and `REVOKED` on the next would be read apart.
  */
 export function wrapped(text: string, width: number, lineBreak = "\n"): string {
   const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);

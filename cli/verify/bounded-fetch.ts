@@ -9,13 +9,8 @@ import { parseDuration } from "../terminal/output.ts";
 export const defaultTimeoutMs = 15_000;
 const maxBytes = 1024 * 1024;
 
-export const timeoutArg = {
-  timeout: option(
-    "DURATION",
-    `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`,
-    parseDuration,
-  ),
-} as const;
+const timeoutWords = `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`;
+export const timeoutArg = { timeout: option("DURATION", timeoutWords, parseDuration) } as const;
 
 type BoundedRequest = {
   readonly url: URL;
@@ -37,10 +32,7 @@ export function readHttpUrl(text: string, flag: string): URL {
   return url;
 }
 
-/**
- * Asks and reads the whole answer.
- * @throws TvsError INPUT_UNREADABLE when there is none in time, none that is short enough, or one that redirects
- */
+/** @throws TvsError INPUT_UNREADABLE for no answer in time, one that is too long, and one that redirects */
 export async function fetchBounded({ url, called, timeoutMs, post }: BoundedRequest): Promise<BoundedAnswer> {
   const none = (problem: string, cause?: unknown) =>
     new TvsError("INPUT_UNREADABLE", `${called} at ${url.origin}${url.pathname} ${problem}`, { cause });

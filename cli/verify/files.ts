@@ -10,6 +10,8 @@ import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 /** Pieces of an input; each is valid until the next one is asked for. */
 export type Bytes = AsyncIterable<Uint8Array>;
 
+type Paths = readonly string[];
+
 /** One file of the input, or the reason why there is none. */
 export type Source =
   | { readonly file: string; readonly chunks: Bytes }
@@ -63,15 +65,8 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
   else yield { file: path, chunks: readFileBytes(path) };
 }
 
-/**
- * Opens every path in turn: files, folders, or `-` for standard input.
- * @param keyFiles the key set and the like, which are skipped in a folder
- */
-export async function* openSources(
-  paths: readonly string[],
-  stdin: Bytes,
-  keyFiles: readonly string[],
-): AsyncGenerator<Source> {
+/** Opens files, folders, or `-` for standard input, in turn. @param keyFiles are skipped in a folder */
+export async function* openSources(paths: Paths, stdin: Bytes, keyFiles: Paths): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
     let found = 0;
@@ -125,11 +120,7 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
 }
 
 /** Reads on until the input ends or has more than `limitBytes`. */
-async function collect(
-  parts: Uint8Array[],
-  chunks: AsyncIterator<Uint8Array>,
-  limitBytes: number,
-): Promise<{ bytes: Uint8Array; isWhole: boolean }> {
+async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, limitBytes: number) {
   let size = parts.reduce((sum, part) => sum + part.length, 0);
   while (size <= limitBytes) {
     const next = await chunks.next();

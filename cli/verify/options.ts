@@ -70,9 +70,7 @@ export type VerifySettings = LogSettings & {
   readonly audience: string;
 };
 
-function usage(message: string): TvsError {
-  return new TvsError("USAGE", message);
-}
+const usage = (message: string) => new TvsError("USAGE", message);
 
 /** Combines options and environment. @throws TvsError USAGE for a missing or contradictory setting */
 export async function resolveSettings(flags: VerifyFlags, env: Environment): Promise<VerifySettings> {

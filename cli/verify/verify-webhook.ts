@@ -61,9 +61,8 @@ function readSecret(flag: string | undefined, environment: Environment): string 
   const readFile = (file: string) => readSmallFile(file, `--secret: the file ${file}`).toString("utf8");
   // Editors add a line end.
   const secret = given.startsWith("@") ? readFile(given.slice(1)).replace(/\r?\n$/, "") : given;
-  if (secret === "") {
+  if (secret === "")
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
-  }
   const problem = findSecretProblem(secret);
   if (problem !== null) {
     const from = given.startsWith("@") ? `the file ${given.slice(1)} of --secret` : "the webhook secret";
@@ -91,12 +90,9 @@ async function readBody(file: string): Promise<Uint8Array> {
 
 function verdictText({ valid, reason, timestamp, event }: WebhookVerification): string {
   const signedAt = timestamp === null ? null : isoTime(timestamp * 1000);
-  if (reason !== null) {
-    return `refused  ${reason}\n${webhookRefusalReasons[reason]}\n${advice[reason]}`;
-  }
-  if (event === null) {
+  if (reason !== null) return `refused  ${reason}\n${webhookRefusalReasons[reason]}\n${advice[reason]}`;
+  if (event === null)
     return `${record({ genuine: valid, signedAt })}\nThe body is signed, but it is no event of the contract.`;
-  }
   const { eventId, eventType, occurredAt, data } = event;
   return record({ genuine: valid, signedAt, eventId, eventType, occurredAt, ...data });
 }

@@ -115,10 +115,7 @@ async function judgeAll(line: Line, io: VerifyIo): Promise<number> {
   return undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
 
-/**
- * Runs the command, without the network.
- * @returns the exit code, also 2 if nothing was found, or for a wrong command line, with one line on stderr
- */
+/** Runs without the network. @returns the exit code, also 2 if nothing was found, or for a wrong command line */
 export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   try {
     return await judgeAll(line, io);
@@ -182,9 +179,8 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   let items: EnvelopeItem[] = [];
   const judgeItems = async () => {
     const verdicts = await Promise.all(items.map((item) => judgeItem(item, options)));
-    for (const [index, item] of items.entries()) {
+    for (const [index, item] of items.entries())
       printer.print(verdicts[index] as AnyVerification, { file, place: item.place });
-    }
     items = [];
     await printer.makeRoom();
   };

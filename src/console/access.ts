@@ -16,8 +16,8 @@ import { plainPage } from "./console-page.ts";
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running service has its console. Every link contains the id, which is new at each start, and the port, so that a
- * changed file cannot lead somebody with a token to another listener.
+ * Where a running service has its console. Links contain both port and id, which is new at each start, so that a changed
+ * file cannot lead somebody with a token to another listener.
  */
 export type ConsolePlace = { readonly port: number; readonly id: string };
 
@@ -32,14 +32,9 @@ export function readPlace(text: string | null): ConsolePlace {
   throw new TvsError("REFUSED", message);
 }
 
-export function writePlace({ port, id }: ConsolePlace): string {
-  return `${port} ${id}\n`;
-}
+export const writePlace = ({ port, id }: ConsolePlace): string => `${port} ${id}\n`;
 
-/**
- * Makes a link that opens the console once. Its token is a MAC under a key derived from the master key, so nothing is
- * stored for it. @returns the address, and its end in milliseconds since the epoch
- */
+/** Makes a link that opens the console once, and gives its end. Its token is a MAC, so nothing is stored for it. */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
@@ -129,6 +124,7 @@ const maxSessions = 32;
 
 /** A session's folder and the secret of its cookie. Neither is of use without the other. */
 type Session = { readonly folder: string; readonly secret: string };
+type OfferedSession = { [Part in keyof Session]: string | undefined };
 
 export type Opening =
   | { readonly verdict: "good"; readonly session: Session }
@@ -168,13 +164,11 @@ export function createSessions(dependencies: { secrets: Secrets; place: ConsoleP
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
       return { verdict, session };
     },
-    has(session: { [Part in keyof Session]: string | undefined }): boolean {
+    has(session: OfferedSession): boolean {
       const end = sessions.get(nameOf(session));
       return end !== undefined && end > clock.now();
     },
   };
 }
 
-function nameOf({ folder = "", secret = "" }: { [Part in keyof Session]: string | undefined }): string {
-  return `${folder}/${secret}`;
-}
+const nameOf = ({ folder = "", secret = "" }: OfferedSession): string => `${folder}/${secret}`;

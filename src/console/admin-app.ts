@@ -28,8 +28,8 @@ type AdminOptions = {
 const cookieName = "tvs_console";
 
 /**
- * The operator's console and the metrics (decision D8.3). The metrics are open on this machine, because a scraper can open
- * no link; the console needs a session, which a one-time link begins.
+ * The metrics are open on this machine, because a scraper can open no link; the console needs a session, which a
+ * one-time link begins (decision D8.3).
  */
 export function createAdminApp({ sources, exposition, sessions }: AdminOptions): Hono<AdminEnv> {
   const isSignedIn = (c: Context<AdminEnv>) =>
@@ -68,10 +68,8 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
 
   pages.get("/live.json", async (c) => {
     if (!isSignedIn(c)) {
-      return c.json(
-        { statusCode: 401, message: `this session has ended; ${command} prints a new link` },
-        401,
-      );
+      const message = `this session has ended; ${command} prints a new link`;
+      return c.json({ statusCode: 401, message }, 401);
     }
     return c.json({ sections: await renderSections(await look(sources)) });
   });
@@ -84,16 +82,11 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   return app;
 }
 
+const script = (load: Parameters<typeof programFile>[1]) => programFile("text/javascript", load);
 const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
   "/console.css": programFile("text/css", () => import("./console.css", { with: { type: "text" } })),
-  "/copy-button.js": programFile(
-    "text/javascript",
-    () => import("../site/copy-button.client.js", { with: { type: "text" } }),
-  ),
-  "/console.js": programFile(
-    "text/javascript",
-    () => import("./console.client.js", { with: { type: "text" } }),
-  ),
+  "/copy-button.js": script(() => import("../site/copy-button.client.js", { with: { type: "text" } })),
+  "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };
 
 type Refusal = Exclude<Opening["verdict"], "good"> | "no session";

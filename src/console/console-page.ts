@@ -71,11 +71,8 @@ const sections = {
 } as const;
 
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
-  const rendered = Object.entries(sections).map(async ([id, { render }]) => [
-    id,
-    String(await render(state)),
-  ]);
-  return Object.fromEntries(await Promise.all(rendered));
+  const all = Object.entries(sections).map(async ([id, { render }]) => [id, String(await render(state))]);
+  return Object.fromEntries(await Promise.all(all));
 }
 
 function panel(id: keyof typeof sections, state: ConsoleState): Markup {

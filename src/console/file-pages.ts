@@ -147,6 +147,8 @@ function importBadge(one: ImportRecord, now: number): Markup {
   return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
 }
 
+const codeHead = ["Code", "Kind", "Means", "First lines", "Rows"];
+
 /** The rejected and remarked rows of an import, by code: their lines, and never their values. */
 export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
   const rows = one.codes
@@ -161,17 +163,11 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
       ? none("Every row was taken as it stands.")
-      : tableOf("Rows by code", {
-          head: ["Code", "Kind", "Means", "First lines", "Rows"],
-          numbersFrom: 4,
-          rows,
-        })
+      : tableOf("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
 <p>The whole list, with every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
 /** Folders may name people. */
-function fileName(path: string): string {
-  return path.replace(/^.*[\\/]/, "");
-}
+const fileName = (path: string): string => path.replace(/^.*[\\/]/, "");

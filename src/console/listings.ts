@@ -37,10 +37,7 @@ export type Listing<Row> = {
   readonly nothing: string;
   /** The most rows of its CSV file. */
   readonly csvRows: number;
-  /**
-   * @param from the `next` of the page before; empty for the first
-   * @throws TvsError USAGE for a malformed query
-   */
+  /** @param from the `next` of the page before, empty for the first @throws TvsError USAGE for a malformed query */
   readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
 };
 
@@ -162,9 +159,7 @@ function newestFirst<Row>(
 
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
 
-export function statusBadge(status: keyof typeof statusLevels): Cell {
-  return badge(statusLevels[status], status);
-}
+export const statusBadge = (status: keyof typeof statusLevels): Cell => badge(statusLevels[status], status);
 
 /** A column of ids, which may break where a table has no room for them. */
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {

@@ -15,19 +15,12 @@ function fitted(cell: Cell | undefined): Cell | undefined {
   return isLong ? html`<span class="long">${cell}</span>` : cell;
 }
 
-export function idCell(id: string | null): Markup {
-  return html`<span class="id">${id ?? "–"}</span>`;
-}
+export const idCell = (id: string | null): Markup => html`<span class="id">${id ?? "–"}</span>`;
+
+type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
 /** A table that scrolls, by keyboard too, where it is too wide. */
-export function tableOf(
-  label: string,
-  {
-    head,
-    rows,
-    numbersFrom = head.length,
-  }: { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number },
-): Markup {
+export function tableOf(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
 <thead><tr>${head.map((name, index) => html`<th scope="col" class="${kind(index)}">${name}</th>`)}</tr></thead>
@@ -35,14 +28,11 @@ export function tableOf(
 </table></div>`;
 }
 
-export function none(text: string): Markup {
-  return html`<p class="none">${text}</p>`;
-}
+export const none = (text: string): Markup => html`<p class="none">${text}</p>`;
 
 /** A command to paste; the script adds a copy button. */
-export function commandBox(command: string): Markup {
-  return html`<p class="paste"><code class="command">${command}</code></p>`;
-}
+export const commandBox = (command: string): Markup =>
+  html`<p class="paste"><code class="command">${command}</code></p>`;
 
 export function bar(share: number): Markup {
   const width = Math.round(100 * Math.min(1, Math.max(0, share)));
@@ -50,15 +40,12 @@ export function bar(share: number): Markup {
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
 }
 
-export function badge(level: "good" | "warn" | "bad" | "quiet", text: string): Markup {
-  return html`<span class="badge ${level}">${text}</span>`;
-}
+export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): Markup =>
+  html`<span class="badge ${level}">${text}</span>`;
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export function count(value: number): string {
-  return whole.format(value);
-}
+export const count = (value: number): string => whole.format(value);
 
 /** Three figures at most: 0.04, 3.2, 47, 1,260. */
 export function figure(value: number | null): string {
@@ -68,9 +55,8 @@ export function figure(value: number | null): string {
   return value < 9.95 ? value.toFixed(1) : count(value);
 }
 
-export function bytes(value: number): string {
-  return value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
-}
+export const bytes = (value: number): string =>
+  value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 
 /** A moment in the service's time zone, to the minute, with the zone's name: 2026-03-01 09:30 WAT. */
 export function moment(at: number, timeZone: string): string {
@@ -85,6 +71,4 @@ export function inZone(text: string, timeZone: string): string {
   return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => moment(Date.parse(time), timeZone));
 }
 
-export function percent(share: number): string {
-  return `${count(Math.min(999, share * 100))} %`;
-}
+export const percent = (share: number): string => `${count(Math.min(999, share * 100))} %`;

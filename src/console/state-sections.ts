@@ -31,7 +31,7 @@ const unread = "The database has not answered yet.";
 export function attentionSection(state: ConsoleState): Markup {
   const concerns = concernsOf(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
-  const words = { bad: "Act", warn: "MetricsInput" } as const;
+  const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
     ({ level, text, command }) =>
       html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${commandBox(command)}</li>`,
@@ -40,10 +40,9 @@ export function attentionSection(state: ConsoleState): Markup {
 
 export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   if (readings === null) return none(unread);
-  if (readings.quotas.length === 0) {
+  if (readings.quotas.length === 0)
     return html`${none("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
-  }
-  const byUse = [...readings.quotas].sort((one, other) => dayShare(other) - dayShare(one));
+  const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
@@ -58,13 +57,13 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   });
 }
 
-function dayShare({ use }: QuotaReading): number {
-  return use.day.limit === 0 ? 0 : use.day.used / use.day.limit;
-}
+type Use = QuotaReading["use"]["day"];
 
-function meter({ used, limit }: { used: number; limit: number }): Markup {
-  const share = limit === 0 ? 0 : used / limit;
-  return html`<span class="meter">${bar(share)}<span>${limit === 0 ? "none" : percent(share)}</span></span>`;
+const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
+
+function meter(use: Use): Markup {
+  const words = use.limit === 0 ? "none" : percent(shareOf(use));
+  return html`<span class="meter">${bar(shareOf(use))}<span>${words}</span></span>`;
 }
 
 /** Retired keys never change again: the newest few are enough here. */
@@ -102,24 +101,13 @@ export function webhooksSection(state: ConsoleState): Markup {
   const { endpoints, backlog } = readings;
   // What waits for an endpoint that was removed is held, and has to be seen all the same.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
-  if (endpoints.length + orphans.length === 0) {
+  if (endpoints.length + orphans.length === 0)
     return html`${none("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
-  }
+  const backlogOf = (id: string) => backlog.find(({ partnerId }) => partnerId === id);
+  const noEndpoint = badge("quiet", "no endpoint");
   const rows = [
-    ...endpoints.map((one) =>
-      endpointRow(
-        one,
-        backlog.find(({ partnerId }) => partnerId === one.partnerId),
-        state,
-      ),
-    ),
-    ...orphans.map((one) => [
-      one.partnerId,
-      "–",
-      badge("quiet", "no endpoint"),
-      ...backlogCells(one, state),
-      "–",
-    ]),
+    ...endpoints.map((one) => endpointRow(one, backlogOf(one.partnerId), state)),
+    ...orphans.map((one) => [one.partnerId, "–", noEndpoint, ...backlogCells(one, state), "–"]),
   ];
   return html`${tableOf("Webhook endpoints", {
     head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],

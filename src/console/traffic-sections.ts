@@ -120,9 +120,7 @@ function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   return listed(new Map(own));
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 type SeriesKey = Exclude<keyof Point, "at">;
 type Chart = readonly [title: string, unit: string, series: Partial<Record<SeriesKey, string>>];

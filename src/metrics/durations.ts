@@ -1,7 +1,4 @@
-/**
- * Buckets of durations for the console's percentiles. Their bounds grow by a fourth of a power of two, so a percentile
- * that is read from them is at most a fifth too high.
- */
+/** Bounds of buckets grow by a fourth of a power of two, so a percentile read from them is at most a fifth too high. */
 const stepsPerDoubling = 4;
 const lowestMs = 0.125;
 const lowestExponent = Math.log2(lowestMs) * stepsPerDoubling;
@@ -19,12 +16,7 @@ export function bucketOf(durationMs: number): number {
   return Math.min(bounded, Math.ceil(Math.log2(durationMs) * stepsPerDoubling - lowestExponent));
 }
 
-/**
- * The duration that a share of all is not longer than, read between the bounds of its bucket.
- * @param counts one number a bucket
- * @param share 0.5 for the median
- * @returns milliseconds; null when nothing was counted
- */
+/** @param share 0.5 for the median @returns milliseconds, read between the bounds of a bucket; null without counts */
 export function percentileMs(counts: Float64Array, share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

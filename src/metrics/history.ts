@@ -1,12 +1,8 @@
 import type { Counters, Interval, Traffic } from "./counters.ts";
 import { bucketCount, percentileMs } from "./durations.ts";
 
-/** One point of the charts: the time since the point before. Rates are a second, durations milliseconds. */
-export type Point = ReturnType<typeof pointOf> & {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly cpuPercent: number;
-};
+/** One point of the charts: the time since the point before. Rates are a second, durations and `at` milliseconds. */
+export type Point = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
 export type History = ReturnType<typeof startHistory>;
 
 export const sampleMs = 2_000;
@@ -19,8 +15,7 @@ const percentilePoints = 150;
 export function startHistory({ counters, clock }: { counters: Counters; clock: { now(): number } }) {
   const points: Point[] = [];
   const recent: Interval["durations"][] = [];
-  let beganAtMs = performance.now();
-  let cpu = process.cpuUsage();
+  let [beganAtMs, cpu] = [performance.now(), process.cpuUsage()];
   // Counts from before the history belong to no point.
   counters.takeInterval();
 
@@ -35,12 +30,10 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
     recent.push(interval.durations);
     if (points.length > maxPoints) points.shift();
     if (recent.length > percentilePoints) recent.shift();
-    beganAtMs = nowMs;
-    cpu = process.cpuUsage();
+    [beganAtMs, cpu] = [nowMs, process.cpuUsage()];
   }
 
-  const timer = setInterval(sample, sampleMs);
-  timer.unref();
+  const timer = setInterval(sample, sampleMs).unref();
 
   return {
     /** Points younger than a time, oldest first. */

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { type Address, findLibrary, fixedBytes, type Library, openLibrary } from "../foreign.ts";
+import { hashBytes } from "./engine.ts";
 
 /** How many signatures one call makes. The call costs the same for fewer. */
 export const lanes = 8;
@@ -35,24 +36,17 @@ const functions = {
 
 /** EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2): the bytes between the padding and the hash. */
 const digestInfo = Buffer.from("003031300d060960864801650304020105000420", "hex");
-const hashBytes = 32;
 /** The only exponent that crypto_mb checks with: 65537, the least byte first. */
 const publicExponent = [1, 0, 1];
 
-/**
- * Opens Intel's crypto_mb in this thread, which signs eight messages at once with AVX-512 IFMA.
- * @throws Error when there is no such library, a function is missing, or the processor cannot
- */
+/** Opens Intel's crypto_mb in this thread. @throws Error when it cannot be loaded, or the processor cannot */
 export async function openCryptoMb(file: string) {
   const library = await openLibrary(file, functions);
   // Comes first: on another processor the other functions would end the process.
   if (library.functions.mbx_is_crypto_mb_applicable(0) === 0)
     throw new Error("this processor has no AVX-512 IFMA");
   return {
-    /**
-     * @param pkcs8 the key, PKCS #8 DER
-     * @returns null for a key of another size, exponent or number of primes than crypto_mb can use
-     */
+    /** @returns null for a PKCS #8 key of another size, exponent or number of primes than crypto_mb can use */
     loadKey(pkcs8: Uint8Array) {
       const numbers = readNumbers(pkcs8);
       const methods = numbers && methodsFor(library, numbers.n.length * 8);
@@ -70,13 +64,7 @@ function methodsFor({ functions: mbx }: Library<typeof functions>, bits: number)
   return { bits, signing, checking, scratchBytes };
 }
 
-/** The addresses of p, q, dp, dq and 1/q. */
-type CrtAddresses = [Address, Address, Address, Address, Address];
-
-/**
- * The numbers of an RSA key (RFC 8017, A.1.2), the least byte first: the modulus, and p, q, dp, dq and 1/q.
- * @returns null for a key with another public exponent, or with primes of other lengths
- */
+/** An RSA key's modulus, and p, q, dp, dq and 1/q (RFC 8017, A.1.2), the least byte first; null for an unusual key. */
 function readNumbers(pkcs8: Uint8Array) {
   const [key = pkcs8] = derValues(pkcs8);
   const [, , octets = pkcs8] = derValues(key);
@@ -84,8 +72,7 @@ function readNumbers(pkcs8: Uint8Array) {
   const [, n, e, , p, q, dp, dq, qInv, more] = derValues(sequence);
   if (!(n && e && p && q && dp && dq && qInv) || more !== undefined) return null;
   const bytes = n.length;
-  const isUsual = e.join() === publicExponent.join() && [p, q].every(({ length }) => length * 2 === bytes);
-  if (!isUsual) return null;
+  if (e.join() !== publicExponent.join() || [p, q].some(({ length }) => length * 2 !== bytes)) return null;
   const turned = (number: Uint8Array, length: number) => {
     const fixed = fixedBytes(length);
     for (const [at, byte] of number.entries()) fixed[number.length - 1 - at] = byte;
@@ -130,7 +117,7 @@ function createLaneKey(
   /** Whether each lane's signature was made, and gives its message back under the public key. */
   function compute(): boolean {
     const [start, end, memory] = [addressOf(from), addressOf(to), addressOf(scratch)];
-    const parts = crt.map((number) => addressOf(number)) as CrtAddresses;
+    const parts = crt.map(addressOf) as [Address, Address, Address, Address, Address];
     return (
       mbx.mbx_rsa_private_crt_mb8(start, end, ...parts, bits, signing, memory) === 0 &&
       mbx.mbx_rsa_public_mb8(end, addressOf(back), addressOf(modulus), bits, checking, memory) === 0 &&
@@ -140,9 +127,8 @@ function createLaneKey(
 
   return {
     /**
-     * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
-     * @returns null when the public key does not confirm each signature. Then none may be seen: a fault in the CRT
-     *   arithmetic gives the key away (Boneh, DeMillo and Lipton, 1997)
+     * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2); null when a signature is wrong. None may
+     * be seen then: a fault in the CRT arithmetic gives the key away (Boneh, DeMillo and Lipton, 1997).
      */
     sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
       // Further lanes sign an earlier hash again, and nobody looks at the result.

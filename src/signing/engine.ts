@@ -4,13 +4,8 @@ import known from "../../data/signing-known-answer.json" with { type: "json" };
 import { TvsError } from "../domain/errors.ts";
 import { signingAlgorithm } from "../domain/keys.ts";
 
-/** A message to sign, in two forms. */
-export type Message = {
-  /** The JWS signing input, ASCII. */
-  readonly input: string;
-  /** SHA-256 of the input. */
-  readonly hash: Uint8Array;
-};
+/** A message to sign: the JWS signing input (ASCII), and its SHA-256. */
+export type Message = { readonly input: string; readonly hash: Uint8Array };
 
 /** One implementation of RS256, with the keys that it was given. */
 export type Engine = {
@@ -21,19 +16,11 @@ export type Engine = {
   readonly signatureMs: number;
   /** How many signatures the engine makes together at most. */
   readonly groupSize: number;
-  /**
-   * Adds a key.
-   * @param pkcs8 its PKCS #8 DER, which is overwritten
-   * @throws TvsError SIGNER_UNAVAILABLE, or the runtime's error, when the bytes are no key
-   */
+  /** Adds a key, and overwrites its PKCS #8 DER. @throws TvsError SIGNER_UNAVAILABLE, or the runtime's error */
   load(kid: string, pkcs8: Uint8Array<ArrayBuffer>): Promise<void>;
   /** Overwrites and forgets all keys but these. */
   keep(kids: ReadonlySet<string>): void;
-  /**
-   * Signs messages with one key: in the thread that calls, or in threads of the runtime.
-   * @returns the signatures, in the order of the messages
-   * @throws TvsError SIGNER_UNAVAILABLE
-   */
+  /** Makes a signature of each message, in their order. @throws TvsError SIGNER_UNAVAILABLE */
   sign(kid: string, messages: readonly Message[]): Uint8Array[] | Promise<Uint8Array[]>;
 };
 
@@ -43,34 +30,28 @@ export type HashEngine = Omit<Engine, "sign"> & {
 };
 
 /** The error for a kid that is not in the ring, or has just left it. */
-export function keyNotLoaded(): TvsError {
-  return new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
-}
+export const keyNotLoaded = () =>
+  new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
 
 /**
  * A fixed key, input and signature. RS256 is deterministic (RFC 8017, 8.2.1), so an engine either gives these very
  * bytes or must not sign. The key was made for this test, is public with the source, and signs nothing else.
  */
 export const { input: knownInput, signature: knownSignature } = known;
+export const hashBytes = 32;
 export const knownHash: Uint8Array = hash("sha256", knownInput, "buffer");
 
 /** Copies the key of the known answer, PKCS #8 DER: an engine overwrites the bytes that it loads. */
-export function knownKey(): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(Buffer.from(known.pkcs8, "base64url"));
-}
+export const knownKey = () => new Uint8Array(Buffer.from(known.pkcs8, "base64url"));
 
 const trialCount = 9;
 
 /**
- * Proves an engine: makes the known signature several times.
- * @param name the engine, in the error
+ * Proves an engine, named so in the error: makes the known signature several times.
  * @returns how long one takes, in milliseconds: the quickest, since others on the machine only ever lengthen it
  * @throws Error when one is not the known signature
  */
-export async function proveSigning(
-  name: string,
-  sign: () => Uint8Array | null | Promise<Uint8Array>,
-): Promise<number> {
+export async function proveSigning(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {
   let quickest = Number.POSITIVE_INFINITY;
   for (let i = 0; i < trialCount; i++) {
     const startedAt = performance.now();
@@ -82,10 +63,7 @@ export async function proveSigning(
   return quickest;
 }
 
-/**
- * Signs with WebCrypto, which both runtimes run on threads of their own.
- * @throws Error when the runtime cannot sign with RSA, or signs wrongly
- */
+/** Signs with WebCrypto, on the runtime's own threads. @throws Error when it cannot sign with RSA, or signs wrongly */
 export async function openWebCrypto(): Promise<Engine> {
   const known = await importKey(knownKey());
   const signatureMs = await proveSigning("WebCrypto", () => signWith(known, knownInput));

@@ -3,11 +3,11 @@ import { TvsError } from "../domain/errors.ts";
 import { findLibrary, fixedBytes, openLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
 import { type CryptoMb, type LaneKey, lanes, openCryptoMb } from "./crypto-mb.ts";
-import { type HashEngine, keyNotLoaded, knownHash, knownKey, proveSigning } from "./engine.ts";
+import { type HashEngine, hashBytes, keyNotLoaded, knownHash, knownKey, proveSigning } from "./engine.ts";
 import { groupFrom } from "./queue.ts";
 
 export type OpensslOptions = {
-  /** Path of libcrypto; without it, where distributions put it. */
+  /** Path of OpenSSL's library; without it, where distributions put it. */
   readonly library?: string | undefined;
   /** Without it, crypto_mb is not used. If it is insisted on, it need not be faster, and it is an error where it fails. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
@@ -19,16 +19,13 @@ type OpensslKey = { readonly loaded: LoadedKey; lanes: LaneKey | null };
 /** The part of the time of eight signatures by OpenSSL that crypto_mb may take at most; it takes some half of it. */
 const groupPart = 0.8;
 
-/**
- * Signs with the machine's OpenSSL in the calling thread. Where crypto_mb is given, it makes groups of signatures.
- * @throws Error with the reason when OpenSSL, or a crypto_mb that is insisted on, cannot be used here
- */
+/** Signs in the calling thread. @throws Error when OpenSSL, or a crypto_mb that is insisted on, cannot be used */
 export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
   const signatureMs = await prove(libcrypto, null);
-  const cryptoMb = await chooseCryptoMb(options.cryptoMb, libcrypto, signatureMs);
+  const cryptoMb = await chooseCryptoMb(options, libcrypto, signatureMs);
   const keys = new Map<string, OpensslKey>();
   return {
     name: cryptoMb === null ? "openssl" : "crypto_mb",
@@ -48,13 +45,14 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
     sign(kid, messages) {
       const key = keys.get(kid);
       if (key === undefined) throw keyNotLoaded();
-      const hashes = messages.map(({ hash }) => hash);
-      return signAll(key, hashes);
+      return signAll(
+        key,
+        messages.map(({ hash }) => hash),
+      );
     },
   };
 }
 
-/** @throws TvsError SIGNER_UNAVAILABLE */
 function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | null): OpensslKey {
   try {
     const loaded = libcrypto.loadKey(pkcs8);
@@ -81,10 +79,7 @@ function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): Lane
   return null;
 }
 
-/**
- * Signs in a group where there are enough hashes. A wrong signature of crypto_mb is never given out, and ends its use.
- * @throws TvsError SIGNER_UNAVAILABLE
- */
+/** Signs; a wrong signature of crypto_mb is not given out, and ends its use. @throws TvsError SIGNER_UNAVAILABLE */
 export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Array[] {
   if (key.lanes !== null && hashes.length >= groupFrom) {
     const made = key.lanes.sign(hashes);
@@ -101,12 +96,8 @@ export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Ar
 }
 
 /** @throws Error when crypto_mb is insisted on, and cannot be used */
-async function chooseCryptoMb(
-  wanted: OpensslOptions["cryptoMb"],
-  libcrypto: Libcrypto,
-  signatureMs: number,
-): Promise<CryptoMb | null> {
-  const { file, isInsisted = false } = wanted ?? {};
+async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, signatureMs: number) {
+  const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {
     if (file === undefined) throw new Error("there is no libcrypto_mb.so.11 on this machine");
     const cryptoMb = await openCryptoMb(file);
@@ -120,17 +111,14 @@ async function chooseCryptoMb(
   }
 }
 
-/**
- * Proves OpenSSL, or crypto_mb: the known signature in each lane once, with others around it.
- * @returns how long a signature of OpenSSL, or a group of crypto_mb, takes, in milliseconds
- */
-async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null): Promise<number> {
+/** Proves OpenSSL, or each lane of crypto_mb. @returns how long a signature, or a group, takes, in milliseconds */
+async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
   const key = loadKey(knownKey(), libcrypto, cryptoMb);
   let lane = 0;
   const signInNextLane = () => {
-    const hashes = Array.from({ length: lanes }, () => new Uint8Array(knownHash.length));
     const index = lane++ % lanes;
-    hashes[index]?.set(knownHash);
+    const other = new Uint8Array(knownHash.length);
+    const hashes = Array.from({ length: lanes }, (_, at) => (at === index ? knownHash : other));
     return key.lanes?.sign(hashes)?.[index] ?? null;
   };
   try {
@@ -146,7 +134,6 @@ type Libcrypto = Awaited<ReturnType<typeof openLibcrypto>>;
 export type LoadedKey = NonNullable<ReturnType<Libcrypto["loadKey"]>>;
 
 const pkcs1Padding = 1;
-const digestBytes = 32;
 /** A signature of the longest key that OpenSSL takes. */
 const outputBytes = 16_384 / 8;
 
@@ -166,16 +153,13 @@ const functions = {
   EVP_sha256: { args: [], returns: "pointer" },
 } as const;
 
-/**
- * Opens OpenSSL in this thread.
- * @throws Error when there is no such library, a function is missing, or it is not version 3
- */
+/** Opens OpenSSL in this thread. @throws Error when there is no such library, or it is not version 3 */
 export async function openLibcrypto(file: string) {
   const { functions: openssl, addressOf, numberOf } = await openLibrary(file, functions);
   const version = openssl.OpenSSL_version_num() >>> 0;
   if (version >>> 28 !== 3) throw new Error("libcrypto is not version 3");
   const sha256 = openssl.EVP_sha256();
-  const [digest, output] = [fixedBytes(digestBytes), fixedBytes(outputBytes)];
+  const [digest, output] = [fixedBytes(hashBytes), fixedBytes(outputBytes)];
   const length = new BigUint64Array(new ArrayBuffer(BigUint64Array.BYTES_PER_ELEMENT));
   const [from, to, toLength] = [addressOf(digest), addressOf(output), addressOf(length)];
 
@@ -202,10 +186,6 @@ export async function openLibcrypto(file: string) {
         openssl.EVP_PKEY_sign_init(context) === 1 &&
         openssl.EVP_PKEY_CTX_set_rsa_padding(context, pkcs1Padding) === 1 &&
         openssl.EVP_PKEY_CTX_set_signature_md(context, sha256) === 1;
-      if (!isReady) {
-        free();
-        return null;
-      }
       /** Signs a SHA-256 hash (RSASSA-PKCS1-v1_5, RFC 8017, 8.2). @returns null when OpenSSL refuses */
       function sign(hash: Uint8Array): Uint8Array | null {
         digest.set(hash);
@@ -213,7 +193,9 @@ export async function openLibcrypto(file: string) {
         const isDone = openssl.EVP_PKEY_sign(context, to, toLength, from, digest.length) === 1;
         return isDone ? output.slice(0, Number(length[0])) : null;
       }
-      return { sign, free };
+      if (isReady) return { sign, free };
+      free();
+      return null;
     },
   };
 }

@@ -6,13 +6,12 @@ import type { Message } from "./engine.ts";
 type Call = {
   readonly kid: string;
   readonly inputs: readonly string[];
-  /** Whether the call is a batch. Single checks go first. */
+  /** Single checks go before batches. */
   readonly kind: "single" | "bulk";
   readonly signatures: string[];
   readonly settled: PromiseWithResolvers<string[]>;
-  /** Inputs whose signatures are begun or made, from the first. */
+  /** How many signatures are begun or made, from the first, and how many are not made. */
   taken: number;
-  /** Signatures that are not made. */
   left: number;
 };
 
@@ -88,11 +87,9 @@ function createCalls() {
 /** Signatures of one group, and the milliseconds that each of them took. */
 export type Made = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
 
-/** Signs outside the thread of the queue. */
+/** Signs outside the thread of the queue: groups of at most a size, and some at a time; none while it cannot sign. */
 export type Helper = {
-  /** How many signatures it is given at a time at most. */
   readonly groupSize: number;
-  /** How many groups it holds at most: 0 while it cannot sign. */
   slots(): number;
   /** @throws Error when it could not sign; a queue that signs in place then does so */
   sign(kid: string, messages: readonly Message[]): Promise<Made>;
@@ -145,8 +142,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
       const signatures = inPlace(group.kid, messagesOf(group));
       settle(group, { signatures, signatureMs: (performance.now() - startedAt) / signatures.length });
     } catch (error) {
-      const failed = group.jobs.map(({ call }) => call);
-      calls.fail(failed, error);
+      calls.fail(new Set(group.jobs.map(({ call }) => call)), error);
     }
   }
 
@@ -161,10 +157,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     handOut(true);
   }
 
-  /**
-   * Hands what waits to helpers, those with the least to do first.
-   * @param toIdle whether an idle helper gets whatever waits, where a busy helper gets only what is more than a group
-   */
+  /** Hands what waits to the least busy helpers: with `toIdle` all to idle ones, else only what is more than a group. */
   function handOut(toIdle: boolean): void {
     while (calls.untaken() > 0) {
       const [hand] = hands
@@ -193,9 +186,8 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
 
   return {
     /**
-     * A call is admitted by the time that it would wait, so that a fast machine takes more calls than a slow one. A single
-     * check waits for single checks only, a batch for everything (decision D2.9).
-     * @returns the signatures, base64url, in the order of the inputs
+     * Admits a call by the time that it would wait. A single check waits for single checks only, a batch for everything
+     * (decision D2.9). @returns the signatures, base64url, in the order of the inputs
      * @throws TvsError OVERLOADED before anything of the call is signed, SIGNER_UNAVAILABLE
      */
     async sign(kid: string, inputs: readonly string[], bulk: boolean): Promise<string[]> {

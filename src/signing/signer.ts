@@ -8,18 +8,16 @@ import { createSerial } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
-import { openOpenssl } from "./openssl.ts";
+import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import { createQueue, type Helper } from "./queue.ts";
 import { startThreads, type ThreadOptions } from "./threads.ts";
 
-export type SignerOptions = {
+export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
   /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one, and crypto_mb for groups. */
   readonly engine: SigningEngine;
   /** Path of crypto_mb; without it, where distributions put it. */
   readonly cryptoMbFile?: string | undefined;
-  /** Path of OpenSSL's library; without it, where distributions put it. */
-  readonly library?: string | undefined;
   /** Further threads that sign; WebCrypto uses the runtime's own instead. */
   readonly threads?: Pick<ThreadOptions, "count" | "start" | "clock">;
 };
@@ -43,16 +41,13 @@ export async function openSigner(options: SignerOptions) {
   let keys: readonly SigningKey[] = [];
   const kids = () => new Set(keys.map(({ kid }) => kid));
   const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
-  const copiesOfKeys = () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const);
   const threads =
-    inPlace === null || options.threads === undefined
-      ? null
-      : startThreads({
-          ...options.threads,
-          data: { library, cryptoMb },
-          keys: copiesOfKeys,
-          groupSize: engine.groupSize,
-        });
+    inPlace &&
+    options.threads &&
+    startThreads({
+      ...{ ...options.threads, groupSize: engine.groupSize, data: { library, cryptoMb } },
+      keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
+    });
   const queue = createQueue({
     ...engine,
     helpers: inPlace === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
@@ -85,10 +80,7 @@ export async function openSigner(options: SignerOptions) {
       options.engine === "auto" &&
       file === undefined &&
       hasProcessorForCryptoMb(),
-    /**
-     * Unseals the ring's active and pending keys, and forgets all others as soon as the calls that asked for them are
-     * signed. When a key cannot be loaded, those that were loaded before stay.
-     */
+    /** Loads the ring's active and pending keys, and forgets all others when the calls that need them are signed. */
     load: (ring: KeyRing) => inTurn(() => load(ring)),
     /** As {@link Signer} says. */
     async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
@@ -133,7 +125,6 @@ function runtimeHelpers(engine: Engine): Helper[] {
 
 /** The engine; `inPlace` signs in the thread that calls, and is null for WebCrypto. */
 type Choice = { engine: Engine; inPlace: HashEngine["sign"] | null; reason: string | null };
-
 const withOpenssl = (engine: HashEngine): Choice => ({ engine, inPlace: engine.sign, reason: null });
 
 async function openEngine({ engine, library }: SignerOptions, file: string | undefined): Promise<Choice> {
@@ -165,6 +156,4 @@ async function choose(openssl: HashEngine | string): Promise<Choice> {
   return { engine: webCrypto, inPlace: null, reason };
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

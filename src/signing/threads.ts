@@ -3,19 +3,21 @@
 import { parentPort, type Worker } from "node:worker_threads";
 import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
+import { hashBytes } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { Helper, Made } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
+type Kids = ReadonlySet<string>;
 
 /** What a thread is sent. It answers each group, in order, with a {@link Reply}. */
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
-  | { readonly kind: "keep"; readonly kids: ReadonlySet<string> }
+  | { readonly kind: "keep"; readonly kids: Kids }
   /** Hashes, one after the other. */
   | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
 
-/** Signatures, one after the other, and how long the group took; before all groups `ready`, once. */
+/** `ready`, once; then the signatures of each group, one after the other, and how long it took. */
 type Reply = "ready" | { readonly signatures: Uint8Array; readonly ms: number };
 
 export type ThreadOptions = {
@@ -23,7 +25,6 @@ export type ThreadOptions = {
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
   readonly clock: Clock;
-  /** How many signatures the engine makes together. */
   readonly groupSize: number;
   /** Copies of the keys with which a thread begins. */
   keys(): readonly Key[];
@@ -35,7 +36,6 @@ const groupsOfThread = 3;
 const leastGroup = 4;
 /** How long a dead thread is missing: one that always dies is not started again and again without a pause. */
 const restartMs = 1_000;
-const hashBytes = 32;
 
 /** Starts signer threads, and another one for each that dies. The queue makes what a dead one had in hand. */
 export function startThreads(options: ThreadOptions) {
@@ -58,7 +58,7 @@ export function startThreads(options: ThreadOptions) {
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
       for (const thread of ready()) thread.load([kid, copy()]);
     },
-    keep(kids: ReadonlySet<string>): void {
+    keep: (kids: Kids) => {
       for (const thread of ready()) thread.keep(kids);
     },
     figures: () => ({ running: ready().length, ...died }),
@@ -100,11 +100,9 @@ function createThread(
       for (const key of keys()) load(key);
       return;
     }
-    const group = inHand.shift();
-    if (group === undefined) return;
-    const { size } = group;
+    const { size = 1, resolve } = inHand.shift() ?? {};
     const signatures = partsOf(reply.signatures, reply.signatures.length / size);
-    group.resolve({ signatures, signatureMs: reply.ms / size });
+    resolve?.({ signatures, signatureMs: reply.ms / size });
   }
 
   const order = (given: Order, moved: ArrayBuffer[] = []) => worker.postMessage(given, moved);
@@ -113,7 +111,7 @@ function createThread(
   return {
     isReady: () => isReady,
     load,
-    keep: (kids: ReadonlySet<string>) => order({ kind: "keep", kids }),
+    keep: (kids: Kids) => order({ kind: "keep", kids }),
     groupSize: Math.max(leastGroup, groupSize),
     slots: () => (isReady ? groupsOfThread : 0),
     sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
@@ -133,18 +131,16 @@ export async function runSigner(data: OpensslOptions): Promise<void> {
   configureLog((line) => process.stderr.write(line), "warning");
   const engine = await openOpenssl(data);
 
-  function sign(kid: string, hashes: Uint8Array): Reply {
-    const startedAt = performance.now();
-    const messages = partsOf(hashes, hashBytes).map((hash) => ({ hash }));
-    return { signatures: joined(engine.sign(kid, messages)), ms: performance.now() - startedAt };
-  }
-
+  const reply = (made: Reply) => port.postMessage(made);
   port.on("message", (order: Order) => {
-    if (order.kind === "load") void engine.load(order.kid, order.pkcs8);
-    else if (order.kind === "keep") engine.keep(order.kids);
-    else port.postMessage(sign(order.kid, order.hashes));
+    if (order.kind === "load") return void engine.load(order.kid, order.pkcs8);
+    if (order.kind === "keep") return engine.keep(order.kids);
+    const startedAt = performance.now();
+    const messages = partsOf(order.hashes, hashBytes).map((hash) => ({ hash }));
+    const signatures = joined(engine.sign(order.kid, messages));
+    reply({ signatures, ms: performance.now() - startedAt });
   });
-  port.postMessage("ready" satisfies Reply);
+  reply("ready");
 }
 
 /** @param size the length of each part, in bytes */
