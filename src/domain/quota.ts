@@ -171,7 +171,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   return {
     /**
      * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
-     * another partner's: then what it had heldBack of the first one's windows is given back.
+     * another partner's: then what it had held back of the first one's windows is given back.
      * @param partner as the call is judged now
      * @throws QuotaExceeded
      */

@@ -11,9 +11,10 @@ const changes = tableOf<RecordedChange>("changes", readers);
 /** Makes the statement that records a change in the name of who acts. */
 export type Recorder = (change: Change) => Statement;
 
-export function createRecorder({ actor, clock }: Acting): Recorder {
+/** @param acting its actor is read with each change: a command that only reads needs no valid name */
+export function createRecorder(acting: Acting): Recorder {
   return ({ action, kind, id, detail = null }) =>
-    changes.insert({ at: clock.now(), actor, action, subject: `${kind}:${id}`, detail });
+    changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });
 }
 
 type ChangeFilter = {

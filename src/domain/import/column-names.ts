@@ -22,7 +22,7 @@ const spellings = [
   "from since start starts begin begins beginning commencement effective",
   "valid validity",
   "end ends ending",
-  "reason reasons precondition preconditions",
+  "reason reasons ground grounds",
   "verification verified verify",
   "photo photograph picture image passport",
   "link url address",

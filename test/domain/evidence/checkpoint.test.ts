@@ -176,7 +176,7 @@ describe("a node that follows", () => {
       expect(other.pinned.note).toBe(signed?.note ?? "");
     }));
 
-  test("finds nothing missing when this process pins a later one while it reads", () =>
+  test("a later checkpoint that this process pins while it reads is no loss", () =>
     withLog(async ({ driver, writer, pinned, dependencies, store }) => {
       const node = aNode(driver);
       await attestTo(driver, 1);
