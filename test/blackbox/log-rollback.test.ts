@@ -183,7 +183,7 @@ test("a backup that lacks what was signed for goes on as a new log, and says so"
     expect((await log.tvs("backup", "verify", backup, "--json")).json<typeof facts>()).toMatchObject(facts);
     const lost = await log.attest(4);
     const kept = readFileSync(log.pinned, "utf8");
-    const restored = await log.tvs("restore", backup, "--force", "--json");
+    const restored = await runWell(["restore", backup, "--force", "--json", "--data", log.dataDir]);
     const told = restored.json<{ log: RestoredLog; notes: string[] }>();
     expect(told.log).toEqual({
       isNew: true,
@@ -208,7 +208,8 @@ test("a backup that lacks what was signed for goes on as a new log, and says so"
     });
     await requireWhole(log);
     // The same backup once more: the second log is lost as well, and its name is not given twice.
-    const again = (await log.tvs("restore", backup, "--force", "--json")).json<{ log: RestoredLog }>();
+    const words = ["restore", backup, "--force", "--data", log.dataDir];
+    const again = await runJson<{ log: RestoredLog }>(words);
     expect(again.log).toMatchObject({
       isNew: true,
       origin: `${origin}/3`,

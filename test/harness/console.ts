@@ -19,7 +19,7 @@ export async function openTestConsole() {
   const clock = aClock("2026-03-01T09:30:00Z");
   const config = readConfig({ data: folder.path }, {});
   const consolePort = await takeConsolePort(0);
-  await makeRegister(folder.path, clock.now());
+  await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(config, {
     clock,
     defaultIssuer: "https://teachers.example",

@@ -15,32 +15,45 @@ import { makeFolder, withTempDir } from "./folder.ts";
 import { aPartner, aTeacherWrite } from "./samples.ts";
 
 /** Across the files of one run, each of which loads this one anew. */
-const shared = globalThis as { emptyRegisters?: Map<string, Promise<ReadonlyMap<string, Uint8Array>>> };
+const shared = globalThis as { newRegisters?: Map<string, Promise<ReadonlyMap<string, Uint8Array>>> };
 
-/** The files of an empty register, by name: making its two signing keys takes a quarter of a second. */
-function emptyRegister(clock: Clock): Promise<ReadonlyMap<string, Uint8Array>> {
+type MadeRegister = {
+  /** When it is made; now, unless a test's clock says otherwise. */
+  readonly at?: number | undefined;
+  /** Holds one teacher: an empty register answers no lookup, and its health is 503. */
+  readonly hasTeacher?: boolean;
+};
+
+/** The files of a new register, by name: making its two signing keys takes a quarter of a second. */
+function newRegister({ at, hasTeacher = false }: MadeRegister): Promise<ReadonlyMap<string, Uint8Array>> {
   return withTempDir(async (folder) => {
+    const clock = { now: () => at ?? Date.now() };
     const operator = await openContext(readConfig({ data: folder }, {}), { whenMade: () => {}, clock });
+    if (hasTeacher) await addTeacher(operator);
     await operator.driver.close();
     const names = readdirSync(folder).filter((name) => !name.endsWith("-shm"));
     return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
   });
 }
 
+const addTeacher = ({ stores }: CommandContext) =>
+  stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
+
 /**
  * Makes an empty register, as the first `tvs serve` or `tvs teachers import` does. Those of one run have the same keys.
- * @param at when it is made; now, unless a test's clock says otherwise
+ * This process opens none of its files: the native driver holds a closed one until it is collected, so that a restore is
+ * refused, and a copy in its place damaged by the late end of the log.
  */
-export async function makeRegister(dataDir: string, at?: number): Promise<void> {
-  shared.emptyRegisters ??= new Map();
-  const name = String(at ?? "now");
-  const files = shared.emptyRegisters.get(name) ?? emptyRegister({ now: () => at ?? Date.now() });
-  shared.emptyRegisters.set(name, files);
+export async function makeRegister(dataDir: string, made: MadeRegister = {}): Promise<void> {
+  shared.newRegisters ??= new Map();
+  const name = `${made.at ?? "now"} ${made.hasTeacher ?? false}`;
+  const files = shared.newRegisters.get(name) ?? newRegister(made);
+  shared.newRegisters.set(name, files);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   for (const [file, content] of await files) writeFileSync(join(dataDir, file), content, { mode: 0o600 });
 }
 
-/** Makes an empty register for a command that is told a folder or a database without one; none for a sandbox. */
+/** Makes a register for a command that is told a folder or a database without one; none for a sandbox. */
 export async function makeMissingRegister(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -55,20 +68,18 @@ export async function makeMissingRegister(
   const isSandbox = words.includes("--sandbox") || "TVS_SANDBOX" in environment;
   if (isSandbox || (data === undefined && database === undefined && !("TVS_DATABASE" in environment))) return;
   const flags = { ...(data === undefined ? {} : { data }), ...(database === undefined ? {} : { database }) };
+  const hasTeacher = words[0] === "serve" || words[0] === "partners";
   // What stands against a register there, the command itself says.
   try {
     const config = readConfig(flags, environment);
     if (existsSync(config.masterKeyFile) || (await hasRegister(config))) return;
     const places = [config.masterKeyFile, config.database.kind === "file" ? config.database.file : ""];
     const usual = ["master.key", "tvs.db"].map((name) => join(config.dataDir, name));
-    if (config.masterKey === undefined && places.join() === usual.join()) await makeRegister(config.dataDir);
+    if (config.masterKey === undefined && places.join() === usual.join())
+      return await makeRegister(config.dataDir, { hasTeacher });
     const operator = await openContext(config, { whenMade: () => {} });
-    // An empty register answers no lookup, and its health is 503.
-    if (words[0] === "serve" || words[0] === "partners")
-      await operator.stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
+    if (hasTeacher) await addTeacher(operator);
     await operator.driver.close();
-    // What the native driver keeps of a closed connection holds the file until it is collected: a restore would be
-    // refused, and a copy in the file's place damaged by the late end of the log.
     Bun.gc(true);
   } catch {}
 }
@@ -127,7 +138,7 @@ export async function addPartner(
 export async function openTestService(options: Partial<AppOptions> & { clock?: Clock } = {}) {
   const folder = await makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
-  await makeRegister(folder.path, clock.now());
+  await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(readConfig({ data: folder.path }, {}), {
     clock,
     defaultIssuer: "https://teachers.example",

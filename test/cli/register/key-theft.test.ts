@@ -39,7 +39,7 @@ const printedAs = new Map<string, string>();
 async function makeRegister(): Promise<void> {
   const clock = aClock("2026-02-01T09:00:00Z");
   const config = readConfig({ data: join(shell.home, "data") }, {});
-  await makeEmptyRegister(config.dataDir, clock.now());
+  await makeEmptyRegister(config.dataDir, { at: clock.now() });
   const { operator, service, close } = await openService(config, { clock, defaultIssuer: issuer });
   const { stores, secrets, keyKind } = operator;
   await stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001"), aTeacherWrite("TR/2020/KN/000002")]);
