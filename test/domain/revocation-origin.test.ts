@@ -13,7 +13,7 @@ import {
 } from "../harness/imports.ts";
 import { numbers } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";
-import { countOf, seedOf } from "../harness/trial.ts";
+import { addTried, countOf, seedOf } from "../harness/trial.ts";
 
 /** Each is an extract, given twice. */
 const rounds = countOf("TVS_EXTRACTS", 40);
@@ -84,6 +84,7 @@ test(
       const byOperator = () => count("SELECT count(*) FROM teachers WHERE license_revoked_by = 'operator'");
       const written = () => count("SELECT sum(version) + (SELECT count(*) FROM events) FROM teachers");
       await add(csv(Array.from({ length: 8 }, someRow)));
+      addTried({ extracts: 2 * rounds, commands: 4 * rounds });
       for (let round = 0; round < rounds; round++) {
         for (let n = 0; n < 4; n++) {
           const action = pick(["revoke", "reinstate", "deactivate", "reactivate"] as const);

@@ -4,7 +4,7 @@ import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords } from "../harness/program.ts";
 import { numbers } from "../harness/random.ts";
-import { countOf, seedOf } from "../harness/trial.ts";
+import { addTried, countOf, seedOf } from "../harness/trial.ts";
 import { type Ended, wellDone, wrongAfter } from "./act-tries.ts";
 import { type Act, issuer, makeActs } from "./acts.ts";
 import { canFail, diskFaults, failAt, failuresOf, isFailing, mend } from "./failing-disk.ts";
@@ -66,6 +66,7 @@ if (isFailing)
           const left = (n % 3 === 0 && killed.length > 0) || failed.length === 0 ? killed : failed;
           const [{ at, failure } = { at: 1, failure: failures[0] }] = left.splice(draw(left.length), 1);
           if (failure === undefined) throw new Error("there is no failure");
+          addTried(failure.meet === killedAt ? { kills: 1 } : { "failed writes": 1 });
           const what = `${act.name}, ${failure.name} at write ${at} of ${writes}`;
           const found = await wrongAfter({ folder, act, done }, async (dataDir) => {
             const ended = await failure.meet({ folder, act, at, dataDir });

@@ -4,7 +4,7 @@ import { aClock } from "../harness/clock.ts";
 import { eventually } from "../harness/eventually.ts";
 import { numbers } from "../harness/random.ts";
 import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
-import { countOf, seedOf } from "../harness/trial.ts";
+import { addTried, countOf, seedOf } from "../harness/trial.ts";
 import { type Changed, changed, contentOf } from "./act-tries.ts";
 import {
   canFail,
@@ -105,6 +105,7 @@ if (isFailing)
         const [one = 0] = all.splice(draw(all.length), 1);
         const fault = diskFaults[one % diskFaults.length] ?? diskFaults[0];
         const at = 1 + Math.floor(one / diskFaults.length);
+        addTried({ "failed writes": 1 });
         const found = await tryOnce({ name, done, at, fault });
         wrong.push(...found.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`));
       }

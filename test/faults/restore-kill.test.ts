@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runWell } from "../harness/program.ts";
+import { addTried } from "../harness/trial.ts";
 import { killed, limitFor, roundsOf } from "./killed.ts";
 
 /**
@@ -24,6 +25,7 @@ test(
       await runWell(words, { dataDir });
       const durationMs = performance.now() - begin;
       for (let round = 0; round < roundsOf(6); round++) {
+        addTried({ kills: 1 });
         makeOld(folder, backup);
         // The first third is the start of the process, in which nothing can go wrong.
         const waitMs = durationMs * (0.3 + 0.75 * Math.random());

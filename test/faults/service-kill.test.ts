@@ -4,6 +4,7 @@ import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
+import { addTried } from "../harness/trial.ts";
 import { answersAndReplays, askPartnerApi, prepareCallers, startLoad, teachers } from "./keyed-load.ts";
 import { broken, limitFor, roundsOf } from "./killed.ts";
 import { collectCheckpoints, type HeadSeen, headOf, judgeService } from "./killed-service.ts";
@@ -45,6 +46,7 @@ async function startWatching(register: Register, url: () => string) {
       const isReplayed = load.answers.some(({ isReplay }) => isReplay);
       const seen = [load.answers.length > 50, checkpoints.seen.length > 2];
       expect([...seen, isReplayed, load.failures.length > 0]).toEqual([true, true, true, true]);
+      addTried({ answers: load.answers.length, "failed calls": load.failures.length });
     },
   };
 }
@@ -62,6 +64,7 @@ test(
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
         await service.stop("SIGKILL");
+        addTried({ kills: 1 });
         // A command that signs while the service is killed leaves nothing half done either.
         await signing;
         await watch.keepHead(dataDir);
@@ -84,6 +87,7 @@ const refusalMs = 5_000;
 /** Takes a node's server away from it, and gives it back when the node has said so. */
 async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
   link[fault]();
+  addTried({ "cut connections": 1 });
   const since = performance.now();
   const refused = askPartnerApi(url, apiKey).then(({ status, headers }) => ({
     status,
@@ -110,6 +114,7 @@ test.skipIf(noServer !== undefined)(
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
         await node.stop("SIGKILL");
+        addTried({ kills: 1 });
         await signing;
         await watch.keepHead(node.dataDir);
         await node.start();
@@ -118,6 +123,7 @@ test.skipIf(noServer !== undefined)(
         const signing = watch.signNow({ mayFail: true });
         await sleep(Math.random() * 600);
         await server.restart();
+        addTried({ kills: 1 });
         await signing;
       };
       const [first, second, third] = nodes as [ClusterNode, ClusterNode, ClusterNode];

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
+import { addTried } from "../harness/trial.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
 import { broken, damageOf, limitFor, roundsOf } from "./killed.ts";
 import { openDatabase } from "./register.ts";
@@ -45,6 +46,7 @@ test(
         await database.close();
         expect(broken({ ...faults, damage })).toEqual({});
         const { events, pairs, requests, failed, cutOff, duplicates } = counts;
+        addTried({ kills, changes: events, requests });
         expect({ changes: changes.done, events, pairs }).toEqual({ changes: 200, events: 200, pairs: 340 });
         // The receivers did fail, and a failure or a kill costs a request more.
         expect(failed).toBeGreaterThan(50);

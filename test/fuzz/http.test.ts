@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { countOf, seedOf } from "../harness/trial.ts";
+import { addTried, countOf, seedOf } from "../harness/trial.ts";
 import { type Asked, request } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
@@ -31,6 +31,7 @@ test("every request gets an answer that the OpenAPI document describes, and none
       throw new Error(`${again}\n${String(outcome.errorInstance)}`);
     }
   }
+  addTried({ requests: tried });
   expect(tried).toBeGreaterThanOrEqual(requests);
 }, 3_600_000);
 

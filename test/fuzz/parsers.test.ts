@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { countOf, seedOf } from "../harness/trial.ts";
+import { addTried, countOf, seedOf } from "../harness/trial.ts";
 import { aPlan, inputOf } from "./parser-edits.ts";
 import { evidence, type Target } from "./parser-evidence.ts";
 import { files } from "./parser-files.ts";
@@ -32,6 +32,7 @@ async function tryAll(name: string, target: Target): Promise<void> {
     aPlan,
     async (plan) => void (await judge(target, inputOf(plan, target.corpus))),
   );
+  addTried({ inputs: numRuns });
   const { failed, counterexample, errorInstance } = await fc.check(one, { seed, numRuns });
   if (!failed || counterexample === null) return;
   const input = inputOf(counterexample[0], target.corpus).toString("base64");

@@ -27,6 +27,7 @@ import {
   aTeacher,
   aTeacherWrite,
 } from "../harness/samples.ts";
+import { addTried } from "../harness/trial.ts";
 
 const at = 1_700_000_000_000;
 const aCertificate = {
@@ -70,6 +71,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
       day: { charge: { ...charge, limits: { minute: 5, day: 0 } } },
       idempotency: { idempotency: { ...kept, createdAt: at + 1 } },
     };
+    addTried({ preconditions: Object.keys(broken).length });
     for (const [name, changes] of Object.entries(broken)) {
       expect([name, await attest(driver, anAnswer(), changes)]).toEqual([name, null]);
       const without = callWritesWith({ ...preconditions, [name]: () => true });

@@ -12,6 +12,7 @@ import type { Statement } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { attest } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { addTried } from "../../harness/trial.ts";
 import {
   acting,
   aSignedAttestation,
@@ -345,6 +346,7 @@ for (const [kind, attacks] of Object.entries({ attestations, checkpoints, notes,
       test(`is seen where ${name}`, async () => {
         const made = await tampered(state(), typeof statements === "function" ? statements() : statements);
         const { before, refused, after } = await attacked(made);
+        addTried({ attacks: 1 });
         const inWords = (result: typeof before) =>
           result.findings.map(({ what, says }) => `${what}: ${says}`).join("\n");
         expect(inWords(before)).toMatch(finding);
