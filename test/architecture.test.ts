@@ -50,7 +50,7 @@ function layerOf(path: string): string {
   return top === "src" ? second.replace(/\.ts$/, "") : top;
 }
 
-/** cli → app → console | site → api → http → domain → partner, adapters beside, and what stands outside the layers. */
+/** cli → app → console | site → api → http → domain → partner, adapters beside, and the files outside the layers. */
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
 const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];

@@ -1,5 +1,5 @@
 /**
- * Runs a suite: `npm test`, and what stands beside it in test/README.md. A whole suite is told how far it is, because
+ * Runs a suite: `npm test`, and the other suites of test/README.md. A whole suite prints its progress, because
  * nothing else is printed while all goes well and minutes of silence look like a hang; at the end it names the slowest.
  */
 
@@ -21,7 +21,7 @@ const byTwo = ["--parallel=2", "--no-isolate"];
 
 /**
  * The executable, made of the source as it is: a command of it takes a third of what one from the source takes, which
- * is read and translated anew each time.
+ * is read and translated each time.
  */
 async function builtProgram(): Promise<string> {
   const file = join(projectFolder, ".cache/test/tvs");

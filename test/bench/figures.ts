@@ -2,7 +2,7 @@
 
 export type FigureTerms = {
   readonly unit: string;
-  /** The value is the other build's: it stands beside this build's of the same round. */
+  /** The value is the other build's, of the same round as this build's. */
   readonly isEarlier?: boolean;
 };
 

@@ -58,7 +58,7 @@ test("twenty duplicates of a whole batch at once are one batch", async () => {
   const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
   const key = freshKey();
   const items = Array.from({ length: 50 }, () => question);
-  // Who waits for the first one longer than two seconds, on a busy machine, is told so and asks again.
+  // On a busy machine a duplicate that waits longer than two seconds gets 409, and is sent again.
   const answer = () =>
     untilAnswer(
       () => send("/batch", { items }, key, caller),

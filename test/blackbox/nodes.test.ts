@@ -26,7 +26,7 @@ let partners = 0;
 const tvs = (...words: string[]) => runTvs(words, cluster.register);
 const tvsJson = <T>(...words: string[]) => runJson<T>(words, cluster.register);
 
-/** Each question by a connection of its own, so that the same node is asked anew. */
+/** Sends each request over a connection of its own, so that a restarted node can be asked. */
 function ask(node: ClusterNode, path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), Connection: "close" };
   return fetch(node.url + path, { ...init, headers, keepalive: false });

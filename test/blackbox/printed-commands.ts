@@ -22,7 +22,7 @@ export type Ended = { readonly code: number; readonly stdout: string; readonly s
 /** A bash whose folder and variables last from line to line, with `tvs` in a folder of programs. */
 export type Shell = Awaited<ReturnType<typeof openShell>>;
 
-/** @param replaced printed texts by what stands in for them here, for example addresses */
+/** @param replaced printed texts, such as addresses, with their replacements in the test */
 export async function openShell(replaced: () => Readonly<Record<string, string>>) {
   const folder = await makeFolder();
   const [state, programs, home] = ["state", "programs", "work/first"].map((name) => join(folder.path, name));

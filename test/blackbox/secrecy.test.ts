@@ -161,7 +161,7 @@ test("no file, log or answer holds a secret, in plain text, base64 or hexadecima
   expect(found).toEqual([]);
 });
 
-/** What a text looks like within base64, whatever stands before it; the ends, which depend on that, are cut off. */
+/** The base64 forms of a text at each of the three offsets, without the characters that depend on its neighbours. */
 function base64Forms(text: string): string[] {
   return [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + text).toString("base64url");

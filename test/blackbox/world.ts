@@ -15,7 +15,7 @@ export const api = "/v1/inter-agency";
 
 type WorldOptions = {
   rows?: readonly Row[];
-  /** Arguments of `serve` besides data folder, port and issuer. */
+  /** More arguments of `serve` than data folder, port and issuer. */
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
   /** Whether the service listens with TLS too, whatever its arguments are. */

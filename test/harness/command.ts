@@ -41,7 +41,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
   const folder = process.cwd();
   if (cwd !== undefined) process.chdir(cwd);
   process.exitCode = 0;
-  // Another test of this process may have told the log where to go.
+  // Another test of this process may have sent the log elsewhere.
   resetSync();
   if (args[0] === "restore") await closeOthers();
   try {
@@ -76,7 +76,7 @@ function replace(object: object, name: string, value: unknown, restore: (() => v
   });
 }
 
-/** Keeps what is written to a stream, which is no terminal meanwhile. @returns what was written */
+/** Collects the output of a stream, which is not a terminal until `restore` is called. @returns the output so far */
 function capture(stream: NodeJS.WriteStream, restore: (() => void)[]): () => string {
   const written: Uint8Array[] = [];
   const write = (chunk: string | Uint8Array, ...others: unknown[]) => {

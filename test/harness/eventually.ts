@@ -51,7 +51,7 @@ export function inTime<T>(promise: Promise<T>, what: () => string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`after ${patienceMs} ms: ${what()}`)), patienceMs);
   const kept = Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
-  // Whoever does not wait for it is not told either.
+  // A rejection that no test awaits is not reported.
   kept.catch(() => {});
   return kept;
 }

@@ -10,7 +10,7 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 
 /**
  * A call of one of the minute and one of the day, answered with these attestations. It found nobody, and its partner's
- * windows have room for ever.
+ * windows always have room.
  */
 export function anAnsweredCall(
   attestations: readonly Attestation[],
@@ -32,7 +32,7 @@ export function anAnsweredCall(
 }
 
 /**
- * Stores attestations as one answered call that was judged by what the database says now.
+ * Stores attestations as one answered call that read the database as it is now.
  * @returns what the partner's windows have used by then, null when it was refused
  */
 export async function attest(

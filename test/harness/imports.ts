@@ -24,7 +24,7 @@ export type TestImports = Omit<TestStores, "find"> & {
   find(regNo: string): Promise<StoredTeacher | null>;
   readonly imports: ImportStore;
   readonly blindIndex: BlindIndex;
-  /** Imports a file's text or bytes; `through` stands in for the import store. */
+  /** Imports a file's text or bytes; `through` replaces the import store. */
   add(content: string | Uint8Array, options?: AddOptions): Promise<Imported>;
   eventTypes(regNo: string): Promise<string[]>;
   count(sql: string): Promise<number>;

@@ -1,4 +1,4 @@
-/** Signing keys of the fixtures: making one anew takes a tenth of a second. */
+/** Signing keys of the fixtures: making one takes a tenth of a second. */
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";

@@ -1,5 +1,5 @@
 /**
- * The program as a user knows it: a command line and an address. What runs is told by TVS_COMMAND, so
+ * The program as a user knows it: a command line and an address. TVS_COMMAND names the program, so
  * that the same tests hold for the source on Bun, the compiled executable and the source on Deno.
  */
 import { fileURLToPath } from "node:url";
@@ -53,7 +53,7 @@ export class Finished {
 }
 
 export type RunOptions = {
-  /** The data folder, for commands that are not told one by `--data`. */
+  /** The data folder, for command lines without `--data`. */
   readonly dataDir?: string;
   readonly stdin?: string | Uint8Array;
   readonly env?: Environment;
@@ -236,7 +236,7 @@ function collect(stream: ReadableStream<Uint8Array>) {
   };
 }
 
-/** Waits for the next minute of the clock when this one has fewer than `seconds` left: quotas begin anew with it. */
+/** Waits for the next minute of the clock when this one has fewer than `seconds` left: each minute has its own quota. */
 export async function roomInMinute(seconds = 10): Promise<void> {
   const leftMs = 60_000 - (Date.now() % 60_000);
   if (leftMs < seconds * 1_000) await sleep(leftMs + 50);

@@ -1,4 +1,4 @@
-/** Readings as the console and doctor judge them: all is well, but for what a test changes. */
+/** Readings for the checks of console and doctor: nothing is wrong, except what a test changes. */
 
 import type { Judged } from "../../src/domain/checks.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";

@@ -3,7 +3,7 @@ import type { Finished } from "./program.ts";
 
 /**
  * Expects of a command that it was refused: by its exit code, with no result, and in one line that says why.
- * @param words what stands in that line
+ * @param words a part of that line
  */
 export async function expectRefusal(
   run: Finished | Promise<Pick<Finished, "code" | "stdout" | "stderr">>,

@@ -14,7 +14,7 @@ import { answerOf } from "./answer.ts";
 import { makeFolder, withTempDir } from "./folder.ts";
 import { aPartner, aTeacherWrite } from "./samples.ts";
 
-/** Across the files of one run, each of which loads this one anew. */
+/** Shared by the files of one run, each of which loads this module again. */
 const shared = globalThis as { newRegisters?: Map<string, Promise<ReadonlyMap<string, Uint8Array>>> };
 
 type MadeRegister = {
@@ -53,7 +53,7 @@ export async function makeRegister(dataDir: string, made: MadeRegister = {}): Pr
   for (const [file, content] of await files) writeFileSync(join(dataDir, file), content, { mode: 0o600 });
 }
 
-/** Makes a register for a command that is told a folder or a database without one; none for a sandbox. */
+/** Makes a register where a command line names a folder or a database without one; not for a sandbox. */
 export async function makeMissingRegister(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -69,7 +69,7 @@ export async function makeMissingRegister(
   if (isSandbox || (data === undefined && database === undefined && !("TVS_DATABASE" in environment))) return;
   const flags = { ...(data === undefined ? {} : { data }), ...(database === undefined ? {} : { database }) };
   const hasTeacher = words[0] === "serve" || words[0] === "partners";
-  // What stands against a register there, the command itself says.
+  // The command itself reports what prevents a register there.
   try {
     const config = readConfig(flags, environment);
     if (existsSync(config.masterKeyFile) || (await hasRegister(config))) return;

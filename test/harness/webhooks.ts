@@ -19,7 +19,7 @@ export type TestWebhooks = TestStores & {
     terms?: Partial<Pick<Parameters<typeof setWebhook>[1], "eventFilter">>,
   ): Promise<string>;
   addPartner(partnerId: string): Promise<void>;
-  /** A sender that works only when it is told to settle; closed at the end. */
+  /** A sender that works only while `settle` runs; closed at the end. */
   sender(options?: Partial<SenderDependencies>): Sender;
   /** `[partner, state, attempts]` of each delivery, in the order in which they were made. */
   deliveries(): Promise<[string, string, number][]>;

@@ -51,7 +51,7 @@ export const files: Readonly<Record<string, readonly string[]>> = {
     "test/partner/log-fixtures.test.ts",
   ],
   "src/partner/signed-note.ts": ["test/partner/signed-note.test.ts"],
-  // What a call is let in by, judged by and replayed from.
+  // Authorisation, eligibility, quota and replay of a call.
   "src/domain/eligibility.ts": ["test/domain/eligibility.test.ts"],
   "src/domain/idempotency.ts": ["test/domain/idempotency.test.ts"],
   "src/domain/policy.ts": ["test/domain/policy.test.ts"],

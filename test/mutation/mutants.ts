@@ -20,7 +20,7 @@ type Reported = {
 const root = resolve(import.meta.dirname, "../..");
 const cache = join(root, ".cache");
 
-/** After so many times what the tests take without a change, and some seconds, a mutant counts as one that loops for ever. */
+/** A mutant counts as endless when its tests take so many times as long as without a change, plus some seconds. */
 const patience = { timeoutMS: 4000, timeoutFactor: 5 };
 
 /** What Stryker calls it, and what it is called here. */

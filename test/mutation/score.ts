@@ -10,7 +10,7 @@ export type Score = {
   readonly file: string;
   readonly mutants: number;
   readonly killed: number;
-  /** Of those that are killed: how many looped for ever, or for so long that nobody could tell. */
+  /** How many of the killed mutants did not end in time. */
   readonly looped: number;
   readonly named: number;
   /** What survives without a reason, as it is to be named. */
