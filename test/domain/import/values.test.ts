@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as values from "../../../src/domain/import/values.ts";
 import { maxTId } from "../../../src/domain/teachers/teachers.ts";
 
-type Reader = (cell: string) => values.Read<unknown>;
+type Reader = (cell: string) => values.ParseResult<unknown>;
 
 /** What a reader takes as what, and which cells it refuses, by the code. */
 type Case = [name: string, read: Reader, taken: [string, unknown][], refused: Record<string, string[]>];
