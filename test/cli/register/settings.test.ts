@@ -21,8 +21,8 @@ test("a site is read with the logo beside its file, remembered, and taken back b
     expect(told.site.logo).toEqual({ type: "image/png", data: logo.toString("base64") });
 
     const remembered = new Map(Object.entries(storedSettings(told)));
-    const unreportedDrops = readConfig({ data: folder }, {});
-    expect((await settingsOf(remembered, unreportedDrops)).site).toEqual(told.site);
+    const unset = readConfig({ data: folder }, {});
+    expect((await settingsOf(remembered, unset)).site).toEqual(told.site);
     const takenBack = readConfig({ data: folder }, { TVS_SITE: "none" });
     expect((await settingsOf(remembered, takenBack)).site).toEqual(defaultSite);
   }));
