@@ -74,7 +74,7 @@ test.each([
     const refused = await runTvs(words, options);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toStartWith(`tvs: ${source} must be one line of 1 to 64 printable characters`);
-    // Who only reads makes nothing that would bear it.
+    // A command without changes needs no actor.
     expect(await runTvs(["partners", "list"], options)).toMatchObject({ code: 0 });
     expect(await run("partners history unnamed")).toMatchObject({ code: 1 });
   },
@@ -196,11 +196,11 @@ test("a setting says who told it, whether by init or by who started the service"
     for (const own of ["issuer_set", "keep_attestations_mac"]) expect(of(`setting:${own}`)).toEqual([]);
     expect(of("setting:keep_attestations")).toMatchObject([{ detail: "7y" }, { detail: "forever" }]);
     expect(of("setting:site")).toMatchObject([{ actor: "cli:ada", detail: null }]);
-    // What the service does by itself is its own.
+    // The service is the actor of its own work.
     expect(of("log:1")).toMatchObject([{ actor: "service", action: "log begun" }]);
   }));
 
-/** Commands that change something, and are not for a sandbox alone. */
+/** Commands that change data of a live register. */
 const changing = [
   ...["init", "serve", "restore", "log new", "webhooks retry", "webhooks release"],
   ...["import", "revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide", "sweep"].map(

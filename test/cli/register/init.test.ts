@@ -43,7 +43,7 @@ test.concurrent("tvs init makes a register that serve goes by, and prints the ne
       const health = await fetch(`${service.url}/v1/inter-agency/health`);
       expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
       expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
-      // Who called is kept, unless init or the service is told otherwise.
+      // The access log is on by default.
       expect(existsSync(join(dataDir, "access.log"))).toBe(true);
     } finally {
       await service.stop();

@@ -53,7 +53,7 @@ test.concurrent("a live service on loopback takes the address at which it listen
     expect(second.url).not.toBe(first.url);
     const status = await runTvs(["status", "--json"], { dataDir });
     expect(JSON.parse(status.stdout).issuer).toBe(second.url);
-    // Nobody chose that address, so it is none for others.
+    // An address that nobody configured is not used by a service that others reach.
     expect((await runTvs(open, { dataDir })).code).toBe(2);
   }));
 

@@ -6,7 +6,7 @@ import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-/** A settings file as /etc/tvs/tvs.env. */
+/** Makes a settings file like /etc/tvs/tvs.env. */
 function withSettings(text: string, act: (file: string) => void): Promise<void> {
   return withTempDir(async (folder) => {
     const file = join(folder, "tvs.env");
@@ -27,7 +27,7 @@ test("the installed service's settings tell a command without --data where the r
     });
     const all = serviceSettings({}, {}, { usual: file, all: true });
     expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
-    // An empty variable tells nothing.
+    // An empty variable counts as unset.
     expect(serviceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
   }));
 

@@ -127,7 +127,7 @@ test("a command that may make a register begins no new register beside a master 
     expect(readdirSync(dataDir)).toEqual(["master.key"]);
   }));
 
-/** Only root can give a folder away, and become somebody else. */
+/** Only root can change owners and user ids. */
 const isRoot = process.geteuid?.() === 0;
 const owner = 4_242;
 

@@ -196,7 +196,7 @@ test("an import that is stopped while the file is read says so, and changes noth
     const child = startImport(extract, dataDir);
     const told = text(child.stderr);
     const ended = new Promise((done) => child.once("exit", done));
-    // It is opened when the other end is: when the reading has begun.
+    // A pipe opens when its reader has opened it.
     const pipe = await open(extract, "w");
     child.kill("SIGINT");
     const rows = csv(many(1_000));

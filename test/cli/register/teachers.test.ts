@@ -32,7 +32,7 @@ async function put(operator: CommandContext, changes: Partial<TeacherContent> = 
   return (await teachers.findStored({ by: "regNo", value: regNo }))?.id ?? 0;
 }
 
-/** A row of the evidence log as a partner's call leaves it; the signature is not looked at here. */
+/** Stores an attestation of a partner's call, without a real signature. */
 async function verify(operator: CommandContext, changes: Partial<Attestation>): Promise<void> {
   const active = (await operator.stores.keys.list()).find(({ state }) => state === "active");
   const result = Buffer.from(JSON.stringify({ result: { found: true, status: "VALID" } })).toString(
@@ -135,7 +135,7 @@ test.concurrent("tvs teachers export-subject prints all that is held and every l
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const ninIndex = operator.blindIndex.nin(nin);
-      // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
+      // A partner asked for the NIN before the teacher was registered, so only the NIN connects the call.
       await verify(operator, {
         reference: "nin",
         ninIndex,

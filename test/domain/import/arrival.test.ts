@@ -154,7 +154,7 @@ test.each([
   expect(() => refuseOverlooked([column], { name: "a.x", format })).toThrow(refusal);
 });
 
-/** What was imported before, what comes, and what the brake says is missing from that; nothing when it is imported. */
+/** Earlier imports, the next one, and what the brake misses in it; an empty list if it is imported. */
 type Case = [what: string, before: [string, AddOptions?][], next: [string, AddOptions?], missing: object[]];
 
 test.each<Case>([
@@ -185,7 +185,7 @@ test.each<Case>([
     [csv(rows(4))],
     [column("state")],
   ],
-  // It brought nothing, so the next is compared with the one before.
+  // An import without rows is not compared with later ones.
   ["after one without a row", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
 ])("the brake looks at an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {

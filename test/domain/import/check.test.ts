@@ -70,9 +70,3 @@ test("the brake counts losses of licences, certificates and revocations separate
       ],
     });
   }));
-
-test("a baseline makes no events", () =>
-  withImports(async ({ add }) => {
-    expect(await add(csv(rows(2)), { dryRun: true })).toMatchObject({ inserted: 2, events: 4 });
-    expect(await add(csv(rows(2)), { dryRun: true, baseline: true })).toMatchObject({ events: 0 });
-  }));

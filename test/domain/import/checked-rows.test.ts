@@ -6,7 +6,7 @@ import { checkRow, emptyExtract, requiredFields, templateColumns } from "../../.
 const index = createBlindIndex(new Uint8Array(32).fill(7));
 const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };
 
-/** What becomes of a row of the least cells and these, on line 7. */
+/** Checks line 7 with the required cells and the given ones. */
 function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
   const { line, patch, issues } = checkRow(
     { line: 7, format: "csv", cells: { ...least, ...cells }, ...more },

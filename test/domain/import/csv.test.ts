@@ -7,7 +7,7 @@ import { rejection } from "../../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
 
-/** Reads a text that comes in pieces of so many bytes. */
+/** Reads a text in pieces of `pieceBytes`. */
 async function read(text: string, { rules = "strict" as Rules, maxRecordBytes = 1000, pieceBytes = 5 } = {}) {
   async function* pieces() {
     const bytes = Buffer.from(text);

@@ -1,4 +1,4 @@
-/** Files as other registries have them, made from rules: what went in is known, so what must come out is. */
+/** Files like those of other registries, generated from known people. */
 
 import { Buffer } from "node:buffer";
 import { writeXlsx } from "hucre/xlsx";
@@ -19,11 +19,11 @@ export type ForeignFile = {
   readonly name: string;
   readonly content: Uint8Array;
   readonly people: readonly Person[];
-  /** What stands in the mapping's `open`, in order. */
+  /** The expected `open` of the mapping. */
   readonly open: readonly string[];
-  /** What else the mapping must say. */
+  /** Other expected members of the mapping. */
   readonly mapping?: Readonly<Record<string, unknown>>;
-  /** What a question or a reason must say. */
+  /** Expected words of a question or a reason. */
   readonly says?: RegExp;
   readonly sheet?: string;
 };
@@ -31,7 +31,7 @@ export type ForeignFile = {
 const familyNames = ["Okonkwo", "Abiọla", "Müller", "Bello", "Nweke", "Ọbáfẹ́mi", "Danjuma", "Peña"];
 const firstNames = ["Adaeze", "Ngozi", "José", "Halima", "Tunde", "Zoë", "Chinedu", "Amina"];
 
-/** @param maxDay 12 where no date shall decide between days and months */
+/** @param maxDay 12 for ambiguous dates */
 function people(seed: number, { maxDay = 28 } = {}): Person[] {
   const below = numbers(seed);
   const pick = (names: readonly string[]) => names[below(names.length)] ?? "";
@@ -50,7 +50,7 @@ function people(seed: number, { maxDay = 28 } = {}): Person[] {
 const two = (value: number) => String(value).padStart(2, "0");
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Dates in another form, and as the number of days that a spreadsheet keeps. */
+/** Writes a date in another form; `excel` is a spreadsheet's number of days. */
 function dateAs(form: string, date: string): string {
   const [year = "", month = "", day = ""] = date.split("-");
   if (form === "excel") return String(Date.parse(date) / 86_400_000 + 25_569);
@@ -74,7 +74,7 @@ const theirs: Table = {
   ],
 };
 
-/** The table with other dates, words or columns. */
+/** The table with changed rows or another header. */
 function altered(change: (row: string[], person: Person) => void, header = theirs.header): Table {
   return {
     header,
@@ -112,7 +112,7 @@ const latin = people(3).map(({ name, ...one }) => {
   return { ...one, name: bare.normalize("NFC") };
 });
 
-/** How a file is made: from which table, parted by what, as which bytes; and what is to come of it. */
+/** A file's table, delimiter and encoding, and what is expected of it. */
 type Recipe = Partial<Omit<ForeignFile, "name" | "content">> & {
   readonly table?: Table;
   readonly delimiter?: string;
@@ -120,12 +120,12 @@ type Recipe = Partial<Omit<ForeignFile, "name" | "content">> & {
 };
 
 const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
-/** A form of dates that the file decides. */
+/** Dates in an unambiguous form. */
 const inForm = (form: string): Recipe => ({ table: dated(form), mapping: { dates: form } });
 const partedBy = (delimiter: string): Recipe => ({ delimiter, mapping: { delimiter } });
 const { header } = theirs;
 
-/** By the names of the files. */
+/** The recipes by the names of the files. */
 const recipes: Readonly<Record<string, Recipe>> = {
   "own.csv": {
     table: {
@@ -189,7 +189,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
     table: altered((row) => row.splice(5, 1), header.toSpliced(5, 1)),
     ...{ open: ["source"], says: /constants/ },
   },
-  // Numbers that a spreadsheet shortened.
+  // A spreadsheet has shortened some numbers.
   "shortened.csv": {
     table: altered((row, { tId, nin }) => row.splice(3, 1, tId % 4 === 0 ? "2.3E+10" : nin)),
     ...{ people: some.filter(({ tId }) => tId % 4 !== 0), says: /10 of its numbers were shortened/ },

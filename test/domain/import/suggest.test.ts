@@ -9,7 +9,7 @@ beforeAll(async () => {
   files = await foreignFiles();
 });
 
-/** What the file holds of people and may not be shown. */
+/** The values of people that must not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
 test("each foreign file gets a right mapping, or questions", async () => {

@@ -12,7 +12,7 @@ const names = [
   "see https://tribunal.example/case?id=4",
 ];
 
-/** UTF-8 as a program shows it that takes it for Windows-1252. */
+/** Decodes UTF-8 as Windows-1252. */
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
 test.each(names)("the text %s is not suspect", (name) => {

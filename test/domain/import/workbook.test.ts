@@ -12,7 +12,7 @@ const styles =
   '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="dd/mm/yyyy;@"/><numFmt numFmtId="166" formatCode="00000000000"/><numFmt numFmtId="165" formatCode="0.00&quot;day&quot;"/></numFmts>' +
   '<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/></cellXfs></styleSheet>';
 
-/** A workbook of a sheet of these rows and another, and whatever else is given. */
+/** Makes a workbook with a sheet of the given rows, a second sheet and other parts. */
 function bookOf(
   rows: string,
   others: Readonly<Record<string, string | Buffer>> = {},

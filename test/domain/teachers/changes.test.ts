@@ -19,8 +19,8 @@ function act(world: Pick<TestStores, "teachers" | "clock">, action: TeacherActio
   return changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason });
 }
 
-/** The last event, as [type, licence, certificate, previous]. */
-async function told({ events }: TestStores): Promise<unknown[] | undefined> {
+/** The last event, as [type, licence, previous licence]. */
+async function lastEvent({ events }: TestStores): Promise<unknown[] | undefined> {
   const last = (await events(regNo)).at(-1);
   return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
@@ -35,7 +35,7 @@ test("a revocation has the date of the service's time zone and a reason, and mak
       ...{ before: { license: "VALID" }, after: { license: "REVOKED" } },
     });
     expect(await world.find(regNo)).toEqual(change.teacher);
-    expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
+    expect(await lastEvent(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
     const rest = { certificate: "VERIFIED", active: true } as const;
     expect((await world.teachers.history(id)).at(-1)).toEqual({
       ...{ at: world.clock.now(), action: "revoke", actor: "cli:ada", reason: "decision 14" },
@@ -53,7 +53,7 @@ test("a revocation first announces an expiry that was not announced yet", () =>
       ["license.expired", "2026-05-31T23:00:00.000Z"],
       ["license.revoked", "2026-06-03T09:00:00.000Z"],
     ]);
-    expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
+    expect(await lastEvent(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
   }));
 
 test("a deactivated teacher's revocation makes no event, and stays after a reactivation", () =>
@@ -102,7 +102,7 @@ test("a revocation between read and write of a deactivation stays", () =>
     await act({ ...world, teachers: slow }, "deactivate", "left");
     const both = { active: false, licenseRevokedReason: "meanwhile", version: 3 };
     expect(await world.find(regNo)).toMatchObject(both);
-    expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
+    expect(await lastEvent(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
   }));
 
 test("a change is refused when its record changes again and again", () =>

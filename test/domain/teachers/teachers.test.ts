@@ -106,7 +106,7 @@ test.each([
   expect(canonicalRegNo(given)).toBeNull();
 });
 
-/** What an answer carries must find the same teacher when it is asked for. */
+/** A lookup with the registration number of an answer must find the same teacher. */
 test("a canonical registration number is its own canonical form, for every character", () => {
   const unstable: string[] = [];
   for (let code = 0; code < 0x30000; code++) {
