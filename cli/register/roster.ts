@@ -225,7 +225,7 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
 async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
-  const noIssuer = "no issuer was ever told: start tvs serve --issuer URL once, then try again";
+  const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
   // A sandbox uses the address at which it listens.
   if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
   // Refuses a database that is behind its pinned checkpoint, as a service does.

@@ -42,7 +42,7 @@ export async function settingsOf(
   const isSet = isIssuerSet(stored);
   if (config.issuer === undefined && !isSet && defaultIssuer === null) {
     const message =
-      "a service that others reach must be told its public URL, the issuer of every envelope: " +
+      "a service that others reach needs its public URL, the issuer of every envelope: " +
       "--issuer https://verify.example.gov (TVS_ISSUER)";
     throw new TvsError("CONFIG_INVALID", message);
   }

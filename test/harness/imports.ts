@@ -40,7 +40,7 @@ export type AddOptions = ImportOptions & {
 };
 
 /** Opens a register at noon of {@link today} in Lagos, with its imports. */
-export function withImports(act: (world: TestImports) => Promise<void>): Promise<void> {
+export function withImports(run: (world: TestImports) => Promise<void>): Promise<void> {
   return withStoresAt(`${today}T12:00:00+01:00`, async (stores) => {
     const { folder, driver, teachers, clock } = stores;
     const imports = createImportStore(driver, folder);
@@ -64,7 +64,7 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
     }
 
     const find = (regNo: string) => teachers.findStored({ by: "regNo", value: regNo });
-    await act({
+    await run({
       ...stores,
       find,
       imports,

@@ -123,11 +123,11 @@ async function forgeProof(jws: string): Promise<void> {
 }
 
 /** Opens a stolen data folder, which has the sealed keys and the master key. */
-async function steal<T>(act: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
+async function steal<T>(run: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
   const folder = join(shell.home, "data");
   const secrets = deriveSecrets(await readFile(join(folder, "master.key"), "utf8"));
   const driver = await openFile({ file: join(folder, "tvs.db") });
-  return act({ secrets, driver }).finally(() => driver.close());
+  return run({ secrets, driver }).finally(() => driver.close());
 }
 
 beforeAll(async () => {
@@ -147,7 +147,7 @@ function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
   }));
 }
 
-test("the page key-theft prints what the program prints, line by line", async () => {
+test("the manual's page key-theft shows the program's output, line by line", async () => {
   const page = await readFile(repository("data/help/key-theft.md"), "utf8");
   for (const { lines, printed } of blocksOf(page)) {
     for (const line of lines) {

@@ -60,7 +60,7 @@ async function verify(operator: CommandContext, changes: Partial<Attestation>): 
   expect(await attest(operator.driver, [row])).not.toBeNull();
 }
 
-test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates", () =>
+test.concurrent("tvs teachers revoke lists the partners who got the answer VALID, and tvs teachers reinstate undoes it", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const teacherId = await put(operator);
@@ -68,7 +68,7 @@ test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates",
       await verify(operator, { teacherId, issuedAt: now - 60 });
       await verify(operator, { teacherId, issuedAt: now });
       await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
-      await verify(operator, { teacherId, partnerId: "told-otherwise", status: "EXPIRED" });
+      await verify(operator, { teacherId, partnerId: "other-answer", status: "EXPIRED" });
     });
     const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"], {
       dataDir,
@@ -103,7 +103,7 @@ test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates",
       ]); // biome-ignore format: a story in one line
   }));
 
-test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
+test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the record's status", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
     const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
@@ -131,7 +131,7 @@ test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
     expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
   }));
 
-test.concurrent("tvs teachers export-subject prints all that is held and every lookup, by the record and by the NIN", () =>
+test.concurrent("tvs teachers export-subject prints everything stored about a person, and every lookup by the record and by the NIN", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const ninIndex = operator.blindIndex.nin(nin);
@@ -185,7 +185,7 @@ test.concurrent("tvs teachers export-subject prints all that is held and every l
     expect(human.stdout).not.toContain(nin);
   }));
 
-test.concurrent("tvs teachers export-subject refuses an unknown NIN and a malformed one, and repeats neither", () =>
+test.concurrent("tvs teachers export-subject refuses an unknown or malformed NIN without repeating it", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const nobody = await runTvs(["teachers", "export-subject", "--json"], {

@@ -15,7 +15,7 @@ new Worker(new URL(${JSON.stringify(main)}), {
 });
 setInterval(() => {}, 1000);`;
 
-test("a workbook that takes more memory than it may is refused, because its process is killed", () =>
+test("a workbook above the memory limit is refused, and its process is killed", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "reader.ts");
     await writeFile(file, watched(1));

@@ -103,7 +103,7 @@ test("the brake counts the applied rows of a killed import", () =>
     expect(await add(without(5))).toMatchObject({ stopped: { losses: [{ lost: 1, earlier: 4 }] } });
   }));
 
-test("a stopped import says how far it came, and the same command applies the rest", () =>
+test("a stopped import reports its progress, and the same command applies the rest", () =>
   withImports(async ({ add, count }) => {
     const controller = new AbortController();
     const onProgress = ({ phase, done }: { phase: string; done: number }) => {

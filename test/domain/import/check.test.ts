@@ -3,7 +3,7 @@ import { csv, placeOf, row, rows, withImports } from "../../harness/imports.ts";
 
 const unreadable = { email: "x" };
 
-test("the report is in the order of the file, and a refused row counts once and has no remarks", () =>
+test("the report is in the order of the file, and a rejected row counts once and has no warnings", () =>
   withImports(async ({ add }) => {
     const extract = csv([
       row(1, { shoe_size: "9", ...unreadable }),

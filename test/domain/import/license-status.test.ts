@@ -102,7 +102,7 @@ test("the member licenceStatus of NDJSON is read", () =>
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
   }));
 
-test("a first extract says when it revokes nobody or everybody", () =>
+test("a first extract gets a warning when it revokes nobody or everybody", () =>
   withImports(async ({ add }) => {
     expect(await add(csv(rows(2)), { dryRun: true })).toMatchObject({ firstRevokes: "nobody" });
     const revoked = { license_revoked_on: "2025-01-02" };

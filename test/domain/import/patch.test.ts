@@ -62,7 +62,7 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, string[]]>([
   expect(changesNothing(made)).toBe(changed.length === 0);
 });
 
-test("a known teacher keeps what the row does not name", () => {
+test("a known teacher keeps the fields that are not in the row", () => {
   const { id: _id, version: _version, announcedStatus: _announced, updatedAt: _at, ...content } = known;
   expect(effect({}, { name: "Other" }).content).toEqual({ ...content, name: "Other" });
 });

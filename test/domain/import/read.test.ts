@@ -90,7 +90,7 @@ test("a table of CSV has 256 columns at most", () =>
     expect(await add(widened(missing))).toMatchObject({ rows: 1, rejected: 0, inserted: 1 });
   }));
 
-test("a cell above 32,767 characters is a fault of its row", () =>
+test("a row with a cell above 32,767 characters is rejected", () =>
   withImports(async ({ add }) => {
     const { report, inserted } = await add(csv([row(1, { name: "x".repeat(32_768) }), row(2)]));
     expect(report.rejected).toEqual([{ line: 2, field: null, code: "CELL_TOO_LONG" }]);
@@ -114,7 +114,7 @@ const broken: [string, string | Uint8Array, string][] = [
   ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
 ];
 
-test("a broken line of NDJSON is a rejected row, and the other rows are taken", () =>
+test("a broken line of NDJSON is a rejected row, and the other rows are applied", () =>
   withImports(async ({ add, find }) => {
     const parts = [`${line(1)}\n`, ...broken.map(([, second]) => second), line(3)];
     const content = Buffer.concat(parts.flatMap((part) => [Buffer.from(part), Buffer.from("\n")]));

@@ -40,7 +40,7 @@ test.each<[name: string, cells: Record<string, number>, about: string, says: str
   expect(asked(await suggestionForTable([name], column(cells)), about)).toContain(says);
 });
 
-test("the last day of a calendar is asked about as an expiry", async () => {
+test("a proposal asks about the last day of a calendar as an expiry date", async () => {
   const found = await suggestionForTable(["license_issue_date"], column({ "2024-01-01": 3 }));
   expect(found.questions).toEqual([]);
   const content = Buffer.from(
@@ -51,7 +51,7 @@ test("the last day of a calendar is asked about as an expiry", async () => {
   expect(endless.mapping.values).toEqual({});
 });
 
-test("a column of dates whose name is not recognised is offered for the dates that are missing", async () => {
+test("an unrecognised column of dates is offered for the missing dates", async () => {
   const found = await suggestionForTable(["Dt1"], column({ "2024-01-13": 3, "2024-02-01": 1 }));
   expect(found.mapping.ignore).toEqual(["Dt1"]);
   const question = asked(found, "Dt1");
@@ -60,7 +60,7 @@ test("a column of dates whose name is not recognised is offered for the dates th
   expect(found.mapping.open).toEqual(["Dt1"]);
 });
 
-test("rows of another width than the header are asked about, unless they can be read", async () => {
+test("a proposal asks about rows of another width than the header", async () => {
   const content = Buffer.from(
     "reg_no,name,source,certificate_status,license_expiry_date\n" +
       "TR/2019/LA/000001,Okafor, Ada,legacy,VERIFIED,2031-12-31\nTR/2019/LA/000002,Ada,legacy,VERIFIED,2031-12-31\n",
@@ -89,7 +89,7 @@ test("the question about the character set shows a name as it would be read", as
   expect(asked(found, "encoding")).toContain("a name reads José Peña");
 });
 
-test("headers with stars and line breaks are read, and named without them", async () => {
+test("headers with stars and line breaks are recognised, and shown without them", async () => {
   const stars = await suggestionForExtract("header-with-required-stars.csv");
   expect(stars.columns.map(({ taken }) => taken)).toEqual([
     ...["reg_no", "name", "source", "certificate_status", "license_expiry_date"],

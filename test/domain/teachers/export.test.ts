@@ -98,7 +98,7 @@ test.each(["csv", "ndjson"] as const)("an export as %s changes nothing when it i
   }),
 );
 
-test("an export has no NIN, e-mail address, phone number or index of one", () =>
+test("an export has no NIN, e-mail address, phone number or blind index", () =>
   withImports(async (world) => {
     await fill(world);
     for (const format of ["csv", "ndjson"] as const) {

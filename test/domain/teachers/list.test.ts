@@ -70,7 +70,7 @@ test("a filter finds its few teachers after many others", () =>
     });
   }));
 
-test("a list with a limit of work gives a short page and where to continue", () =>
+test("a list with a limit of examined teachers returns a short page and where to continue", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(600));
     await stores.put("ZZ/1/1/1", { state: "Kano" });

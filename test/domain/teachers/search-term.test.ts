@@ -109,7 +109,7 @@ test.each(["ada@example.com", "a/b@c/d", "0803 123 4567"])("%s is a personal ter
   expect(isPersonalTerm(term)).toBe(true);
 });
 
-test.each([...spaced, "23456789", "0", "00204417", "1"])("%j is no personal term", (term) => {
+test.each([...spaced, "23456789", "0", "00204417", "1"])("%j is not a personal term", (term) => {
   expect(isPersonalTerm(term)).toBe(false);
 });
 
