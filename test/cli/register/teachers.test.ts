@@ -1,63 +1,35 @@
 import { expect, test } from "bun:test";
 import type { CommandContext } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
-import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { anApiKey, aPartner, aTeacher } from "../../harness/samples.ts";
+import { anApiKey, anAttestation, aPartner, planImport } from "../../harness/samples.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
 async function put(operator: CommandContext, changes: Partial<TeacherContent> = {}): Promise<number> {
-  const {
-    stores: { teachers },
-    blindIndex,
-    calendar,
-    clock,
-  } = operator;
-  const content = aTeacher(regNo, {
-    tId: 100123,
-    ninIndex: blindIndex.nin(nin),
-    ninVerified: true,
-    ...changes,
-  });
-  await teachers.apply([
-    planWrite(null, content, { action: "import", actor: "test", calendar, at: clock.now() }),
-  ]);
+  const { teachers, blindIndex, clock } = operator;
+  const identified = { tId: 100123, ninIndex: blindIndex.nin(nin), ninVerified: true };
+  await teachers.apply([planImport(regNo, { ...identified, ...changes }, clock.now())]);
   return (await teachers.findStored({ by: "regNo", value: regNo }))?.id ?? 0;
 }
 
+let attestations = 0;
+
 /** Stores an attestation of a partner's call, without a real signature. */
-async function verify(operator: CommandContext, changes: Partial<Attestation>): Promise<void> {
-  const active = (await operator.stores.keys.list()).find(({ state }) => state === "active");
-  const result = Buffer.from(JSON.stringify({ result: { found: true, status: "VALID" } })).toString(
-    "base64url",
-  );
-  const row: Attestation = {
-    verificationId: crypto.randomUUID(),
-    partnerId: "exam-body-a",
-    issuedAt: Math.floor(operator.clock.now() / 1000),
-    kid: active?.kid ?? "",
-    endpoint: "lookup-by-reg-no",
-    purpose: "GENERAL_PUBLIC_VERIFICATION",
-    policyVersion: "1",
-    teacherId: null,
-    reference: `regNo:${regNo}`,
-    ninIndex: null,
-    status: "VALID",
-    eligible: true,
-    context: '{"examBatch":"2026-A"}',
-    credential: "k",
-    requestId: "r",
-    jws: `e30.${result}.AA`,
-    ...changes,
+async function verify({ driver, clock }: CommandContext, changes: Partial<Attestation>): Promise<void> {
+  const claims = JSON.stringify({ result: { found: true, status: "VALID" } });
+  const call = {
+    ...{ partnerId: "exam-body-a", issuedAt: Math.floor(clock.now() / 1000), reference: `regNo:${regNo}` },
+    ...{ context: '{"examBatch":"2026-A"}', jws: `e30.${Buffer.from(claims).toString("base64url")}.AA` },
   };
-  expect(await attest(operator.driver, [row])).not.toBeNull();
+  const row = anAttestation(++attestations, { ...call, ...changes });
+  expect(await attest(driver, [row])).not.toBeNull();
 }
 
 test.concurrent("tvs teachers revoke lists the partners who got the answer VALID, and tvs teachers reinstate undoes it", () =>
