@@ -53,7 +53,7 @@ const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/** Lists teachers who pass a filter. @throws TvsError USAGE for an `after` that is no part of a registration number */
+/** Lists teachers who pass a filter. @throws TvsError USAGE for an `after` that cannot begin a registration number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,

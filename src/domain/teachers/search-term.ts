@@ -36,7 +36,7 @@ type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
  * id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. The corrected term ({@link meantTerm}) is
  * tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
- * @returns an empty list for a term that is no identifier
+ * @returns an empty list for a term without an identifier
  */
 export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
   if (term.length > maxTermLength) return [];
@@ -87,7 +87,7 @@ export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 /**
  * The kind of the first key that {@link searchKeys} lists. Links may contain registration numbers and teacher ids; the
  * other kinds are personal data.
- * @returns null for a term that is no identifier
+ * @returns null for a term without an identifier
  */
 export function termKind(term: string): TermKind | null {
   if (term.length > maxTermLength) return null;

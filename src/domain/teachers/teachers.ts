@@ -124,7 +124,7 @@ type LicenseFields = Pick<
   "active" | "hidden" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
 >;
 
-/** The licence status on a date. A licence is VALID through its expiry date; without a date there is no licence. */
+/** The licence status on a date. A licence is VALID through its expiry date, and needs one. */
 export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
   const { active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (!active || hidden) return "NOT_FOUND";
