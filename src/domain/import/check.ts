@@ -203,8 +203,7 @@ export function duplicateIssue(
 
 /** Adds the teacher's registration number to an issue. */
 export function ofTeacher(issue: ImportIssue, regNo: string): ImportIssue {
-  const shown = shownNumber(regNo);
-  return { ...issue, ...(shown === undefined ? {} : { regNo: shown }), identity: regNo };
+  return { ...issue, regNo: shownNumber(regNo), identity: regNo };
 }
 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
