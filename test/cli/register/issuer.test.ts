@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { checkSettings } from "../../../cli/doctor/service.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
@@ -51,8 +51,7 @@ test.concurrent("a live service on loopback without an issuer uses its own addre
     const second = await issuerOf(dataDir);
     expect(second.issuer).toBe(second.url);
     expect(second.url).not.toBe(first.url);
-    const status = await runTvs(["status", "--json"], { dataDir });
-    expect(JSON.parse(status.stdout).issuer).toBe(second.url);
+    expect(await runJson<object>(["status"], { dataDir })).toMatchObject({ issuer: second.url });
     // An address that nobody configured is not used by a service that others reach.
     expect((await runTvs(open, { dataDir })).code).toBe(2);
   }));

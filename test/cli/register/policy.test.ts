@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestContext } from "../../harness/service.ts";
@@ -24,13 +24,11 @@ test("tvs policy show prints the policy in force, and with --json a document tha
 
     const file = join(dataDir, "policy.json");
     await writeFile(file, shown.stdout);
-    const checked = await runTvs(["policy", "check", file, "--json"], { dataDir });
-    expect(checked.code).toBe(0);
-    expect(JSON.parse(checked.stdout)).toMatchObject({ valid: true, version: "2027-01" });
-    expect(JSON.parse(checked.stdout).denied).toHaveLength(9);
+    const check = () => runJson<{ denied: string[] }>(["policy", "check", file], { dataDir });
+    const checked = await check();
+    expect(checked).toMatchObject({ valid: true, version: "2027-01", denied: { length: 9 } });
     await writeFile(file, `\ufeff${shown.stdout}`);
-    const marked = await runTvs(["policy", "check", file, "--json"], { dataDir });
-    expect(JSON.parse(marked.stdout)).toEqual(JSON.parse(checked.stdout));
+    expect(await check()).toEqual(checked);
   }));
 
 function rule(changes: object) {

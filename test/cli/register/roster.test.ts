@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { SignedStatement } from "../../../src/partner/contract.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyStatement } from "../../../src/partner/verify-statement.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
@@ -81,8 +81,7 @@ test("a teacher listed under another name is not eligible, and the reason is NAM
   await roster(csv, "--out", out);
   const columns = (await readFile(out, "utf8")).split("\n").map((line) => line.split(",").at(-1));
   expect(columns).toEqual(["name_matches", "true", "false", "", ""]);
-  const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
-  expect(JSON.parse(stdout)).toEqual([]);
+  expect(await runJson<object[]>(["attestations", "list"], { dataDir })).toEqual([]);
 });
 
 test("a row without a usable identifier gets an error code, and no output has a NIN", async () => {
@@ -203,19 +202,11 @@ test("tvs roster --statement writes a statement that verifies and is attested", 
     const keys = await createKeySet({ keyHistory, issuer: statement.issuer });
     const options = { keys, issuer: statement.issuer, audience: statement.issuer };
     expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
-    expect(await runTvs(["attestations", "check", out], { dataDir })).toMatchObject({ code: 0 });
-    const { stdout: shown } = await runTvs(["attestations", "show", statement.statementId, "--json"], {
-      dataDir,
-    });
-    expect(JSON.parse(shown)).toMatchObject({
-      endpoint: "roster",
-      status: "STATEMENT",
-      claims: { list: { name } },
-    });
-    expect(await runTvs(["log", "audit", "--signatures"], { dataDir })).toMatchObject({ code: 0 });
-    expect(await runTvs(["attestations", "prove", statement.statementId], { dataDir })).toMatchObject({
-      code: 0,
-    });
+    const shown = await runJson<object>(["attestations", "show", statement.statementId], { dataDir });
+    expect(shown).toMatchObject({ endpoint: "roster", status: "STATEMENT", claims: { list: { name } } });
+    await runWell(["attestations", "check", out], { dataDir });
+    await runWell(["log", "audit", "--signatures"], { dataDir });
+    await runWell(["attestations", "prove", statement.statementId], { dataDir });
     const altered = text.replace('"A/B/C/2"', '"A/B/C/3"');
     const checked = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: altered });
     expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
@@ -239,8 +230,7 @@ test("tvs roster --statement refuses a list with a faulty row, and a missing nam
     const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
     await expectRefusal(unsaid, 1, /no issuer is set/);
     expect(await Bun.file(out).exists()).toBe(false);
-    const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
-    expect(JSON.parse(stdout)).toEqual([]);
+    expect(await runJson<object[]>(["attestations", "list"], { dataDir })).toEqual([]);
   }));
 
 test("tvs roster --statement refuses Windows-1252 without --encoding", async () => {

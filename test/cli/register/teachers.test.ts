@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { CommandContext } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -42,18 +42,10 @@ test.concurrent("tvs teachers revoke lists the partners who got the answer VALID
       await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
       await verify(operator, { teacherId, partnerId: "other-answer", status: "EXPIRED" });
     });
-    const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"], {
-      dataDir,
-    });
-    expect(revoked.code).toBe(0);
-    const value = JSON.parse(revoked.stdout);
-    expect(value).toMatchObject({
-      regNo,
-      tId: 100123,
-      licenseStatus: "REVOKED",
-      announcedStatus: "REVOKED",
-      licenseRevokedReason: "Decision 2026/14",
-      ninOnFile: true,
+    const revoke = ["teachers", "revoke", regNo, "--reason", "Decision 2026/14"];
+    expect(await runJson<object>(revoke, { dataDir })).toMatchObject({
+      ...{ regNo, tId: 100123, ninOnFile: true, licenseRevokedReason: "Decision 2026/14" },
+      ...{ licenseStatus: "REVOKED", announcedStatus: "REVOKED" },
       events: [{ eventType: "license.revoked" }],
       answeredValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
     });
@@ -62,17 +54,16 @@ test.concurrent("tvs teachers revoke lists the partners who got the answer VALID
       1,
       /^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/,
     );
-    const back = await runTvs(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
-    expect(back.code).toBe(0);
+    const back = await runWell(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
     expect(back.stdout).toContain("REVOKED -> VALID");
     expect(back.stdout).not.toContain("exam-body-a");
-    expect((await runTvs(["teachers", "history", regNo], { dataDir })).stdout).toMatch(
-      / reinstate .* appeal 3\n/,
-    );
-    const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
-    expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
-        "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
-      ]); // biome-ignore format: a story in one line
+    const history = ["teachers", "history", regNo];
+    expect((await runTvs(history, { dataDir })).stdout).toMatch(/ reinstate .* appeal 3\n/);
+    const lines = await runJson<{ action?: string; eventType?: string }[]>(history, { dataDir });
+    expect(lines.map(({ action, eventType }) => action ?? eventType)).toEqual([
+      ...["import", "license.verified", "certificate.verified", "revoke", "license.revoked"],
+      ...["reinstate", "license.reinstated"],
+    ]);
   }));
 
 test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the record's status", () =>
@@ -92,15 +83,12 @@ test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the r
       expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("--reason")]);
       expect((await runTvs(["teachers", action, regNo, "--reason", "2"], { dataDir })).code).toBe(0);
     }
-    const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
-    expect(json).toMatchObject({
-      active: true,
-      licenseStatus: "VALID",
-      attestations: 0,
+    expect(await runJson<object>(["teachers", "show", regNo], { dataDir })).toMatchObject({
+      ...{ active: true, licenseStatus: "VALID", attestations: 0 },
       lastEvent: { eventType: "license.reinstated" },
     });
-    const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
-    expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
+    const swept = await runJson<object>(["teachers", "sweep"], { dataDir });
+    expect(swept).toMatchObject({ expired: 0, started: 0, events: 0 });
   }));
 
 test.concurrent("tvs teachers export-subject prints everything stored about a person, and every lookup by the record and by the NIN", () =>
