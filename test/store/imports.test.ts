@@ -49,22 +49,15 @@ for (const kind of driverKinds) {
       ...aTeacherWrite(regNo, { tId }),
       changed: null,
     });
-    const add = (rows: readonly Cells[]) =>
-      importRegister(
-        {
-          name: "extract.csv",
-          pieces: readPieces({ name: "extract.csv", bytes: bytesOf(csv(rows)) }, blindIndex),
-        },
-        {
-          teachers,
-          imports,
-          blindIndex,
-          calendar: createCalendar("Africa/Lagos"),
-          clock: systemClock,
-          actor: "test",
-        },
+    const add = (rows: readonly Cells[]) => {
+      const input = { name: "extract.csv", bytes: bytesOf(csv(rows)) };
+      const calendar = createCalendar("Africa/Lagos");
+      return importRegister(
+        { name: input.name, pieces: readPieces(input, blindIndex) },
+        { teachers, imports, blindIndex, calendar, clock: systemClock, actor: "test" },
         { maxChunkRows: 50, allowChange: true },
       );
+    };
 
     test("an import inserts and updates teachers, and leaves unchanged ones", async () => {
       const rows = Array.from({ length: 120 }, (_, n) =>

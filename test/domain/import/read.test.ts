@@ -7,25 +7,24 @@ import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const bad = { nin: "x" };
-const spread = (newline: string) =>
-  csv([
-    row(1, { ...bad, state: `a${newline}b${newline}c` }),
-    row(2, bad),
-    row(3, { ...bad, state: "x" }),
-    row(4, bad),
-  ]);
+const spread = csv([
+  row(1, { ...bad, state: "a\nb\nc" }),
+  row(2, bad),
+  row(3, { ...bad, state: "x" }),
+  row(4, bad),
+]);
 
 test.each([
-  ["LF", (text: string) => text, "\n"],
-  ["CRLF", (text: string) => text.replaceAll("\n", "\r\n"), "\n"],
-  ["a byte order mark", (text: string) => `\ufeff${text}`, "\n"],
-  ["no line end at the end", (text: string) => text.trimEnd(), "\n"],
-])("line numbers are those of an editor: %s", async (_name, spell, newline) => {
-  await withImports(async ({ add }) => {
-    const { report } = await add(spell(spread(newline)));
+  ["LF", spread],
+  ["CRLF", spread.replaceAll("\n", "\r\n")],
+  ["a byte order mark", `\ufeff${spread}`],
+  ["no line end at the end", spread.trimEnd()],
+])("the line numbers of a file with %s are those of an editor", (_name, text) =>
+  withImports(async ({ add }) => {
+    const { report } = await add(text);
     expect(report.rejected.map((issue) => issue.line)).toEqual([2, 5, 6, 7]);
-  });
-});
+  }),
+);
 
 test("blank lines and rows of commas count as lines only", () =>
   withImports(async ({ add }) => {
