@@ -8,20 +8,20 @@ const nulls = {
   category: { NULL: "", "\\N": "", "(null)": "", nan: "" },
 };
 // biome-ignore format: a table reads better in rows
-test.each<[file: string, about: string, says: string[], open: string[], mapping: object]>([
+test.each<[file: string, about: string, says: string[], open: string[], values: object, dates?: string]>([
   ["dates-half-cells-half-texts.xlsx", "dates", ["may have swapped their days and months"], ["dates"], {}],
-  ["zero-dates-beside-d-m-yyyy.csv", "license_revoked_on", ["00/00/0000 (2)"], ["license_revoked_on"], { values: zeros, dates: "D/M/YYYY" }],
-  ["never-dates-as-revocations.csv", "license_revoked_on", never.map((date) => `${date} (1)`), ["license_revoked_on"], { values: { license_revoked_on: Object.fromEntries(never.map((date) => [date, ""])) } }],
+  ["zero-dates-beside-d-m-yyyy.csv", "license_revoked_on", ["00/00/0000 (2)"], ["license_revoked_on"], zeros, "D/M/YYYY"],
+  ["never-dates-as-revocations.csv", "license_revoked_on", never.map((date) => `${date} (1)`), ["license_revoked_on"], { license_revoked_on: Object.fromEntries(never.map((date) => [date, ""])) }],
   ["html-entities.csv", "name", ["3 texts with HTML entities"], ["name"], {}],
   ["utf-8-read-as-windows-1252.csv", "name", ["2 texts with UTF-8 that another program read as Windows-1252"], ["name"], {}],
   ["question-marks-for-letters.csv", "name", ["2 texts with a question mark where a letter is lost"], ["name"], {}],
-  ["null-words-as-texts.csv", "state", ["4 texts that may stand for an empty cell: NULL (1)"], ["state", "category"], { values: nulls }],
-])("a proposal for %s asks about %s", async (file, about, says, open, mapping) => {
+  ["null-words-as-texts.csv", "state", ["4 texts that may stand for an empty cell: NULL (1)"], ["state", "category"], nulls],
+])("a proposal for %s asks about %s", async (file, about, says, open, values, dates = undefined) => {
   const found = await suggestionForExtract(file);
   for (const words of says) expect(asked(found, about)).toContain(words);
   expect(found.mapping.open).toEqual(open);
-  expect(found.mapping).toMatchObject(mapping);
-  if (about === "dates") expect(found.mapping).not.toHaveProperty("dates");
+  expect(found.mapping.values).toEqual(values as typeof found.mapping.values);
+  expect(found.mapping.dates).toBe(dates);
   if (about === "state") expect(found.rows.every((row) => !("state" in row))).toBe(true);
 });
 
