@@ -215,27 +215,27 @@ async function change(action: TeacherAction, operator: CommandContext, args: Cha
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
   if (confirmed.includes(action))
-    await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
+    await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are notified at once.`);
   const changed = await changeTeacher(operator, key, { action, reason });
-  const told = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
+  const answered = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
   const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
-  print(args, told === undefined ? value : { ...value, answeredValid: told }, () =>
-    changeText(changed, told),
+  print(args, answered === undefined ? value : { ...value, answeredValid: answered }, () =>
+    changeText(changed, answered),
   );
-  if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
+  if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were notified of it");
 }
 
 type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
 /** Lists the partners who got the answer VALID. Called after the change, so that an answer just before it is included. */
 async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
-  const told = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
-  return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
+  const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
+  return answered.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }
 
 function changeText(
   { teacher, before, after, events }: TeacherChange,
-  told: AnsweredValid | undefined,
+  answered: AnsweredValid | undefined,
 ): string {
   const isHidden = before.hidden && after.hidden;
   // The revocation of a deactivated or hidden teacher changes no status.
@@ -250,10 +250,10 @@ function changeText(
     ...(before.hidden || after.hidden ? hidden : {}),
     events: events.map(({ eventType }) => eventType).join(", ") || "none",
   });
-  if (told === undefined) return text;
-  if (told.length === 0) return `${text}\n\nNo partner was told VALID in the last 90 days.`;
-  const rows = listing(told, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
-  return `${text}\n\nTold VALID in the last 90 days:\n${rows}`;
+  if (answered === undefined) return text;
+  if (answered.length === 0) return `${text}\n\nNo partner got the answer VALID in the last 90 days.`;
+  const rows = listing(answered, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
+  return `${text}\n\nPartners that got the answer VALID in the last 90 days:\n${rows}`;
 }
 
 function moved(from: string, to: string): string {
@@ -308,7 +308,7 @@ const sweepCommand = operatorCommand({
     const onProgress = (announced: number) => bar.show(announced);
     const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
     print(args, result, () => record(result));
-    if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
+    if (result.events > 0) hint(args, "tvs webhooks list shows which partners were notified");
   },
 });
 

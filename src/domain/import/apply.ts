@@ -75,7 +75,7 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
 }
 
 export function supersededError(row: number): TvsError {
-  return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
+  return new TvsError("REFUSED", `another import has started; this one stopped after row ${row}`);
 }
 
 type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportedTeachers };

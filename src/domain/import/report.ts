@@ -37,11 +37,11 @@ const rejectionCodes = {
   REVOCATION_TOO_OLD:
     "the revocation is dated before 1950; where the date means never, a mapping's values give the empty text for it",
   PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
-  DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
+  DUPLICATE_REG_NO: "an earlier row has the same registration number; the earlier row counts",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
   DUPLICATE_NIN: "an earlier row or another teacher of the register has this NIN",
   CHANGED_MEANWHILE:
-    "the record was changed while the import was under way; look at it, and import the row again if it stands",
+    "the record was changed while the import was under way; look at it, and import the row again if it is right",
 } as const;
 
 /** Codes of rows that are applied with a warning. */

@@ -217,7 +217,7 @@ export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
     if (none.length > 0) values[about] = Object.fromEntries(none.map((text) => [text, ""]));
     const proposed =
       none.length < never.size
-        ? "A year so late is stored as it stands; give another date in `values` if none is meant"
+        ? "A year so late is stored unchanged; give another date in `values` if none is meant"
         : "`values` reads them as empty; delete there what is a real date";
     const dates = listValues(never.values());
     ask(
