@@ -1,4 +1,4 @@
-/** `tvs init`: a new register, and what it must know (decision D1.9). */
+/** `tvs init`: makes a register with its first settings (decision D1.9). */
 
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
@@ -43,15 +43,15 @@ const asked = new Map(
 );
 
 type Question = {
-  /** The option that answers it. */
+  /** The name of the option. */
   readonly name: string;
   readonly words: string;
   readonly hint: string;
-  /** The answer of who only presses Enter; undefined where there must be one, empty where there need not. */
+  /** The answer of the Enter key; undefined for a required answer, empty for an optional one. */
   readonly usual: string | undefined;
 };
 
-/** Questions in the order of the words. Those that no setting has are of the site. */
+/** Questions in the order of the options in commands.json. Name and e-mail address belong to the site. */
 const questions = Object.entries(words.init.options).map(([name, words]): Question => {
   if (name === "name") return { name, words, hint: "NAME", usual: undefined };
   if (name === "contact-email") return { name, words, hint: "ADDRESS", usual: "" };
@@ -59,7 +59,7 @@ const questions = Object.entries(words.init.options).map(([name, words]): Questi
   return { name, words, hint, usual: init === true ? usual : init };
 });
 
-/** What a register is made with, by the options' names. */
+/** Answers by the names of the options. */
 type Answers = Readonly<Record<string, string>>;
 
 export const initCommand = command({
@@ -105,10 +105,7 @@ function registerThere(config: Config): TvsError {
   return new TvsError("REFUSED", message);
 }
 
-/**
- * Refuses root where a service is installed and its data folder is not its user's yet: it could not open the files.
- * @throws TvsError REFUSED
- */
+/** Refuses root beside an installed service, which could not open root's files. @throws TvsError REFUSED */
 function refuseRoot({ database }: Config, file: string | undefined): void {
   if (process.geteuid?.() !== 0 || database.kind !== "file" || file === undefined) return;
   const user = basename(file, ".env");
@@ -116,30 +113,30 @@ function refuseRoot({ database }: Config, file: string | undefined): void {
 }
 
 /**
- * What was given, and what is asked for where somebody can be.
+ * Collects the answers from options, variables and, at a terminal, questions.
  * @throws TvsError USAGE, CONFIG_INVALID, REFUSED
  */
 async function answersOf(flags: Flags, environment: Environment): Promise<Answers> {
   const given: Record<string, string> = {};
   for (const { name } of questions) {
-    const told = flags[name] ?? (asked.has(name) ? environment[variableOf(name)] : undefined);
-    if (typeof told === "string" && told !== "") given[name] = told;
+    const answer = flags[name] ?? (asked.has(name) ? environment[variableOf(name)] : undefined);
+    if (typeof answer === "string" && answer !== "") given[name] = answer;
   }
   for (const [name, answer] of Object.entries(given)) check(name, answer);
   const open = questions.filter(({ name }) => given[name] === undefined);
   const canAsk = flags.json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
   const all = { ...(canAsk ? await ask(open) : usualAnswers(open)), ...given };
-  // In the order of the questions, whoever answered them.
+  // In the order of the questions.
   return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** Refuses an answer. @throws TvsError CONFIG_INVALID */
+/** @throws TvsError CONFIG_INVALID for a wrong answer */
 function check(name: string, answer: string): void {
   if (asked.has(name)) readServeConfig({ [name]: answer }, {});
   else siteOf({ name: "-", [name]: answer });
 }
 
-/** @throws TvsError USAGE for what nobody can be asked */
+/** @throws TvsError USAGE for a required answer */
 function usualAnswers(open: readonly Question[]): Record<string, string> {
   const missing = open.filter(({ usual }) => usual === undefined).map(({ name }) => `--${name}`);
   if (missing.length > 0)
@@ -147,7 +144,7 @@ function usualAnswers(open: readonly Question[]): Record<string, string> {
   return Object.fromEntries(open.map(({ name, usual = "" }) => [name, usual]));
 }
 
-/** The site as `--site` would read it, of a name and perhaps an address. @throws TvsError CONFIG_INVALID */
+/** Makes a site of a name and an e-mail address. @throws TvsError CONFIG_INVALID */
 function siteOf({ name, "contact-email": email }: Answers): Site {
   const contact = email === undefined ? {} : { contact: { email } };
   try {
@@ -162,7 +159,7 @@ function siteOf({ name, "contact-email": email }: Answers): Site {
   }
 }
 
-/** @throws TvsError REFUSED where another command has made a register since, and what making one throws */
+/** @throws TvsError REFUSED when another command has made the register first */
 async function make(config: ServeConfig, answers: Answers): Promise<void> {
   const remembered = [...asked.keys()].map((name) => [storedName(name), answers[name] ?? ""]);
   const firstSettings = (secrets: Secrets) => ({
@@ -194,7 +191,7 @@ function camel(answers: Answers): Answers {
   return Object.fromEntries(Object.entries(answers).map(([option, value]) => [name(option), value]));
 }
 
-/** Says what is right for a trial and wrong for a service that others are to rely on. */
+/** Warns of an issuer that suits only a trial. */
 function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
   const flaw = issuerFlaw(issuer);
   if (flaw === "loopback")
@@ -204,12 +201,12 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
 }
 
 /**
- * Asks each question until its answer is right. Questions go to stderr, as all remarks do.
- * @returns the answers by their names, empty where Enter left one out
+ * Asks each question on stderr until its answer is valid.
+ * @returns the answers by name, empty for a skipped question
  * @throws TvsError REFUSED when the input ends before the last answer
  */
 async function ask(open: readonly Question[]): Promise<Record<string, string>> {
-  // One reader for all answers: what a second one would begin with, the first has already read.
+  // One reader for all questions: it may read the next answers ahead.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const lines = asked[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};

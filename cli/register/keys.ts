@@ -92,7 +92,7 @@ const compromiseCommand = operatorCommand({
     const from = isoTime(since);
     const loss = `Every envelope that ${kid} signed from ${from} on will be refused by every verifier, for ever`;
     await confirm(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
-    // A thief does not wait until the log is in order.
+    // A failing log must not delay the response to a theft.
     await checkpointOfAll(operator).catch(({ message }: Error) =>
       note(`warning: the evidence log could not be signed for before the change: ${message}`),
     );
@@ -127,7 +127,7 @@ const importCommand = command({
   args: { file: operand(), ...yesArg, ...byArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
-    // Refuse a wrong key before anything is made on the disk.
+    // Refuses a wrong key before the register is opened.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
     await withContext(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(pem, secrets, clock.now());

@@ -1,4 +1,4 @@
-/** Who makes a change: every command that makes one says so, and it is kept with the change (decision D1.10). */
+/** The actor of a change, which is recorded with the change (decision D1.10). */
 
 import { userInfo } from "node:os";
 import type { Config } from "../../src/config.ts";
@@ -21,7 +21,7 @@ export const byFilterArg = {
   by: option("NAME", "Only what this operator changed; service for the service itself", actorNamed),
 } as const;
 
-/** The actor of a command's changes. @throws TvsError CONFIG_INVALID for a name that a list could not show */
+/** @throws TvsError CONFIG_INVALID for a name that is long or not printable */
 export function actorOf({ operator }: Pick<Config, "operator">): string {
   const name = (operator?.name ?? loginName()).trim();
   if (name !== "" && name.length <= maxLength && !hasHiddenCharacter(name)) return `cli:${name}`;
@@ -29,7 +29,7 @@ export function actorOf({ operator }: Pick<Config, "operator">): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The login name of the user id. Bun knows it only from the environment, which anybody may set, or which is empty. */
+/** Finds the login name by the user id: Bun's `userInfo` reads it from the environment, which anyone can set. */
 function loginName(): string {
   const { username, uid } = userInfo();
   const known = userNamed(uid);

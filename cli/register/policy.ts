@@ -24,12 +24,12 @@ const checkCommand = command({
   },
 });
 
-/** @throws TvsError INPUT_UNREADABLE, REFUSED for a file that holds no valid policy */
+/** @throws TvsError INPUT_UNREADABLE, REFUSED for an invalid policy */
 function readValidPolicy(file: string): Policy {
   try {
     return readPolicyFile(file);
   } catch (error) {
-    // Elsewhere a bad policy leaves a command undecided; here it is the answer, and the answer is no.
+    // Other commands end with 2 for an invalid policy; here it is the answer "no", so the command ends with 1.
     if (isTvsError(error, "CONFIG_INVALID")) throw new TvsError("REFUSED", error.message, { cause: error });
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Where the register is, whether there is one, and the messages where there is none. */
+/** Finds the register of a command, and explains a missing or closed one. */
 
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -7,14 +7,14 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
 
-/** Says where the register is: the data directory, or what `--database` named. */
+/** Describes the location of the register: the data directory, or the value of `--database`. */
 export function locationOf({ dataDir, database }: Config): string {
   if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
   const { protocol, host } = new URL(database.url);
   return `${protocol}//${host}`;
 }
 
-/** The failure of every command that does not create a register. */
+/** The error of every command that needs a register. */
 export function noRegister(config: Config): TvsError {
   const location = locationOf(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
@@ -24,7 +24,7 @@ export function noRegister(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/** Whether there is a database to open; a server always counts. @throws TvsError REGISTER_CLOSED */
+/** Whether there is a database; true for a server. @throws TvsError REGISTER_CLOSED */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   try {
@@ -39,7 +39,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
   }
 }
 
-/** Refuses root over another user's folder: a link there could lead root to any file. @throws TvsError REGISTER_CLOSED */
+/** Refuses root in another user's folder, in which a link may lead to any file. @throws TvsError REGISTER_CLOSED */
 export function requireOwnFolder({ dataDir, database }: Config): void {
   if (process.geteuid?.() !== 0) return;
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
@@ -58,7 +58,7 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** The command to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
+/** The same command for another user, cut before the first value, which may be a secret or a NIN. */
 function asUser(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
@@ -66,10 +66,10 @@ function asUser(uid: number): string {
   return ["sudo -u", nameOf(uid), "tvs", ...shown].join(" ");
 }
 
-/** A user's name, or the number in the form that sudo takes. */
+/** A user's name, or the user id in sudo's form. */
 const nameOf = (uid: number) => userNamed(uid) ?? `'#${uid}'`;
 
-/** Finds a user's name in /etc/passwd; undefined where that does not have it. */
+/** Finds a user's name in /etc/passwd. */
 export function userNamed(uid: number): string | undefined {
   try {
     const users = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -80,8 +80,8 @@ export function userNamed(uid: number): string | undefined {
 }
 
 /**
- * Says why no register is made beside a master key without its database: a new one would be taken for the lost one.
- * @returns null where there is no key, or for a sandbox
+ * Refuses to make a register beside the master key of a missing database, for which the new one could be mistaken.
+ * @returns null without a master key, and for a sandbox
  */
 export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
@@ -98,12 +98,12 @@ const settingsFile = "/etc/tvs/tvs.env";
 const registerVariables = Object.keys(registerSettings).map((name) => variableOf(optionOf(name)));
 
 /**
- * Adds the installed service's settings to the environment of a command that says nowhere where the register is. The
- * file is `TVS_SERVICE_SETTINGS`, else /etc/tvs/tvs.env.
- * @param all takes every setting, and not only where the register is
- * @returns the file is undefined when the command goes by its own flags and environment
- * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
- *   REGISTER_CLOSED when this user may not read it
+ * Adds the settings of the installed service to the environment of a command that does not name the register. The file is
+ * `TVS_SERVICE_SETTINGS`, else /etc/tvs/tvs.env.
+ * @param all adds every setting, not only the location of the register
+ * @returns `file` is undefined when the settings are not used
+ * @throws TvsError CONFIG_INVALID when two registers may be meant or others can write the file; REGISTER_CLOSED when this
+ *   user may not read the file
  */
 export function serviceSettings(
   flags: Flags,
@@ -111,10 +111,10 @@ export function serviceSettings(
   { all = false, usual = settingsFile }: { all?: boolean; usual?: string } = {},
 ): { file: string | undefined; environment: Environment } {
   const own = { file: undefined, environment };
-  const isPublishedTo = ["data", "database", "sandbox"].some(
+  const namesRegister = ["data", "database", "sandbox"].some(
     (name) => (flags[name] || environment[`TVS_${name.toUpperCase()}`] || "") !== "",
   );
-  if (isPublishedTo) return own;
+  if (namesRegister) return own;
   const named = environment.TVS_SERVICE_SETTINGS;
   const file = named || (existsSync(usual) ? usual : undefined);
   if (file === undefined) return own;
@@ -125,12 +125,12 @@ export function serviceSettings(
   const found = parse(readTrusted(file)).filter(([name]) => all || registerVariables.includes(name));
   const settings = Object.fromEntries(found);
   if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
-  // An empty variable tells nothing (config.ts), so it must not hide what the file tells.
-  const told = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  return { file, environment: { ...settings, ...told } };
+  // An empty variable counts as unset (config.ts), so it must not replace a setting of the file.
+  const filled = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  return { file, environment: { ...settings, ...filled } };
 }
 
-/** Reads a settings file that only root can write: anybody else could send every command to a register of their own. */
+/** Reads a settings file that only root or this user can write: others could point every command to their register. */
 function readTrusted(file: string): string {
   let descriptor: number | undefined;
   try {
@@ -153,10 +153,7 @@ function readTrusted(file: string): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/**
- * Parses the file as systemd reads it: a setting a line, comments from `#` or `;`, quotes around a value. Paths start
- * at the root.
- */
+/** Parses an environment file of systemd. Paths are relative to the root folder. */
 function parse(text: string): (readonly [name: string, value: string])[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*(TVS_[A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line);

@@ -12,7 +12,7 @@ import { privateKeyOf, signingAlgorithm } from "../../src/domain/keys.ts";
 import { openWindows } from "../../src/domain/quota-windows.ts";
 import { type AskedList, judgeList, sealStatement } from "../../src/domain/statements.ts";
 import {
-  judgeRosterRow,
+  checkRosterRow,
   listedTeacher,
   percentageOf,
   type RosterDependencies,
@@ -31,12 +31,12 @@ import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs } from "./teachers-map.ts";
 
-/** Rows that are looked up together; a libSQL server answers them in one round trip's time. */
+/** Rows looked up together; a libSQL server answers them in one round trip. */
 const width = 64;
 const maxRecordBytes = 64 * 1024;
-/** Rows of a list at most: all results are in memory until they are printed. */
+/** Rows of a list: all results are in memory until they are printed. */
 const maxRows = 1_000_000;
-/** Rows of a statement at most; one more is kept, so that a longer list is refused. */
+/** Rows of a statement. One more is kept, so that a longer list is refused. */
 const maxListed = 2_000;
 
 export const rosterCommand = operatorCommand({
@@ -65,8 +65,8 @@ export const rosterCommand = operatorCommand({
     const list = listOf(args);
     const today = calendar.dateAt(clock.now());
     const { policy } = settingsInForce;
-    const judging = { teachers, blindIndex, purpose, policy, today };
-    const { results, hasNames, listed } = await judgeFile(file, encoding, judging);
+    const dependencies = { teachers, blindIndex, purpose, policy, today };
+    const { results, hasNames, listed } = await checkFile(file, encoding, dependencies);
     if (results.length === 0) throw unreadable(`${nameOf(file)} has no rows below its header`);
     if (list !== null) {
       requireSound(file, results);
@@ -86,14 +86,12 @@ export const rosterCommand = operatorCommand({
   },
 });
 
-/** @returns null where no statement is asked for. @throws TvsError USAGE */
-function listOf(args: {
-  readonly statement?: boolean | undefined;
-  readonly "list-name"?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly out?: string | undefined;
-}): StatementList | null {
-  const { statement = false, "list-name": name, reference, out } = args;
+type ListArgs = { statement?: boolean | undefined } & Partial<
+  Record<"list-name" | "reference" | "out", string | undefined>
+>;
+
+/** @returns null without --statement. @throws TvsError USAGE */
+function listOf({ statement = false, "list-name": name, reference, out }: ListArgs): StatementList | null {
   if (!statement && (name !== undefined || reference !== undefined))
     throw new TvsError("USAGE", "--list-name and --reference are for a statement: give --statement as well");
   if (!statement) return null;
@@ -106,7 +104,7 @@ function namesText(differing: number): string {
   return differing === 0 ? "" : `, ${differing} under another name than the registered one`;
 }
 
-/** What is signed must be about everybody who is listed. @throws TvsError INPUT_UNREADABLE naming the first bad line */
+/** A statement must cover every row of its list. @throws TvsError INPUT_UNREADABLE with the first faulty line */
 function requireSound(file: string, results: readonly RosterRow[]): void {
   const bad = results.find(({ error }) => error !== null);
   if (bad === undefined) return;
@@ -126,12 +124,12 @@ function printStatement(args: object, statement: SignedStatement): void {
   if (eligible < distinct) process.exitCode = exitCodes.refused;
 }
 
-/** Reads and checks row by row: a list needs the memory of its results alone. @throws TvsError INPUT_UNREADABLE */
-async function judgeFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
+/** Reads and checks the rows of a list; only the results stay in memory. @throws TvsError INPUT_UNREADABLE */
+async function checkFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   const listed: AskedList["teachers"][number][] = [];
   let header: RosterHeader | undefined;
-  let judging: Promise<RosterRow>[] = [];
+  let checks: Promise<RosterRow>[] = [];
   try {
     for await (const { line, cells } of readRecords(file, encoding)) {
       if (header === undefined) {
@@ -140,26 +138,25 @@ async function judgeFile(file: string, encoding: Encoding | undefined, dependenc
       }
       const one = listed.length > maxListed ? null : listedTeacher(cells, header);
       if (one !== null) listed.push(one);
-      judging.push(judgeRosterRow(cells, { header, line }, dependencies));
-      if (judging.length < width) continue;
-      results.push(...(await Promise.all(judging)));
-      judging = [];
+      checks.push(checkRosterRow(cells, { header, line }, dependencies));
+      if (checks.length < width) continue;
+      results.push(...(await Promise.all(checks)));
+      checks = [];
       if (results.length >= maxRows)
         throw unreadable(`${nameOf(file)} has more than a million rows; split it`);
     }
   } catch (error) {
-    await Promise.allSettled(judging);
+    await Promise.allSettled(checks);
     throw explainUnreadable(file, error);
   }
   header ??= readRosterHeader([]);
-  results.push(...(await Promise.all(judging)));
-  return { results, hasNames: header.places.has("name"), listed };
+  results.push(...(await Promise.all(checks)));
+  return { results, hasNames: header.positions.has("name"), listed };
 }
 
 /**
- * Reads the records of a list without its empty lines. A damaged name would be signed as a different one, so text that
- * does not fit its character set is refused.
- * @throws UnreadableError
+ * Reads the records of a list, without empty lines.
+ * @throws UnreadableError for text outside the character set: a damaged name would differ from the registered one
  */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
@@ -199,7 +196,7 @@ function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
       header: true,
       columns: { ...columns, ...verdict, ...(hasNames ? { nameMatches: "name_matches" } : {}) },
       cast: { boolean: String },
-      // A name that begins like a formula must not become one in the spreadsheet that opens this.
+      // A spreadsheet must not run a name that begins like a formula.
       escape_formulas: true,
     },
   );
@@ -221,17 +218,17 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
 }
 
 /**
- * States what a list comes to, committed as a partner's answer is, but that it costs nothing. Its audience is the issuer.
+ * Signs and commits a statement as for a partner, without a charge. Its audience is the issuer.
  * @returns the statement as JSON
- * @throws TvsError USAGE for a list that nobody could ask about, REFUSED where no issuer was ever told, LOG_BEHIND
+ * @throws TvsError USAGE for a list that the API would refuse, REFUSED without an issuer, LOG_BEHIND
  */
 async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
-  // A sandbox signs as the address at which it listens.
-  const unreportedDrops = "no issuer was ever told: start tvs serve --issuer URL once, then try again";
-  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", unreportedDrops);
-  // As a service does, refuse a register that has lost what was signed for.
+  const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
+  // A sandbox uses the address at which it listens.
+  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
+  // Refuses a database that is behind its pinned checkpoint, as a service does.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await retryOnConflict(configuration, (snapshot) => attempt(operator, asked, snapshot));

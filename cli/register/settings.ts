@@ -1,4 +1,4 @@
-/** What the table of settings (`src/domain/settings.ts`) is to a command: options, and the settings that are in force. */
+/** Options for the table of settings (`src/domain/settings.ts`), and the settings in force. */
 
 import { dirname, join } from "node:path";
 import type { Config } from "../../src/config.ts";
@@ -20,7 +20,7 @@ import type { SettingsStore } from "../../src/store/settings.ts";
 import { type Args, flag, option } from "../command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/** The options of `tvs serve`, besides those that every command has. */
+/** The options of `tvs serve`, without those that every command has. */
 export const serveArgs: Args = Object.fromEntries(
   Object.entries<Setting>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
     optionOf(name),
@@ -29,9 +29,9 @@ export const serveArgs: Args = Object.fromEntries(
 );
 
 /**
- * This command's settings: what it was told, else what the database remembers, else the defaults.
- * @param defaultIssuer the address of a service that is about to serve, which then counts more than the one at which
- *   an earlier one happened to listen; null for a service that must have been told
+ * The settings of a command: its options, else the stored values, else the defaults.
+ * @param defaultIssuer the address of a starting service, which replaces the stored address of an earlier service; null
+ *   for a service that needs a configured issuer
  * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
  */
 export async function settingsOf(
@@ -39,10 +39,10 @@ export async function settingsOf(
   config: Config,
   defaultIssuer?: string | null,
 ): Promise<Settings> {
-  const isPublishedTo = isIssuerSet(stored);
-  if (config.issuer === undefined && !isPublishedTo && defaultIssuer === null) {
+  const isSet = isIssuerSet(stored);
+  if (config.issuer === undefined && !isSet && defaultIssuer === null) {
     const message =
-      "a service that others reach must be told its public URL, the issuer of every envelope: " +
+      "a service that others reach needs its public URL, the issuer of every envelope: " +
       "--issuer https://verify.example.gov (TVS_ISSUER)";
     throw new TvsError("CONFIG_INVALID", message);
   }
@@ -54,7 +54,7 @@ export async function settingsOf(
     statusList: config.sandbox,
     site: defaultSite,
   });
-  const usual = isPublishedTo ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
+  const usual = isSet ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
   return {
     issuer: config.issuer ?? usual,
     timeZone: config.timeZone ?? remembered.timeZone,
@@ -65,10 +65,7 @@ export async function settingsOf(
   };
 }
 
-/**
- * A database is live or a sandbox from its first use on, and refuses to become the other.
- * @throws TvsError REFUSED
- */
+/** Reads, or stores at the first use, whether a database is live or a sandbox. @throws TvsError REFUSED for a sandbox in a live database */
 export async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
   const stored =
     (await settings.read()).get("environment") ??
@@ -82,7 +79,7 @@ export async function environmentOf(settings: SettingsStore, { sandbox }: Config
 /** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 async function readSiteFile(file: string): Promise<Site> {
   if (file === "none") return defaultSite;
-  // Loaded here, because most starts are told no site.
+  // Imported here, because most starts have no site file.
   const { parseSite } = await import("../../src/domain/site-file.ts");
   const text = readSmallFile(file, `the site file ${file}`).toString("utf8");
   return parseSite(text, (name) =>

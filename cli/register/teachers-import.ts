@@ -66,7 +66,7 @@ export const importCommand = command({
     const config = configOf(args);
     const totalBytes = sizeOf(file);
     await requireRegister(config);
-    // A report that cannot be written is noticed before anything is read or changed.
+    // Checks that the report can be written, before the register is changed.
     const { report: path, force } = args;
     const report = prepareIfNamed({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
@@ -95,7 +95,7 @@ export const importCommand = command({
   },
 });
 
-/** @throws TvsError INPUT_UNREADABLE for a mapping that cannot be used, or has open questions */
+/** @throws TvsError INPUT_UNREADABLE for an invalid mapping or one with open questions */
 function readingOf({ delimiter, encoding, sheet, map }: ArgsOf<typeof importArgs>): Reading {
   const mapping = map === undefined ? undefined : readMappingFile(map);
   if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
@@ -109,7 +109,7 @@ function importExtract(
   options: ImportOptions,
 ): Promise<ImportResult> {
   return withContext(config, async (operator) => {
-    // A database that lost rows would give new teachers the ids of lost ones.
+    // A database that has lost rows would give the ids of lost teachers to new ones.
     await logWriterOf(operator).requireNotBehind();
     const { settings, blindIndex } = operator;
     const input = {
@@ -136,7 +136,7 @@ async function* notingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<
   }
 }
 
-/** Aborts at the first signal, so that the commit under way is finished; a second signal ends the process. */
+/** The first signal aborts after the current commit; the second one ends the process. */
 function stopAtSignals(): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
@@ -160,7 +160,6 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
-/** Two bars, one after the other, on a terminal only. */
 function createProgress(totalBytes: number): { show(phase: ImportPhase): void; stop(): void } {
   let shown: { readonly phase: ImportPhase["phase"]; readonly bar: Bar } | undefined;
   return {
@@ -194,7 +193,7 @@ function noteRemarks(
     note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
   if (args.report !== undefined) return;
   if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
-  // Among them may be a revocation that an empty cell takes back, or one that was kept.
+  // A warning may be about a revocation that was lifted or kept.
   else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
 }
 
@@ -206,7 +205,7 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   return `nothing was changed: ${reasons.join("; ")}`;
 }
 
-/** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
+/** The counts of an import, its codes and its first rejected rows. */
 function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
   const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
@@ -247,7 +246,7 @@ const issueColumns: Columns<ImportIssue> = {
   CODE: "code",
 };
 
-/** Prints an extract without teachers. What the columns mean goes to stderr, so that `> extract.csv` is one. */
+/** Prints an empty extract. The explanations go to stderr, so that stdout can be redirected to a file. */
 function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {
   if (args.file !== undefined)
     throw new TvsError("USAGE", "--template prints an empty extract and reads no file");

@@ -62,7 +62,7 @@ export const findCommand = operatorCommand({
   ...words["teachers find"],
   args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
-    // A character may have four bytes; the rest is a line end.
+    // Four bytes for a character, and a line end.
     term === "-"
       ? readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" })
       : term,
@@ -70,7 +70,6 @@ export const findCommand = operatorCommand({
     const found = await findTeachers(operator, term, pageOf(args));
     show(args, found, { operator, nobody: "nobody was found" });
     if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
-    // A NIN or a contact should stand in no shell's history.
     const isPersonal = ["email", "phone", "elevenDigits"].includes(termKind(term.trim()) ?? "");
     if (args.term !== "-" && isPersonal)
       hint(

@@ -16,7 +16,7 @@ import { exitCodes, hint, note, noteTable, print, printableJson } from "../termi
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 
-/** Options for what a file does not say of itself. */
+/** Options for facts that a file does not state. */
 export const readingArgs = {
   delimiter: option(
     "CHARACTER",
@@ -39,7 +39,7 @@ export const readingArgs = {
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
 
-/** The setting with which a register remembers the mapping of its last mapped import; empty when it was forgotten. */
+/** The stored mapping of the last mapped import; empty after --forget. */
 const mappingName = "import_mapping";
 
 export async function rememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {
@@ -103,7 +103,7 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => !isEmpty(value)));
 }
 
-/** Prints on stderr what the columns are taken for, the first rows and the questions. */
+/** Prints the columns' fields, the first rows and the questions on stderr. */
 function explain({ mapping, columns, questions, rows }: Suggestion): void {
   noteTable(
     ["column", "taken for", "why"],
@@ -121,7 +121,7 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
   for (const { about, question } of questions) note(`  ${about}: ${question}`);
 }
 
-/** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */
+/** Prints or forgets the remembered mapping. @throws TvsError NOT_KNOWN */
 async function remembered(
   { settings }: CommandContext,
   args: { forget?: boolean | undefined; json?: boolean | undefined },

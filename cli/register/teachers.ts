@@ -43,7 +43,7 @@ import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
 import { filterArgs, filterOf } from "./teachers-list.ts";
 
-/** @throws TvsError USAGE for a name that says a format which is not written */
+/** @throws TvsError USAGE for the name of a format that cannot be written */
 function formatOf(file: string): ImportFormat {
   if (/\.(xlsx?|ods|json|pdf|zip|gz)$/i.test(file))
     throw new TvsError("USAGE", "the file must be named .csv, or .ndjson or .jsonl with profiles");
@@ -68,7 +68,7 @@ const exportCommand = operatorCommand({
         bar.show(counts.teachers);
         yield piece.text;
       }
-      // A file with a header alone looks like a register; an import refuses it too.
+      // A file with only a header would look like an empty register.
       if (counts.teachers === 0)
         throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
     }
@@ -82,12 +82,12 @@ const exportCommand = operatorCommand({
   },
 });
 
-/** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
+/** A NIN and a line end need a dozen bytes; more input is the wrong file. */
 const maxInputBytes = 1024;
 
 const exportSubjectCommand = operatorCommand({
   ...words["teachers export-subject"],
-  // On standard input because an argument would stand in the shell's history and in `ps`.
+  // Read from standard input: an argument would be visible in the shell's history and in `ps`.
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
@@ -135,7 +135,7 @@ const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
   "VERIFICATION ID": "verificationId",
 };
 
-/** How far back `revoke` looks for partners that were told VALID. */
+/** The time before a revocation in which partners got the answer VALID. */
 const answeredValidMs = 90 * 86_400_000;
 
 const refArg = {
@@ -208,37 +208,37 @@ type ChangeArgs = ArgsOf<typeof refArg & typeof reasonArg & typeof commonArgs> &
   yes?: boolean | undefined;
 };
 
-/** What can be taken back, but not what partners were told by then. */
-const taking: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
+/** Actions that need a confirmation, because partners are notified at once. */
+const confirmed: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
 
 async function change(action: TeacherAction, operator: CommandContext, args: ChangeArgs): Promise<void> {
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
-  if (taking.includes(action))
-    await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
+  if (confirmed.includes(action))
+    await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are notified at once.`);
   const changed = await changeTeacher(operator, key, { action, reason });
-  const told = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
+  const answered = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
   const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
-  print(args, told === undefined ? value : { ...value, answeredValid: told }, () =>
-    changeText(changed, told),
+  print(args, answered === undefined ? value : { ...value, answeredValid: answered }, () =>
+    changeText(changed, answered),
   );
-  if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
+  if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were notified of it");
 }
 
 type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
-/** Reads the partners who were told VALID, after the change, so that an answer sent just before it is included. */
+/** Lists the partners who got the answer VALID. Called after the change, so that an answer just before it is included. */
 async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
-  const told = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
-  return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
+  const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
+  return answered.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }
 
 function changeText(
   { teacher, before, after, events }: TeacherChange,
-  told: AnsweredValid | undefined,
+  answered: AnsweredValid | undefined,
 ): string {
   const isHidden = before.hidden && after.hidden;
-  // A revocation shows in no status of a teacher who is out of service or hidden.
+  // The revocation of a deactivated or hidden teacher changes no status.
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";
   const pending = again === null ? "" : `; recorded, and counts when the teacher is ${again}`;
   const hidden = { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) };
@@ -250,10 +250,10 @@ function changeText(
     ...(before.hidden || after.hidden ? hidden : {}),
     events: events.map(({ eventType }) => eventType).join(", ") || "none",
   });
-  if (told === undefined) return text;
-  if (told.length === 0) return `${text}\n\nNo partner was told VALID in the last 90 days.`;
-  const rows = listing(told, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
-  return `${text}\n\nTold VALID in the last 90 days:\n${rows}`;
+  if (answered === undefined) return text;
+  if (answered.length === 0) return `${text}\n\nNo partner got the answer VALID in the last 90 days.`;
+  const rows = listing(answered, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
+  return `${text}\n\nPartners that got the answer VALID in the last 90 days:\n${rows}`;
 }
 
 function moved(from: string, to: string): string {
@@ -263,7 +263,7 @@ function moved(from: string, to: string): string {
 function changeCommand(action: TeacherAction) {
   return operatorCommand({
     ...words[`teachers ${action}`],
-    args: { ...refArg, ...reasonArg, ...(taking.includes(action) ? yesArg : {}), ...byArg },
+    args: { ...refArg, ...reasonArg, ...(confirmed.includes(action) ? yesArg : {}), ...byArg },
     act: (operator, args) => change(action, operator, args as ChangeArgs),
   });
 }
@@ -274,7 +274,7 @@ const historyCommand = operatorCommand({
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
     const all = await teacherHistory(teachers, teacher.id);
-    // An event is what followed from a change, and nobody's own doing.
+    // Events have no actor.
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
     print(args, lines.map(describeHistoryLine), () => listing(lines, historyColumns));
@@ -283,7 +283,7 @@ const historyCommand = operatorCommand({
 
 const movedTo = (from: string | undefined, to: string) =>
   from === undefined || from === to ? to : `${from} -> ${to}`;
-/** Cells of a change; those of an event are empty. */
+/** Makes a column that is empty for events. */
 const ofChange = (cell: (line: HistoryLine & { type: "change" }) => Cell) => (line: HistoryLine) =>
   line.type === "event" ? "" : cell(line);
 
@@ -308,7 +308,7 @@ const sweepCommand = operatorCommand({
     const onProgress = (announced: number) => bar.show(announced);
     const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
     print(args, result, () => record(result));
-    if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
+    if (result.events > 0) hint(args, "tvs webhooks list shows which partners were notified");
   },
 });
 

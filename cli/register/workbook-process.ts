@@ -1,4 +1,4 @@
-/** Workbooks are read in a process of their own: within one call of a regular expression, only a process can be ended. */
+/** Reads workbooks in a child process with limits: a running regular expression can only be ended with its process. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { damaged, tooLarge } from "../../src/domain/import/text.ts";
 import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
 import { isExecutable } from "../program.ts";
 
-/** The word by which the program reads a workbook from its standard input; not a command for people. */
+/** The internal command that reads a workbook from standard input. */
 const workbookWord = "workbook-process";
 
 const megabyte = 1024 * 1024;
@@ -27,7 +27,7 @@ export function sheetReaderIn(entry: URL): SheetReader {
     const asked = JSON.stringify({ ...options, isText: typeof file === "string" });
     const [command, before] = commandOf(entry);
     const child = spawn(command, [...before, workbookWord, asked], { stdio: ["pipe", "pipe", "ignore"] });
-    // A reader that was ended takes no more bytes.
+    // A killed child closes the pipe.
     child.stdin.on("error", () => {});
     child.stdin.end(file);
     const closed = once(child, "close");
@@ -53,7 +53,6 @@ function commandOf(entry: URL): [command: string, before: string[]] {
 export async function runWorkbookProcess(asked: string, entry: URL): Promise<void> {
   const { isText, ...options } = JSON.parse(asked) as SheetOptions & { isText: boolean };
   const bytes = await buffer(process.stdin);
-  // A small file has well below a gigabyte.
   const memory = Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes.length);
   const watch = new Worker(entry, {
     workerData: { role: "workbook-watch", memory, parent: process.ppid },
@@ -72,7 +71,7 @@ export async function runWorkbookProcess(asked: string, entry: URL): Promise<voi
   process.exit(0);
 }
 
-/** The bytes of a text that went out; none while the pipe is full. */
+/** Returns the number of bytes written; 0 while the pipe is full. */
 function writeSome(text: Buffer, at: number): number {
   try {
     return writeSync(1, text, at);
@@ -82,7 +81,7 @@ function writeSome(text: Buffer, at: number): number {
   }
 }
 
-/** Ends the process when it has taken its time or its memory, or when nobody waits for it any more. */
+/** Kills the process above its limits of time and memory, and after its parent has ended. */
 export function runWorkbookWatch(): void {
   const { memory, parent } = workerData as { memory: number; parent: number };
   const ends = performance.now() + maxMs;

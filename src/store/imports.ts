@@ -17,46 +17,43 @@ import { openStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
 import { createImportReads } from "./teachers.ts";
 
-/** The cache of the connection while it writes in bulk, in KiB: indexes are written all over. */
+/** The connection's page cache in KiB. An import writes all over the indexes. */
 const bulkCacheKib = 64_000;
 const usualCacheKib = 4_096;
-/** Pages of the log after which a commit empties it; none while a bulk is written, which empties it between commits. */
+/** Pages of the write-ahead log after which a commit copies them. An import copies them between its commits. */
 const usualCheckpointPages = 1_000;
-/** Looking for a service opens a file; this often is enough. */
+/** Milliseconds between looks for a running service, each of which opens a file. */
 const pollIntervalMs = 500;
 
-/** An import as it is recorded. Times are milliseconds since the epoch. */
+/** An import. Times are milliseconds since the epoch. */
 export type ImportRecord = RecordOf<typeof importReaders>;
-/** An import under way: all rows up to `applied` are in the register, and `losses` is what they took away. */
+/** A running import: all rows up to `applied` are in the register, and `losses` counts what they removed. */
 export type ImportRun = Pick<
   ImportRecord,
   "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
 > & { readonly losses: RecordedLosses };
-/** The last import that was applied, with which later ones are compared. */
 export type AppliedImport = NonNullable<Awaited<ReturnType<typeof readLastApplied>>>;
-/** The teachers as the transaction of a chunk has them. */
+/** Reads and writes teachers inside the transaction of a chunk. */
 export type ImportedTeachers = ReturnType<typeof teachersIn>;
 export type ImportHistory = ReturnType<typeof createImportHistory>;
-/** An import and how its rows were judged: {@link firstRejected} and {@link describeCode} show it. */
 export type ImportDetails = NonNullable<Awaited<ReturnType<ImportHistory["find"]>>>;
 
-/** Reads the imports that were run. */
 export function createImportHistory(driver: Driver) {
   return {
     async latest(limit: number) {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
     },
-    /** One import with the codes of its rows, kept when it was finished; null when there is none with this id. */
+    /** Finds an import with its codes, which a finished import has. */
     async find(id: number) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
       return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
     },
-    /** The last import that applied any row; null before the first. The sandbox's own teachers do not count. */
+    /** Finds the last import that applied a row, without imports of made-up teachers. */
     lastApplied: () => readLastApplied(driver),
-    /** What the imports since a time have taken away together, since losses were last allowed, killed ones included. */
+    /** Adds the losses of all imports since a time, killed ones included, that came after the last allowed one. */
     async losses(since: number): Promise<Losses> {
       const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
       const rows = await driver.query(sql, [since]);
@@ -76,7 +73,7 @@ async function readLastApplied(driver: Driver) {
     rows: integer(row, "applied"),
     fields: new Set(JSON.parse(text(row, "fields")) as string[]) as ReadonlySet<string>,
     finishedAt: integer(row, "finished_at"),
-    /** The digests of its rejections; null where they were too many. */
+    /** Digests of the rejected rows; null for too many. */
     rejections: rejections === null ? null : (new Set(JSON.parse(rejections)) as ReadonlySet<string>),
   };
 }
@@ -110,9 +107,9 @@ const finishImport = `UPDATE imports SET finished_at = ?, applied = ?, rejected 
 export type ImportStore = ReturnType<typeof createImportStore>;
 
 /**
- * Imports: their progress, and chunks of changes that are committed together with it.
- * @param stagingFolder a folder of this machine; the database itself may be elsewhere
- * @param acting in whose name rows are imported
+ * The store of imports: their history, and the commits of their chunks.
+ * @param stagingFolder a folder on this machine, because the database may be on a server
+ * @param acting records the actor of changes
  */
 export function createImportStore(driver: Driver, stagingFolder: string, acting = service) {
   const recorded = createRecorder(acting);
@@ -120,7 +117,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
   let lastVersion: number | null = null;
   let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
 
-  /** Whether another connection has committed since the last commit: only that moves `data_version`. */
+  /** Whether another connection has committed since this connection's last commit, which changes `data_version`. */
   function othersWrote(row: Row = {}): boolean {
     const before = lastVersion;
     lastVersion = integer(row, "data_version");
@@ -131,10 +128,10 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     ...createImportHistory(driver),
     openStaging: () => openStaging(stagingFolder),
     /**
-     * Plans a chunk, writes it and moves the progress, in one transaction, all of it or nothing.
-     * @param plan waits for nothing but the teachers that it is given, and may be called twice
-     * @returns null, having written nothing, when another import has begun; else `heldMs` how long the commit kept everybody
-     *   else from writing, and `othersWrote` whether another connection has written since the last one
+     * Plans a chunk and writes it with the progress, in one transaction.
+     * @param plan awaits only the teachers that it gets, and may be called twice
+     * @returns null, without writing, when another import has begun; else `heldMs`, the time for which the transaction
+     *   blocked other writers, and `othersWrote`, whether another connection has written since the last chunk
      */
     async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
       { id }: Pick<ImportRun, "id">,
@@ -157,11 +154,11 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       });
       if (done === null) return null;
       const heldMs = performance.now() - begunAt;
-      // Between commits it keeps nobody from writing: a service that finds a long log copies it amid its calls.
+      // Copied here, the write-ahead log blocks no writer; left long, a service would copy it during its calls.
       if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
       return { planned: done.planned, heldMs, othersWrote: isFile && othersWrote(done.version) };
     },
-    /** Begins an import, and gives up an unfinished one. @param start `isSample` for the made-up teachers of a sandbox */
+    /** Begins an import and ends an unfinished one. @param start `isSample` for made-up teachers of a sandbox */
     begin(
       start: Pick<ImportRecord, "file" | "sha256" | "unchanged"> & {
         readonly isSample: boolean;
@@ -181,7 +178,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return { run, abandoned: left === undefined ? null : importRecord(left) };
       });
     },
-    /** @param end `fields` is what the next import must bring too. @returns false when another import has begun */
+    /** @param end `fields` must be in the next import too. @returns false when another import has begun */
     finish(
       { id }: Pick<ImportRun, "id">,
       end: Pick<ImportRecord, "rejected" | "warnings"> & {
@@ -202,7 +199,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return true;
       });
     },
-    /** Whether a service uses the same file. */
+    /** Whether a service has the same database file open. */
     async isBesideService() {
       const at = performance.now();
       if (isFile && at - looked.at > pollIntervalMs) looked = { at, runs: await driver.serviceRunning() };
@@ -222,7 +219,6 @@ async function tune(driver: Driver, isBulk: boolean): Promise<void> {
   ]);
 }
 
-/** The teachers as a transaction has them. */
 function teachersIn(tx: Transaction) {
   const query: Driver["query"] = async (sql, args = []) => (await tx.batch([statement(sql, args)]))[0] ?? [];
   const { findMany, findOwners } = createImportReads({ query });
@@ -231,7 +227,7 @@ function teachersIn(tx: Transaction) {
 
 const importReaders = {
   ...{ id: integer, file: text, sha256: text, startedAt: integer, finishedAt: integerOrNull },
-  /** When another import began before this one was finished. */
+  /** When another import began before this one had finished. */
   abandonedAt: integerOrNull,
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },

@@ -9,16 +9,16 @@ import { integer, text, textOrNull } from "./driver/rows.ts";
 import { json, reading } from "./records.ts";
 
 const settings = [
-  // Nothing outlives the process, so nothing needs to reach the disk.
+  // The staging database ends with the process, so it needs no fsync and no journal.
   "journal_mode = OFF",
   "synchronous = OFF",
   "secure_delete = OFF",
-  // The NINs come in random order: most pages of their index fit in here, for a million rows.
+  // Holds most of the index of a million NINs, which arrive in random order.
   "cache_size = -40000",
 ];
 
 const schema = [
-  // A row that changes nothing has no patch; it is kept for its identifiers.
+  // A row without changes has no patch; its identifiers are needed to find duplicates.
   `CREATE TABLE rows (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
@@ -50,12 +50,12 @@ const selectIssues = `SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER B
 
 let opened = 0;
 
-/** Where checked rows wait until all of them are checked, outside of memory. Gone when it is closed. */
+/** Holds checked rows on the disk until the whole file is checked. */
 export type Staging = Awaited<ReturnType<typeof openStaging>>;
 
 /**
- * Opens a private database for one import, beside the real one: the temp folder may be memory. It holds names and blind
- * indexes, never a raw NIN, e-mail or phone number. The open file is unlinked, so the process leaves nothing at its end.
+ * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and is
+ * unlinked while it is open. It has names and blind indexes, and never a raw NIN, e-mail address or phone number.
  * @throws TvsError STORE_*
  */
 export async function openStaging(folder: string) {
@@ -89,7 +89,7 @@ const pendingOf = reading<Pick<StagedRow, "seq" | "line" | "patch">>({
 
 function createStaging(run: Run) {
   return {
-    /** Stores rows. @returns those that stay out, by `seq`, with the identifier that an earlier row has */
+    /** Stores rows. @returns the duplicates by `seq`, with the identifier that an earlier row has */
     add(rows: readonly StagedRow[]): ReadonlyMap<number, TakenIdentifier> {
       const values = rows.map((row) => {
         const { regNo, tId, ninIndex } = row.content;
@@ -101,7 +101,7 @@ function createStaging(run: Run) {
       if (integer(added, "n") === rows.length) return new Map();
       const isThere = (column: string, value: Value) =>
         value !== null && run(`SELECT 1 FROM rows WHERE ${column} = ?`, [value]).length > 0;
-      // The registration number comes first, because the others follow from it.
+      // A repeated registration number explains the other identifiers too.
       const takenOf = ({ content: { regNo, tId } }: StagedRow) =>
         isThere("reg_no", regNo) ? "regNo" : isThere("t_id", tId) ? "tId" : "nin";
       const out = rows.filter(({ seq }) => !isThere("seq", seq));
@@ -115,11 +115,11 @@ function createStaging(run: Run) {
       });
       run(addIssues, [JSON.stringify(values)]);
     },
-    /** Reads rows that change something, in the order of the file. */
+    /** Reads rows with a patch, in the order of the file. */
     pending(afterSeq: number, limit: number): Pick<StagedRow, "seq" | "line" | "patch">[] {
       return run(selectPending, [afterSeq, limit]).map(pendingOf);
     },
-    /** Reads the rejections or the warnings a page at a time, in the order in which they were added. */
+    /** Reads the rejections or the warnings in pages, in the order in which they were added. */
     *issues(kind: "rejected" | "warnings"): Generator<ImportIssue[]> {
       let page: Row[] = [];
       do {

@@ -15,7 +15,7 @@ import { type TestStores, withStoresAt } from "./store.ts";
 export const today = "2026-03-10";
 
 export type Issue = { line: number; regNo?: string; field: string | null; code: string };
-/** An issue without the number of its row. */
+/** An issue without its registration number. */
 export const placeOf = ({ line, field, code }: Issue) => ({ line, field, code });
 type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
 type Imported = ImportResult & { report: Report };
@@ -28,7 +28,7 @@ export type TestImports = Omit<TestStores, "find"> & {
   add(content: string | Uint8Array, options?: AddOptions): Promise<Imported>;
   eventTypes(regNo: string): Promise<string[]>;
   count(sql: string): Promise<number>;
-  /** Everything that lies in the data folder, as one text of single bytes. */
+  /** All files of the data folder as one Latin-1 text. */
   everything(): string;
 };
 
@@ -39,8 +39,8 @@ export type AddOptions = ImportOptions & {
   reading?: Reading;
 };
 
-/** A real register at noon of {@link today} in Lagos, and its imports. */
-export function withImports(act: (world: TestImports) => Promise<void>): Promise<void> {
+/** Opens a register at noon of {@link today} in Lagos, with its imports. */
+export function withImports(run: (world: TestImports) => Promise<void>): Promise<void> {
   return withStoresAt(`${today}T12:00:00+01:00`, async (stores) => {
     const { folder, driver, teachers, clock } = stores;
     const imports = createImportStore(driver, folder);
@@ -48,7 +48,7 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
 
     async function add(content: string | Uint8Array, options: AddOptions = {}): Promise<Imported> {
       const { name = "extract.csv", through = imports, pieceBytes = 7, reading, ...rest } = options;
-      // Time goes on between two imports: what one wrote is not what happens during the next.
+      // Records of one import must be older than the next import.
       clock.add(1000);
       let text = "";
       const writeReport = async (pieces: AsyncIterable<string>) => {
@@ -64,7 +64,7 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
     }
 
     const find = (regNo: string) => teachers.findStored({ by: "regNo", value: regNo });
-    await act({
+    await run({
       ...stores,
       find,
       imports,
@@ -86,12 +86,11 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
   });
 }
 
-/** Small pieces, so that every row and many a character comes in two. */
+/** Small pieces split rows and characters. */
 async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** Begins an import, as one that nobody looks at. */
 export async function beginImport(
   imports: ImportStore,
   changes: Partial<Parameters<ImportStore["begin"]>[0]> = {},
@@ -100,7 +99,6 @@ export async function beginImport(
   return (await imports.begin({ ...started, losses: "allowed", ...changes })).run;
 }
 
-/** Commits a chunk that was planned before. */
 export function commitChunk(
   imports: ImportStore,
   run: ImportRun,
@@ -110,7 +108,7 @@ export function commitChunk(
   return imports.commit(run, async () => ({ writes, next: { ...next, id: run.id } }));
 }
 
-/** An import store of which the commits fail from the `after`-th on, as if the process had been killed there. */
+/** An import store whose commits fail after the first `after` ones, as if the process had been killed. */
 export function failingAt(imports: ImportStore, after: number, error: Error): ImportStore {
   let commits = 0;
   return {
@@ -133,7 +131,7 @@ const plain: Cells = {
   license_expiry_date: "2090-02-28",
 };
 
-/** A row of a licensed, certified teacher; what differs is given. */
+/** The row of a licensed and certified teacher. */
 export function row(number: number | string, changes: Cells = {}): Cells {
   return { ...plain, reg_no: `TR/2019/LA/${number}`, ...changes };
 }
@@ -142,7 +140,7 @@ export function rows(count: number, changes: Cells = {}): Cells[] {
   return Array.from({ length: count }, (_, n) => row(n + 1, changes));
 }
 
-/** CSV with every column that any of the rows has. */
+/** CSV with the columns of all rows. */
 export function csv(records: readonly Cells[]): string {
   const columns = [...new Set(records.flatMap((one) => Object.keys(one)))];
   const lines = records.map((one) => columns.map((column) => quoted(one[column] ?? "")).join(","));

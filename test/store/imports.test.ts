@@ -49,24 +49,17 @@ for (const kind of driverKinds) {
       ...aTeacherWrite(regNo, { tId }),
       changed: null,
     });
-    const add = (rows: readonly Cells[]) =>
-      importRegister(
-        {
-          name: "extract.csv",
-          pieces: readPieces({ name: "extract.csv", bytes: bytesOf(csv(rows)) }, blindIndex),
-        },
-        {
-          teachers,
-          imports,
-          blindIndex,
-          calendar: createCalendar("Africa/Lagos"),
-          clock: systemClock,
-          actor: "test",
-        },
+    const add = (rows: readonly Cells[]) => {
+      const input = { name: "extract.csv", bytes: bytesOf(csv(rows)) };
+      const calendar = createCalendar("Africa/Lagos");
+      return importRegister(
+        { name: input.name, pieces: readPieces(input, blindIndex) },
+        { teachers, imports, blindIndex, calendar, clock: systemClock, actor: "test" },
         { maxChunkRows: 50, allowChange: true },
       );
+    };
 
-    test("an import inserts, updates and leaves alone", async () => {
+    test("an import inserts and updates teachers, and leaves unchanged ones", async () => {
       const rows = Array.from({ length: 120 }, (_, n) =>
         row(`all/${n}`.replace("/", "-"), { nin: String(99_900_000_000 + n) }),
       );
@@ -81,7 +74,7 @@ for (const kind of driverKinds) {
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
-    test("the history of an import has its codes with counts and places, and no value", async () => {
+    test("the history of an import has its codes with counts and locations, without values", async () => {
       const wrong = Array.from({ length: 30 }, (_, n) =>
         row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
       );
@@ -106,7 +99,7 @@ for (const kind of driverKinds) {
       expect(await history.find(4711)).toBeNull();
     });
 
-    test("an import stores its progress together with its rows, or neither", async () => {
+    test("an import stores its progress and its rows in one transaction", async () => {
       const run = await beginImport(imports);
       const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
       const next = { ...run, applied: 2, inserted: 2 };
@@ -120,7 +113,7 @@ for (const kind of driverKinds) {
       expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
-    test("a chunk is planned by the records of its own transaction", async () => {
+    test("a chunk is planned from the records of its own transaction", async () => {
       const run = await beginImport(imports);
       const done = await imports.commit(run, async (transaction) => {
         expect(await transaction.apply([newTeacher("B/1/1/1")])).toEqual([true]);
@@ -143,7 +136,7 @@ for (const kind of driverKinds) {
     // Only the holder of a file can say how long it held the lock, and empty the log.
     const testOfFile = kind.kind === "embedded" ? test : undefined;
 
-    testOfFile?.("a chunk's commit says how long it held the lock, and whether others wrote", async () => {
+    testOfFile?.("a chunk's commit returns how long it held the lock, and whether others wrote", async () => {
       const run = await beginImport(imports);
       const other = await database.open();
       try {

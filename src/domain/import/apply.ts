@@ -17,11 +17,11 @@ import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
-/** Milliseconds that a chunk may hold the write lock: a service that writes waits for it; large chunks are cheaper. */
+/** Milliseconds for which a chunk may hold the write lock. A service waits for the lock; large chunks are cheaper. */
 const lockMs = { alone: 2_000, besideService: 3 };
-/** Beside a service that writes, the lock stays free for so many times as long as the chunk held it. */
+/** Beside a service that writes, the import pauses so many times as long as it held the lock. */
 const restFactor = 2;
-/** Rows of the first chunk: how long a row takes is not known yet. */
+/** Rows of the first chunk, before the time of a row is known. */
 const firstRows = 20;
 const minRows = 10;
 
@@ -37,9 +37,9 @@ type ApplyContext = ImportContext & {
 type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
 
 /**
- * Applies the staged rows in chunks of one commit each. A commit holds rows, their events and the progress.
- * @returns the run at its end
- * @throws TvsError REFUSED when another import has begun or this one is stopped, STORE_* with how far it came
+ * Applies the staged rows in chunks. One commit has a chunk's rows, their events and the progress.
+ * @returns the finished run
+ * @throws TvsError REFUSED when another import has begun or this import is stopped, STORE_* with the progress
  */
 export async function applyStaged(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
   const { imports, staging, maxChunkRows, stop, onRow, addIssues } = context;
@@ -63,7 +63,7 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       const target = isBeside ? lockMs.besideService : lockMs.alone;
       const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
       chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minRows, fitting)));
-      // Also without a rest: everything else happens in place, and a signal would not be heard.
+      // Also waits for 0 ms: signals arrive only in a turn of the event loop.
       await wait(isBeside && othersWrote ? heldMs * restFactor : 0);
     }
   } catch (error) {
@@ -75,12 +75,12 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
 }
 
 export function supersededError(row: number): TvsError {
-  return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
+  return new TvsError("REFUSED", `another import has started; this one stopped after row ${row}`);
 }
 
 type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportedTeachers };
 
-/** Plans a chunk by the records as its transaction has them. */
+/** Plans the writes of a chunk from the records in its transaction. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
   const { teachers, calendar, clock, actor, announce, format, today } = context;
   const known = await findCurrent(rows, context);
@@ -120,15 +120,15 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
   return { writes, refused, next };
 }
 
-/** Whether a row would take back a revocation or deactivation that is newer than the check of the file: that one wins. */
+/** Whether a row would undo a revocation or deactivation that is newer than the check of the file. */
 function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
-  // This includes a revocation that the record keeps: it is too late for the warning that it does.
+  // A revocation that the record would keep counts too: its warning can no longer be given.
   const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 
-/** Reads the records as they are now, and announces first what the calendar has changed in them: it happened first. */
+/** Reads the current records, after announcing the status changes that the calendar made before this import. */
 async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,

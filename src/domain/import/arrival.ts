@@ -1,4 +1,4 @@
-/** What an extract brings beside its rows: which fields, under which names, and what no longer arrives. */
+/** The columns of an extract: missing, misspelled and unread ones. */
 
 import type { AppliedImport } from "../../store/imports.ts";
 import { slipsBetween } from "../did-you-mean.ts";
@@ -18,25 +18,24 @@ import {
 import { licenseWords, readLicenseStatus } from "./values.ts";
 import { isStatusName, maxStatusWords, meansWithdrawn } from "./words.ts";
 
-/** A column or member that is not known, and was left out. */
+/** An unknown column or member, which is left out. */
 export type UnknownName = {
-  /** As messages call it. */
+  /** The name for messages. */
   readonly label: string;
-  /** The field whose name it nearly is; null when it is none's. */
+  /** The field of which this may be a misspelling. */
   readonly near: ImportField | null;
 };
 
-/** The names that a reader finds in a file: the fields that it brings, and once each name that is not known. */
+/** The names that a reader finds in a file, each once. */
 export type ArrivedNames = {
   readonly fields: ArrivedField[];
   readonly unknown: UnknownName[];
-  /** The line of a sum below a table, which was left out. */
+  /** The lines of totals below a table, which are left out. */
   readonly totals: number[];
-  /** The columns that are neither read nor left out on purpose, with their words. */
+  /** The columns that are neither read nor ignored by the mapping, with their words. */
   readonly unread: UnreadColumn[];
 };
 
-/** What a file carried, whatever became of its rows. */
 export type Arrival = {
   readonly format: ImportFormat;
   readonly rows: number;
@@ -44,28 +43,28 @@ export type Arrival = {
   readonly unknown: readonly UnknownName[];
 };
 
-/** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */
+/** Something that an extract should have: a correct name, a column, the licences, or rows. */
 export type Missing =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** Slips of a hand in a name, at most, and at most one for so many of its letters: `pin` is not meant as `nin`. */
+/** Typing errors of a misspelled name, and at most one for so many of its letters: `pin` is not a misspelled `nin`. */
 const maxSlips = 2;
 const lettersOfSlip = 4;
 const maxNameLength = 64;
 
-/** Not `license_status`: a column that is nearly called so is looked at by its words. */
+/** Without `license_status`: a column with a similar name is examined by its words. */
 const squeezedFields = importFields
   .filter((field) => field !== "licenseStatus")
   .map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
 
-/** The field whose name a name nearly is; null when it is none's. */
+/** Finds the field that a misspelled name means. */
 export function closestField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = squeezed(name);
-  // No name is nearer to one field than to another that it is near.
+  // No two fields are so similar that the order would matter.
   const near = squeezedFields.find(
     ({ squeezed: known }) =>
       slipsBetween(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
@@ -73,22 +72,22 @@ export function closestField(name: string): ImportField | null {
   return near?.field ?? null;
 }
 
-/** A name as messages may repeat it. It may be anything, a person's data in a file without a header for example. */
+/** A name for messages. In a file without a header, a name may be a person's data. */
 export function nameLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
-/** Lists what no longer arrives: licences would be missing or frozen. @param last null when no extract was applied yet */
+/** Lists what an extract lacks and the last one had. @param last null before the first extract */
 export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missing[] {
   const { rows, fields, unknown, format } = arrival;
-  // Beside a column of the known name, one that is nearly called so is another: `phone2` is not meant as `phone`.
+  // Beside the column `phone`, `phone2` is not a misspelling.
   const misspelled = unknown.flatMap(({ label, near }) =>
     near === null || fields.has(near) ? [] : [{ label, near }],
   );
-  const told = new Set<ArrivedField>(misspelled.map(({ near }) => near));
-  // Only an export has `hidden`, and a file without it changes nobody.
-  const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !told.has(field);
+  const reported = new Set<ArrivedField>(misspelled.map(({ near }) => near));
+  // Only an export has `hidden`, and a file without it changes nothing.
+  const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !reported.has(field);
   const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
   const missing: Missing[] = misspelled.map(({ label, near }) => {
     return { kind: "misspelled", column: label, meant: fieldLabel(near, format) };
@@ -103,7 +102,7 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
   return missing;
 }
 
-/** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
+/** Whether a file has the columns of an export. An export lacks the contacts, and may always be imported again. */
 function isExport(fields: Arrival["fields"]): boolean {
   const written: readonly ArrivedField[] = [...exportFields, "profile"];
   return (
@@ -111,7 +110,6 @@ function isExport(fields: Arrival["fields"]): boolean {
   );
 }
 
-/** It in words, for messages. */
 export function describeMissing(missing: Missing): string {
   switch (missing.kind) {
     case "misspelled":
@@ -127,28 +125,27 @@ export function describeMissing(missing: Missing): string {
   }
 }
 
-/** A column or member with its different words, and how often each stands there. */
 export type UnreadColumn = {
   readonly name: string;
-  /** As messages call it. */
+  /** The name for messages. */
   readonly label: string;
-  /** Whether it is the register's own `license_status`, which no mapping explains. */
+  /** Whether it is the register's own `license_status`, without a mapping. */
   readonly isOwn: boolean;
-  /** Whether the column is known to hold other words than these. */
+  /** Whether the column has words that are not in `words`. */
   isMore: boolean;
+  /** Different words with their numbers of rows. */
   readonly words: Map<string, number>;
 };
 
-/** Letters of a word that is counted. */
 const maxWordLength = 64;
-/** Words that mean withdrawn are counted beyond the few of a column, so many of them. */
+/** Limit of words that mean withdrawn, which are counted beyond `maxStatusWords`. */
 const maxWithdrawn = 2 * maxStatusWords;
 
 export function unreadColumn(name: string, label: string, isOwn: boolean): UnreadColumn {
   return { name, label, isOwn, isMore: false, words: new Map() };
 }
 
-/** Counts a cell's word: the first few of a column, and all that mean withdrawn or are not known, up to a limit. */
+/** Counts a cell's word: the first different ones, and up to a limit those that mean withdrawn or are unknown. */
 export function countWord(column: UnreadColumn, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
@@ -168,7 +165,7 @@ function isLicenseWord(word: string): boolean {
   return "value" in readLicenseStatus(word);
 }
 
-/** Whether the teachers whom a column calls withdrawn would be taken for licensed. */
+/** Whether teachers whom a column calls withdrawn would count as licensed. */
 function isOverlooked({ name, words, isOwn, isMore }: UnreadColumn): boolean {
   if (words.size === 0 && !isMore) return false;
   if (isOwn) return isMore || [...words.keys()].some((word) => !isLicenseWord(word));
@@ -176,8 +173,8 @@ function isOverlooked({ name, words, isOwn, isMore }: UnreadColumn): boolean {
 }
 
 /**
- * Refuses a file with a column that says whose licence was withdrawn, and that nothing reads.
- * @throws TvsError INPUT_UNREADABLE with the column's words and how often each stands there
+ * Refuses a file in which an unread column says whose licence was withdrawn.
+ * @throws TvsError INPUT_UNREADABLE with the column's words and their numbers of rows
  */
 export function refuseOverlooked(
   columns: readonly UnreadColumn[],
@@ -201,7 +198,7 @@ export function refuseOverlooked(
   );
 }
 
-/** The words that are no personal data, the most frequent first. */
+/** Lists the words that are not personal data, the most frequent first. */
 function describeWords({ words, isMore }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);

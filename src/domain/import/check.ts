@@ -13,10 +13,9 @@ import type { FilePiece } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, shownNumber } from "./rows.ts";
 
-/** Rows that are compared with the register in one read. */
+/** Rows compared with the register in one read. */
 const chunkRows = 500;
 
-/** What one import works with. */
 export type ImportContext = ImportDependencies & {
   readonly staging: Staging;
   readonly addIssues: (issues: readonly ImportIssue[]) => void;
@@ -28,35 +27,35 @@ export type ImportContext = ImportDependencies & {
   readonly today: CalendarDate;
 };
 
-/** A checked row on its way into the staging area. */
+/** An accepted row for the staging database. */
 export type StagedRow = RowEffect & {
-  /** The row's place in the file, from 1, rejected rows included. */
+  /** The row's position in the file, from 1; rejected rows count too. */
   readonly seq: number;
   readonly line: number;
 };
 
-/** An identifier that another row or teacher has already. */
+/** An identifier that another row or teacher has. */
 export type TakenIdentifier = "regNo" | "tId" | "nin";
 
-/** What the whole file would do to the register as it is now. */
+/** The checked file, and what it would change in the register. */
 export type CheckedFile = Awaited<ReturnType<typeof checkFile>>;
 
 function createTally() {
   return {
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     ...{ rejected: 0, warnings: 0 },
-    /** What the register holds and would be gone. */
+    /** Holdings of the register that the file removes. */
     lost: { ...noHoldings },
-    /** Of the teachers whose rows are accepted, how many are revoked afterwards. */
+    /** Teachers of accepted rows who are revoked after the import. */
     revoked: 0,
   };
 }
 
 /**
- * Compares every row of an extract with the rows before it and with the register, and puts those that are accepted
- * into the staging area. Nothing is changed.
+ * Compares every row with the rows before it and with the register, and stages the accepted rows. The register stays
+ * unchanged.
  * @param onBytes is called with the length of each piece
- * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
+ * @throws TvsError INPUT_UNREADABLE
  */
 export async function checkFile(
   pieces: AsyncIterable<FilePiece>,
@@ -78,7 +77,7 @@ export async function checkFile(
     const firstSeq = rows - unchecked.length + 1;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
     await checkChunk(chunk, { ...context, tally, format });
-    // A service on the same processors gets as much time.
+    // Pauses as long as the check took, so that a service on this machine gets half of the processor time.
     if (await context.imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const piece of pieces) {
@@ -100,7 +99,6 @@ export async function checkFile(
 
 type Chunk = {
   readonly rows: readonly CheckedRow[];
-  /** The place of the first row in the file. */
   readonly firstSeq: number;
   readonly remarks: readonly ImportIssue[];
 };
@@ -129,16 +127,16 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-/** @returns the rows that are accepted so far; for the others the reasons are added to `issues` */
+/** Adds rejections to `issues`. @returns the accepted rows */
 async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssue[], context: CheckContext) {
   const { teachers, today, format } = context;
-  // Whoever is added to an empty register from here on is found by the commit, which then fails.
+  // If a teacher is added to the empty register after this read, the commit finds the conflict.
   const isEmpty = await teachers.isEmpty();
   const regNos = rows.flatMap(({ patch }) => (patch === null || isEmpty ? [] : [patch.regNo]));
   const known = await findKnown(teachers, regNos);
   const compared: ComparedRow[] = [];
   for (const [index, { line, patch, issues: found }] of rows.entries()) {
-    // The warnings of a rejected row are about what did not happen.
+    // A rejected row has no warnings: it is not applied.
     if (patch === null) issues.push(...found.filter(isRejection));
     else {
       const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
@@ -203,10 +201,9 @@ export function duplicateIssue(
   return ofTeacher({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
-/** Adds the teacher's number to an issue. */
+/** Adds the teacher's registration number to an issue. */
 export function ofTeacher(issue: ImportIssue, regNo: string): ImportIssue {
-  const shown = shownNumber(regNo);
-  return { ...issue, ...(shown === undefined ? {} : { regNo: shown }), identity: regNo };
+  return { ...issue, regNo: shownNumber(regNo), identity: regNo };
 }
 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {

@@ -1,8 +1,8 @@
-/** The names that other systems give to the columns of an extract. */
+/** Other systems' names for the columns of an extract. */
 
 import { columnOfField, fieldNamed, type ImportField, importFields, squeezed } from "./fields.ts";
 
-/** Spellings of one word, the first of them as the lists below have it. */
+/** Spellings of one word. The names below use the first of each line. */
 const spellings = [
   "license lic licence licences licenses licensing licensure",
   "certificate cert certs certification",
@@ -29,12 +29,12 @@ const spellings = [
   "nin nationalid",
   "id identity identification",
 ].map((line) => line.split(" "));
-/** Words that say nothing in a name. */
+/** Words that are ignored in a name. */
 const stopWords = "of off the for in is and a an s".split(" ");
 
 type OtherNames = { readonly means: string; readonly mayMean?: string };
 
-/** Names in any order of their words. The second list may mean something else, too. */
+/** Names, with their words in any order. The names of `mayMean` are ambiguous. */
 const otherNames: Readonly<Partial<Record<ImportField, OtherNames>>> = {
   regNo: {
     means: "registration number, registration id, registration code",
@@ -108,15 +108,14 @@ for (const [, { means, mayMean }] of phrases)
     if (!canonical.has(word)) canonical.set(word, word);
 for (const word of importFields.flatMap((field) => columnOfField[field].split("_")))
   if (!canonical.has(word)) canonical.set(word, word);
-/** The longest first: `issued` before `issue`. */
+/** The longest word first: `issued` before `issue`. */
 const vocabulary = [...canonical.keys()]
   .filter((word) => word.length > 1)
   .sort((a, b) => b.length - a.length);
 
-/** Longer names are no names of columns that are known. */
 const maxLength = 48;
 
-/** A word, or words without gaps between them, as they are compared; null where one is not known. */
+/** Splits joined words and returns the first spelling of each; null for an unknown word. */
 function wordsOf(token: string): readonly string[] | null {
   const known = canonical.get(token);
   if (known !== undefined) return [known];
@@ -128,7 +127,7 @@ function wordsOf(token: string): readonly string[] | null {
   return null;
 }
 
-/** The words of a name, each once, in one order; null where one is not known. */
+/** Returns the sorted different words of a name; null for an unknown word. */
 function keyOf(name: string): string | null {
   if (name.length > maxLength) return null;
   const tokens = name
@@ -157,7 +156,7 @@ for (const [field, { means, mayMean }] of phrases) {
   }
 }
 
-/** What a column's name says: the register's own name, another system's for the same, or one that may mean it. */
+/** A column's name: the register's own, another system's for the same field, or an ambiguous one. */
 type NameReading =
   | { readonly kind: "own" | "known"; readonly field: ImportField }
   | { readonly kind: "perhaps"; readonly fields: readonly ImportField[] }
@@ -179,17 +178,17 @@ const given = /^(?:teachers?)?(?:first|fore|given|christian)names?$/;
 const between = /^(?:teachers?)?(?:middle|other|second|third)(?:names?|initials?)$/;
 const last = /^(?:teachers?)?(?:sur|last|family)names?$/;
 
-/** The place of a surname. */
-export const lastPlace = 2;
+/** The position of a surname. */
+export const lastPosition = 2;
 
-/** Where a column's part of a name stands in the whole, given names first; null when it is no part of one. */
-export function placeInName(name: string): number | null {
+/** The position in a person's name of a column such as `First Name` or `Surname`; null for another column. */
+export function positionInName(name: string): number | null {
   const letters = squeezed(name).replace(/[^\p{L}]/gu, "");
-  const place = [given, between, last].findIndex((pattern) => pattern.test(letters));
-  return place < 0 ? null : place;
+  const position = [given, between, last].findIndex((pattern) => pattern.test(letters));
+  return position < 0 ? null : position;
 }
 
-/** Whether a column's name says that its dates are of something that the register does not keep, or that it is private. */
+/** Whether a column is private, or has dates that the register does not store. */
 export function isOfAnother(name: string): boolean {
   return /birth|\bd\.?o\.?b\b|appoint|employ|retire|promot|graduat|resum|posting|payment|paid|enrol|\bkin\b|address|bvn|\bbank|account|salary|password|religion|health|disab|marital|gender|\bsex\b|tribe/i.test(
     name.replaceAll("_", " "),

@@ -1,4 +1,4 @@
-/** What stands in the columns of a table that nobody knows yet: counts, and never a value of a person. */
+/** Counts the values of an unknown table's columns, by kind. */
 
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
@@ -8,23 +8,21 @@ import { canonicalRegNo } from "../teachers/teachers.ts";
 import { dateReader, knownForms, neverDate } from "./dates.ts";
 import { type ImportField, squeezed } from "./fields.ts";
 import { type SuspectKind, suspectIn } from "./suspect-text.ts";
+import { readEmail } from "./values.ts";
 import { isOwnWord, meansWithdrawn, otherWord } from "./words.ts";
 
-/** What a spreadsheet makes of a long number. */
+/** Whether a spreadsheet has shortened a long number. */
 const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
   isOwnWord(field, cell) || otherWord(field, cell) !== undefined;
 
-/** What the values of a field are called, and whether a cell may be one; a cell may be one of several fields. */
+/** The name of a field's values, and whether a cell may be one of them. */
 export const looks: Readonly<
   Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
 > = {
   regNo: { called: "registration numbers of four segments", fits: (cell) => canonicalRegNo(cell) !== null },
   nin: { called: "numbers of eleven digits", fits: (cell) => ninPattern.test(cell) || isShortened(cell) },
-  email: {
-    called: "e-mail addresses",
-    fits: (cell) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell) || isShortened(cell),
-  },
+  email: { called: "e-mail addresses", fits: (cell) => "value" in readEmail(cell) || isShortened(cell) },
   phone: {
     called: "phone numbers",
     fits: (cell) =>
@@ -42,43 +40,42 @@ export const looks: Readonly<
 const lookedFor = Object.entries(looks) as [ImportField, NonNullable<(typeof looks)[ImportField]>][];
 
 const readers = knownForms.map((form) => ({ form, read: dateReader(form) }));
-/** Serial numbers of days from 1954 to 2064: other numbers of five digits are no dates of a register. */
+/** Serial numbers of days from 1954 to 2064. */
 const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 
-/** How many of a column's dates a form reads, and the line of the first that no other form of the column reads. */
+/** The dates that a form reads, and the line of the first date that no other form reads. */
 type FormCount = { count: number; onlyAt: number | null };
 
-/** A value, as it was first written, and how often it stands there. */
+/** A value, in its first spelling, and its number of cells. */
 export type Counted = { readonly text: string; count: number };
 
 export type ColumnProfile = ReturnType<typeof newProfile>;
 
 const maxWords = 50;
 const maxWordLength = 40;
-/** Letters of a word that says how a licence stands. */
 const maxStatusLength = 64;
 const maxKept = 20;
 
-/** @param position the column's place in the table, from 1 */
+/** @param position the column's position in the table, from 1 */
 export function newProfile(name: string, position: number) {
   return {
     ...{ name, position, filled: 0, shortened: 0 },
     /** Dates of the register's own form. */
     isoDates: 0,
-    /** How many of its cells may be of a field, for the fields whose values look like something. */
+    /** How many of the cells may be values of a field. */
     fitting: new Map(lookedFor.map(([field]) => [field, 0])),
     forms: new Map<string, FormCount>(),
-    /** Different values, by how they are compared; null beyond fifty. */
+    /** Different values by their normalised spelling; null beyond `maxWords`. */
     words: new Map() as Map<string, Counted> | null,
-    /** Dates that mean none, such as 0000-00-00, as they are written; they are no dates of any form. */
+    /** Dates that mean "no date", such as 0000-00-00; `forms` does not count them. */
     never: new Map<string, Counted>(),
-    /** Words for a licence that was withdrawn. */
+    /** Words that mean a withdrawn licence. */
     withdrawn: new Map<string, Counted>(),
     /** Words for an empty cell, such as NULL. */
     nulls: new Map<string, Counted>(),
-    /** How many of its cells are damaged, by kind. */
+    /** Damaged cells by kind. */
     suspects: new Map<SuspectKind, number>(),
-    /** The earliest and the latest of the dates that can be read in one way alone. */
+    /** The earliest and the latest of the unambiguous dates. */
     span: null as { readonly first: string; readonly last: string } | null,
     /** The first value with a letter beyond ASCII. */
     accented: null as string | null,
@@ -141,13 +138,13 @@ function addTo(kept: Map<string, Counted>, cell: string): void {
   else if (kept.size < maxKept) kept.set(cell, { text: cell, count: 1 });
 }
 
-/** A value as a message may repeat it: nothing personal, and nothing that steers a terminal. */
+/** A value for messages, without personal data and control characters. */
 export function valueLabel(text: string): string {
   const isShown = text.length <= maxWordLength && !hasHiddenCharacter(text) && !holdsPersonalData(text);
   return isShown ? text : "a value that is not shown";
 }
 
-/** Values with how often each stands there, the most frequent first. */
+/** Lists values with their numbers of cells, the most frequent first. */
 export function listValues(values: Iterable<Counted>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
@@ -155,7 +152,7 @@ export function listValues(values: Iterable<Counted>, most = 12): string {
   return shown.join(", ") + more;
 }
 
-/** How many of the filled cells are dates of any form. */
+/** Counts the dates: those of the most frequent form, of the register's own, and those that mean "no date". */
 export function dateCount({ isoDates, forms, never }: ColumnProfile): number {
   return sumOf(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
 }

@@ -7,17 +7,17 @@ import type { Delimiter } from "./text.ts";
 export type TableRecord = {
   readonly line: number;
   readonly cells: readonly string[];
-  /** Cells of a workbook, by column, whose value cannot be known. */
+  /** Cells of a workbook whose value is unknown, by column. */
   readonly flaws?: readonly (readonly [column: number, flaw: CellFlaw])[];
 };
 
-/** A formula without a result, an error value, a cell that a merged one covers. */
+/** A formula without a result, an error value, a cell that a merged cell covers. */
 export type CellFlaw = "formula" | "error" | "merged";
 
-/** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
+/** A text that a spreadsheet reads as a formula, after any number of apostrophes. */
 const formula = /^'*[=+\-@＝＋－＠]/;
 
-/** Puts an apostrophe before what a spreadsheet would take for a formula; {@link unguardedCell} takes it off again. */
+/** Escapes a formula with an apostrophe; {@link unguardedCell} removes the apostrophe. */
 export function guardedCell(text: string): string {
   return formula.test(text) ? `'${text}` : text;
 }
@@ -27,16 +27,14 @@ export function unguardedCell(cell: string): string {
 }
 
 type CsvOptions = {
-  /** Bytes of the longest record: an unclosed quote swallows the rest of a file. */
   readonly maxRecordBytes: number;
   /**
-   * "strict" is RFC 4180, with LF or CRLF: a quote in the wrong place moves every cell behind it. "lenient" takes a
-   * list as people write it: spaces around cells are dropped, a quote within a cell is one, any line end will do.
+   * "strict" is RFC 4180: a misplaced quote is an error, because it would shift the cells after it. "lenient" is for lists
+   * that people type: it trims cells and accepts a quote inside a cell and any line end.
    */
   readonly rules: "strict" | "lenient";
-  /** Whether lines end in CR alone, as old programs of the Macintosh write them. */
+  /** Whether lines end in CR alone, as programs of the old Macintosh write them. */
   readonly endsInCr?: boolean | undefined;
-  /** The delimiter; a comma by default. */
   readonly delimiter?: Delimiter | undefined;
 };
 
@@ -47,9 +45,9 @@ const parserRules = {
 };
 
 /**
- * Reads CSV in UTF-8, with a byte order mark or without, as many records at a time as a piece of it completes. Rows may
- * be of different lengths; an empty line is a record of one empty cell.
- * @throws UnreadableError for a text that is no CSV, with the line at which the record begins; nothing of it is repeated
+ * Reads CSV in UTF-8, with or without a byte order mark, and yields the records that each piece completes. Rows may have
+ * different lengths; an empty line is a record of one empty cell.
+ * @throws UnreadableError for malformed CSV, with the first line of the record and without its text
  */
 export async function* readCsv(
   pieces: AsyncIterable<Uint8Array>,
@@ -64,10 +62,10 @@ export async function* readCsv(
     bom: true,
     relax_column_count: true,
     max_record_size: maxRecordBytes,
-    // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
-    // on through the stream: to iterate over it costs as much again as to parse.
+    // Lines are counted here, because the parser counts a CRLF inside quotes twice. Records are taken here, because
+    // reading the parser as a stream doubles the time.
     on_record(cells: string[]) {
-      // DOS programs end a text with Ctrl-Z.
+      // DOS programs write Ctrl-Z at the end of a text.
       if (cells.length > 1 || cells[0]?.trim() !== "\u001a") records.push({ line, cells });
       line += 1 + cells.reduce((sum, cell) => sum + lineEndsIn(cell), 0);
       return null;
@@ -105,7 +103,7 @@ function lineEndsIn(cell: string): number {
   return count;
 }
 
-/** The parser's own messages repeat what it read, which may be a NIN. */
+/** The parser's own messages quote the text, which may be a NIN. */
 function csvError(error: unknown, line: number): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;

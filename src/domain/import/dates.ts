@@ -1,8 +1,8 @@
-/** Dates as an extract writes them, read into the register's own form, YYYY-MM-DD. */
+/** Dates of an extract, converted to the register's form, YYYY-MM-DD. */
 
 import { isCalendarDate } from "../clock.ts";
 
-/** Reads a date; null when it is none of this form. */
+/** Returns null for a text that is not a date of the form. */
 export type DateReader = (text: string) => string | null;
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -16,15 +16,15 @@ const parts = {
   YY: "(?<year>\\d{2})",
 } as const;
 const token = /YYYY|YY|MMM|MM|M|DD|D/g;
-/** A spreadsheet writes the time of a day beside it, which says nothing of a date. */
+/** A spreadsheet may add a time of day to a date; it is ignored. */
 const timeOfDay = "(?:[ T]+\\d{1,2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?: ?[AaPp][Mm])?)?";
-/** Years of two digits: from 70 on they are of the last century (decision D7.10). */
+/** A year of two digits from 70 on is in the 20th century (decision D7.10). */
 const firstOfLastCentury = 70;
 
 /**
- * Makes the reader of a form: `D`, `DD`, `M`, `MM`, `MMM` (a month's English name), `YY`, `YYYY` and what stands between
- * them, or `excel` for days since 1900. Every reader takes the register's own form too.
- * @returns null when the form does not name a day, a month and a year, once each
+ * Makes the reader of a form: `D`, `DD`, `M`, `MM`, `MMM` (a month's English name), `YY`, `YYYY` and their separators,
+ * or `excel` for days since 1900. Every reader also accepts the register's own form.
+ * @returns null unless the form has one day, one month and one year
  */
 export function dateReader(form: string): DateReader | null {
   if (form === "excel") return (text) => (isCalendarDate(text) ? text : dateOfSerial(text));
@@ -49,7 +49,7 @@ function dateOf(found: Readonly<Record<string, string | undefined>> | undefined)
   return isCalendarDate(date) ? date : null;
 }
 
-/** The forms that a suggestion tries, those that could be meant by the same text beside each other. */
+/** The forms that `tvs teachers map` tries. */
 export const knownForms = [
   ...["/", "-", ".", " "].flatMap((gap) => [
     ...[`D${gap}M${gap}YYYY`, `M${gap}D${gap}YYYY`, `YYYY${gap}M${gap}D`],
@@ -62,7 +62,7 @@ export const knownForms = [
 
 const dayMs = 86_400_000;
 
-/** The date of a serial number of a spreadsheet, which counts 29 February 1900, a day that never was. */
+/** Converts a spreadsheet's serial number. Spreadsheets count a 29 February 1900, which did not exist. */
 export function dateSince1900(serial: number): string | null {
   return isoDate(Date.UTC(1899, 11, serial < 61 ? 31 : 30) + Math.floor(serial) * dayMs);
 }
@@ -76,23 +76,22 @@ function isoDate(ms: number): string | null {
   return isInRange ? new Date(ms).toISOString().slice(0, 10) : null;
 }
 
-/** The date of a serial number as spreadsheets keep it, in the system that counts from 1900; null for other texts. */
 function dateOfSerial(text: string): string | null {
   return /^\d{1,7}(?:[.,]\d+)?$/.test(text) && Number.parseInt(text, 10) > 0
     ? dateSince1900(Number.parseInt(text, 10))
     : null;
 }
 
-/** A date with its year first or last, perhaps with a time of day. */
+/** A date with its year first or last, with or without a time of day. */
 const numeric =
   /^(?:(?<year>\d{4})[-/. ](?<one>\d{1,2})[-/. ](?<two>\d{1,2})|(?<three>\d{1,2})[-/. ](?<four>\d{1,2})[-/. ](?<end>\d{4}))(?:[ T].{0,20})?$/;
 
-/** Years in which no teacher was licensed, which are the first or last of a calendar of some program. */
+/** Years without licences: programs write the first and last days of their calendars for "no date". */
 const isOutside = (year: number) => year < 1902 || year >= 2900;
-/** 1 January 1970, and the days before and behind the first of a spreadsheet's calendar of 1904. */
+/** The first day of Unix time, and of spreadsheets that count from 1904. */
 const isFirst = (year: number, day: string) => (year === 1970 || year === 1904) && day === "1 1";
 
-/** Whether a date stands for none: `0000-00-00`, `1900-01-01`, `31/12/9999` and the like. */
+/** Whether a date means "no date": `0000-00-00`, `1900-01-01`, `31/12/9999` and the like. */
 export function neverDate(cell: string): boolean {
   const found = numeric.exec(cell.slice(0, 40))?.groups;
   if (found === undefined) return false;

@@ -17,7 +17,7 @@ import {
   shownIssue,
 } from "./report.ts";
 
-/** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
+/** Rows in one commit. Larger commits need more memory and save little time. */
 const defaultMaxChunkRows = 8_000;
 
 export type ImportDependencies = {
@@ -29,7 +29,7 @@ export type ImportDependencies = {
   readonly actor: string;
 };
 
-/** How far the import has come: bytes checked, then rows applied. */
+/** The progress: bytes checked, then rows applied. */
 export type ImportPhase = {
   readonly phase: "check" | "apply";
   readonly done: number;
@@ -37,35 +37,34 @@ export type ImportPhase = {
 };
 
 export type ImportOptions = {
-  /** Checks and counts, and changes nothing. */
+  /** Checks and counts without changing the register. */
   readonly dryRun?: boolean;
-  /** Causes no events: partners know the statuses of the file already. */
+  /** Causes no events: partners know the statuses of the file. */
   readonly baseline?: boolean;
-  /** Releases the brake, on what would be lost and on what does not arrive. */
+  /** Releases the brake on losses and missing columns. */
   readonly allowChange?: boolean;
-  /** Lets the extract decide about revocations that the operator made by a command. */
+  /** Allows the extract to lift revocations that the operator made by a command. */
   readonly liftRevocations?: boolean;
-  /** Marks made-up teachers of a sandbox: no later import is compared with them. */
+  /** Marks made-up teachers of a sandbox; later imports are not compared with this one. */
   readonly isSample?: boolean;
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
   readonly listRejected?: boolean;
   readonly maxChunkRows?: number;
-  /** Aborted, it stops the import after the commit under way. */
+  /** Stops the import after the current commit. */
   readonly stop?: AbortSignal;
   readonly onProgress?: (progress: ImportPhase) => void;
-  /** Gets the text of the report, which exists only while the import is open. */
+  /** Gets the text of the report, which can only be read until it returns. */
   readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
 };
 
 /**
- * Imports an extract into the register: checks all of it, then applies the rows that were not rejected.
+ * Imports an extract: checks the whole file, then applies the rows that were not rejected.
  *
- * A row that the file leaves out changes nothing. The same file applied again changes nothing, and after a kill it
- * applies the rows that are left.
- * @param input `name` is what messages call the extract
- * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes or the import
- *   was stopped, STORE_* with how far it came
+ * A teacher without a row stays unchanged. The same file applied again changes nothing; after a kill it applies the
+ * remaining rows.
+ * @param input `name` is the extract's name in messages
+ * @throws TvsError INPUT_UNREADABLE, REFUSED when another import begins or the import is stopped, STORE_* with the progress
  */
 export async function importRegister(
   input: { readonly name: string; readonly pieces: AsyncIterable<FilePiece> },
@@ -134,7 +133,7 @@ async function runImport(
   };
 }
 
-/** Says of a register's first extract that it revokes nobody, or everybody: a column of revocations may not be read. */
+/** A first extract that revokes nobody or everybody may have a column of revocations that is not read. */
 function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
   const accepted = planned.inserted + planned.updated + planned.unchanged;
   if (accepted === 0) return {};
@@ -169,12 +168,12 @@ async function applyChecked(
   const onRow = (done: number) => onProgress?.({ phase: "apply", done, total: rows });
   const run = await applyStaged(begun, { ...context, format, rows, maxChunkRows, stop, onRow });
   const { inserted, updated, unchanged, events } = run;
-  // This includes rows that were refused only when they were applied.
+  // Includes the rows that were rejected while they were applied.
   const rejected = rows - inserted - updated - unchanged;
   const end = { rows, rejected, warnings, fields: [...fields], rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw supersededError(run.applied);
-  // After a kill the same file brings the rest.
+  // The same file applies the rest of a killed import.
   const isLeft = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
@@ -182,14 +181,13 @@ async function applyChecked(
   };
 }
 
-/** Digests that are kept of an import: of more rejected rows all are new. */
+/** Digests stored with an import; of more rejected rows none is stored. */
 const maxKept = 20_000;
-/** Letters of a digest: 64 bits. */
+/** Hexadecimal digits of a digest: 64 bits. */
 const digestLetters = 16;
 
 type Tally = ReturnType<typeof createCodeTally> & ReturnType<typeof createRejectionTally>;
 
-/** Collects the rejections of an import while its rows are checked and applied. */
 function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
   const digests = new Set<string>();
   return {
@@ -200,9 +198,9 @@ function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
         digests.add(blindIndex.row(row).toHex().slice(0, digestLetters));
       }
     },
-    /** What is kept with the import; null where there were too many. */
+    /** The digests to store with the import; null for too many. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether every rejection was one of the last import's too. */
+    /** Whether the last import had every rejection too. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

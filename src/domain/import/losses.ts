@@ -1,4 +1,4 @@
-/** What imports take away: by one alone, and by those of a day together. */
+/** What imports remove from the register: one import, and all imports of 24 hours. */
 
 import type { CalendarDate } from "../clock.ts";
 import { statusesOn } from "../events.ts";
@@ -6,26 +6,25 @@ import type { Holdings } from "../teachers/store.ts";
 import { losesRevocation, type RowEffect } from "./patch.ts";
 
 /**
- * The brake: the share, in percent, of valid licences, verified certificates and revocations that imports may take away
- * within {@link lossWindowMs}. Below fifty of a kind a single one is more.
+ * The brake: the share, in percent, of valid licences, verified certificates and revocations that imports may remove
+ * within {@link lossWindowMs}. Of fewer than fifty, one is more than this share.
  */
 export const maxLostPercent = 2;
 export const lossWindowMs = 24 * 60 * 60_000;
-/** From this share on, in percent, doctor, console and alerts say what imports have taken away. */
+/** The share, in percent, from which doctor, console and alerts report losses. */
 const notedLostPercent = 1;
 
-/** What was taken away, and of how many. */
 export type Losses = { readonly lost: Holdings; readonly of: Holdings };
 
-/** What an import is recorded with: its losses, or that they were allowed, which begins the sum again. */
+/** An import's losses. "allowed" (`--allow-change`) restarts the sum of the window. */
 export type RecordedLosses = Losses | "allowed";
 
-/** A kind of holdings of which too many would be lost: how many, and how many there are. */
+/** A kind of holdings of which an import would remove too many. */
 export type Loss = {
   readonly kind: keyof Holdings;
   readonly lost: number;
   readonly of: number;
-  /** What earlier imports of the last 24 hours have taken away of it; absent where they have not. */
+  /** How many earlier imports of the window removed; absent for none. */
   readonly earlier?: number;
 };
 
@@ -41,13 +40,13 @@ export function sumHoldings(all: readonly Holdings[]): Holdings {
   return ofEachKind((kind) => all.reduce((sum, one) => sum + one[kind], 0));
 }
 
-/** The sum of the losses since they were last allowed. @param newestFirst those of the window */
+/** Adds the losses since they were last allowed. */
 export function sumLosses(newestFirst: readonly RecordedLosses[]): Losses {
   const allowed = newestFirst.indexOf("allowed");
   const counted = (allowed === -1 ? newestFirst : newestFirst.slice(0, allowed)) as readonly Losses[];
   return {
     lost: sumHoldings(counted.map(({ lost }) => lost)),
-    // There were the most before the first of them.
+    // The holdings were largest before the first loss.
     of: ofEachKind((kind) => Math.max(0, ...counted.map(({ of }) => of[kind]))),
   };
 }
@@ -64,7 +63,7 @@ export function addLosses(
   if (losesRevocation(row)) lost.revocations++;
 }
 
-/** The kinds of which an import takes away more than the brake lets pass, with what earlier ones took. */
+/** Lists the kinds of which an import, with the earlier ones, removes more than the brake allows. */
 export function lossesBeyond({ lost, of }: Losses, earlier: Losses): Loss[] {
   return lossKinds.flatMap((kind): Loss[] => {
     const before = earlier.lost[kind];
@@ -74,7 +73,7 @@ export function lossesBeyond({ lost, of }: Losses, earlier: Losses): Loss[] {
   });
 }
 
-/** The kinds of which imports took away a share that is worth a look. */
+/** Lists the kinds of which imports removed more than `notedLostPercent`. */
 export function notedLosses({ lost, of }: Losses): Loss[] {
   return lossKinds
     .filter((kind) => lost[kind] > 0 && lost[kind] * 100 > of[kind] * notedLostPercent)

@@ -26,7 +26,7 @@ const mappingSchema = v.strictObject({
   open: v.optional(v.array(v.string()), []),
 });
 
-/** The content of a mapping file: a file's columns have their names there, the register's columns its own. */
+/** The content of a mapping file. `columns` and `values` go from the file's names and words to the register's. */
 export type Mapping = v.InferOutput<typeof mappingSchema>;
 
 /** Reads a mapping. @throws TvsError INPUT_UNREADABLE, naming the member that is wrong */
@@ -45,7 +45,7 @@ export function parseMapping(text: string, name: string): Mapping {
   return parsed.output;
 }
 
-/** What a mapping takes a column for: `name`, or `name.2`, the second part of a name that stands in several columns. */
+/** Reads a column that a mapping names: `name`, or `name.2` for the second part of a name in several columns. */
 function targetOf(ours: string): { readonly column: string; readonly part: number | null } {
   const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
   return { column, part: part === undefined ? null : Number(part) };
@@ -58,7 +58,7 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   return `${path} is not ${issue.expected ?? "as it should be"}`;
 }
 
-/** Says what is wrong with a mapping that has the right members; null when nothing is. */
+/** Describes a contradiction in a mapping; null without one. */
 function flawOf(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
   const targets = ours.map(targetOf);
@@ -91,29 +91,24 @@ function flawOf(mapping: Mapping): string | null {
   return deadEndOf(mapping, dates);
 }
 
-/** Says what of `values` and `constants` leads to nothing that the register knows; null when nothing does. */
+/** Describes the first word of `values` or `constants` that the register does not know; null without one. */
 function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));
     return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
   };
-  const all = [
-    ...Object.entries(values).flatMap(([column, words]) =>
-      Object.entries(words).map(([theirs, ours]) => ({
-        at: `values.${column}`,
-        column,
-        theirs,
-        ours,
-        dates,
-      })),
-    ),
-    ...Object.entries(constants).map(([column, ours]) => {
-      return { at: "constants", column, theirs: column, ours, dates: null };
-    }),
-  ];
-  for (const { at, column, theirs, ours, dates: form } of all) {
+  const constant = Object.entries(constants).map(
+    ([column, ours]) => ["constants", column, { [column]: ours }, null] as const,
+  );
+  const translated = Object.entries(values).map(
+    ([column, words]) => [`values.${column}`, column, words, dates] as const,
+  );
+  for (const [at, column, words, form] of [...translated, ...constant]) {
     const field = fieldNamed(column);
-    if (field === undefined || reads(field, ours, form)) continue;
+    if (field === undefined) continue;
+    const wrong = Object.entries(words).find(([, ours]) => !reads(field, ours, form));
+    if (wrong === undefined) continue;
+    const [theirs, ours] = wrong;
     const known = isWordField(field) ? ownWords(field) : [];
     const should = known.length === 0 ? "no date" : `none of ${known.join(", ")}`;
     return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestion(ours, known)}`;
@@ -121,7 +116,7 @@ function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): st
   return null;
 }
 
-/** @throws TvsError INPUT_UNREADABLE naming the questions that a mapping leaves open */
+/** @throws TvsError INPUT_UNREADABLE for a mapping with open questions */
 export function refuseOpen({ open }: Mapping, name: string): void {
   if (open.length === 0) return;
   throw new TvsError(
@@ -130,10 +125,9 @@ export function refuseOpen({ open }: Mapping, name: string): void {
   );
 }
 
-/** How a cell of a file becomes one of an extract; null where it is one already. */
+/** Translates a cell; null for a column without translation. */
 export type Translation = ((cell: string) => string) | null;
 
-/** A mapping, ready to be used: what a column of the file is, by its name there, and what stands in it. */
 export type CompiledMapping = ReturnType<typeof compileMapping>;
 
 export function compileMapping(mapping: Mapping) {
@@ -152,13 +146,13 @@ export function compileMapping(mapping: Mapping) {
     ]),
   );
   return {
-    /** The field of a column by its name; null when it is to be ignored, undefined when the mapping says nothing. */
+    /** The field of a column; null for an ignored column, undefined for a column without an entry. */
     fieldOf: (name: string): ImportField | null | undefined => columns.get(squeezed(name)),
-    /** Which part of its field a column is, from 1; null when it is the whole. */
+    /** The part of the name in a column, from 1; null for a whole field. */
     partOf: (name: string): number | null => parts.get(squeezed(name)) ?? null,
     translationOf(field: ImportField): Translation {
       const translated = words.get(field);
-      // What is no date of the form stays as it is, and is refused as any wrong date is.
+      // Another text stays unchanged, and its row is rejected as with any wrong date.
       const asDate = dates !== null && isDateField(field) ? (cell: string) => dates(cell) ?? cell : null;
       if (translated === undefined) return asDate;
       const asWord = (cell: string) => translated.get(squeezed(cell)) ?? cell;
@@ -169,7 +163,7 @@ export function compileMapping(mapping: Mapping) {
       value,
     ]),
     explanations: explanationsOf(mapping),
-    /** Names of columns that a file must have for the mapping to fit it, as the mapping writes them. */
+    /** The columns that a file must have. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
     encoding: mapping.encoding,
@@ -184,10 +178,9 @@ const codeOfField: Readonly<Partial<Record<ImportField, RejectionCode>>> = {
   ninVerified: "BOOLEAN_INVALID",
   active: "BOOLEAN_INVALID",
 };
-/** Words of a mapping that a message names, at most. */
 const namedWords = 20;
 
-/** What codes mean under a mapping: the form of dates that it names, and the words that it knows. */
+/** Explains codes with the mapping's form of dates and its words. */
 function explanationsOf({ dates, values }: Mapping): Explanations {
   const explanations: Record<string, string> = {};
   if (dates !== undefined)

@@ -22,18 +22,18 @@ import {
 import type { RejectionCode } from "./report.ts";
 import { maxCellLength } from "./table.ts";
 
-/** Lines that may pass before the first object: a file that has none in so many is something else. */
+/** Lines without an object before the file is refused. */
 const maxLinesBeforeObject = 1000;
-/** The stand-in for a line beyond the limit: whatever follows it, no JSON begins so. */
+/** Replaces the beginning of a line that is too long; no JSON begins with it. */
 const cutShort = "!";
-/** Unknown members that are told of, or looked at: a file with more of them is something else. */
-const maxUnknown = { told: 50, lookedAt: 10_000, letters: 64 } as const;
+/** Unknown members that are reported, and that are read at all; letters of a name that are compared. */
+const maxUnknown = { reported: 50, read: 10_000, letters: 64 } as const;
 
 /**
- * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
+ * Reads NDJSON: one object a line, with members in camelCase and `profile`. null clears a field. A line that is not a
  * JSON object is a row with a fault.
  * @param names gets the members of all rows
- * @throws UnreadableError when the file has no object in its first thousand lines: then it is no NDJSON
+ * @throws UnreadableError without an object in the first thousand lines
  */
 export async function* readJsonRows(
   text: AsyncIterable<string>,
@@ -68,26 +68,26 @@ export async function* readJsonRows(
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
-/** Adds each member once: of those that are not known the first ones, and all that are nearly known. */
+/** Adds each member once: all known and misspelled ones, and the first unknown ones. */
 function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => void {
   const seen = new Set<string>();
   let count = 0;
   return (name) => {
     const key = name.slice(0, maxUnknown.letters);
     const field = memberNamed(name);
-    if (seen.has(key) || (field === undefined && seen.size >= maxUnknown.lookedAt)) return;
+    if (seen.has(key) || (field === undefined && seen.size >= maxUnknown.read)) return;
     seen.add(key);
     if (field !== undefined) {
       fields.push(field);
       return;
     }
     const near = closestField(name);
-    if (++count <= maxUnknown.told || near !== null)
+    if (++count <= maxUnknown.reported || near !== null)
       unknown.push({ label: nameLabel(name, `member ${count}`), near });
   };
 }
 
-/** Members of members are looked at so deep, and so many of them by name. */
+/** Depth of nested members, and different names, that are searched for words. */
 const maxCounted = { depth: 3, names: 500 } as const;
 
 function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
@@ -95,7 +95,7 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
   const count = (name: string, value: unknown, isOwn: boolean, depth: number): void => {
     if (typeof value === "object" && value !== null) {
       if (depth >= maxCounted.depth) return;
-      // Of an array each element is a value of the member.
+      // Each element of an array counts as a value of the member.
       const entries = Array.isArray(value) ? value.map((one) => [name, one] as const) : Object.entries(value);
       for (const [inner, one] of entries) count(inner, one, false, depth + 1);
       return;
@@ -128,20 +128,19 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
   if (rest !== "") yield [rest];
 }
 
-/** What a strict reader refuses and a row cannot be made of; the others are a matter of single members. */
+/** Refusals of the strict JSON reader that make a whole row unreadable. */
 const faultOf: Readonly<Partial<Record<RefusalReason, RejectionCode>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
-  // Which of two values was meant cannot be known.
   JSON_DUPLICATE_MEMBER: "DUPLICATE_MEMBER",
 };
 
-/** Reads the members of a line, or why it has none. */
+/** Reads the members of a line, or the code with which the row is rejected. */
 function readObject(text: string): Readonly<Record<string, unknown>> | RejectionCode {
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
   if (code !== undefined) return code;
-  // JSON in UTF-8 has no need of this character: it stands for bytes that were no character.
+  // The decoder writes this character for bytes that are not UTF-8.
   if (text.includes("\ufffd")) return "TEXT_INVALID";
   const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
   return isJsonObject(value) ? value : "JSON_INVALID";
@@ -171,7 +170,7 @@ function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: 
   return { line, format: "ndjson", cells, profile: members.profile };
 }
 
-/** A number is taken for a teacher id alone: 01234567890 as a JSON number has lost its zero already. */
+/** Only a teacher id may be a JSON number: a number has lost the leading zeros of a NIN. Returns null for another type. */
 function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
   if (typeof value === "string") return value.trim();

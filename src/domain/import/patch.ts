@@ -10,11 +10,11 @@ import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 import type { LicenseWord } from "./values.ts";
 
-/** What a row sets; an absent field stays. It holds no raw NIN, e-mail or phone; the blind indexes are hex, for JSON. */
+/** The values that a row sets; absent fields stay unchanged. Blind indexes are hex, so that a patch can be stored as JSON. */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
-    /** The word of the licence. {@link effectOf} makes it a revocation, or nothing. */
+    /** {@link effectOf} converts the word into a revocation, or drops it. */
     readonly licenseStatus?: LicenseWord;
   };
 
@@ -28,7 +28,7 @@ type IndexField = {
   [F in keyof TeacherContent]: (typeof teacherFields)[F]["kind"] extends "bytes" ? F : never;
 }[keyof TeacherContent];
 
-/** What is known of a newcomer before the row: nothing. */
+/** The values of a new teacher before the row is applied. */
 const newTeacher: Partial<TeacherContent> = {
   ...Object.fromEntries(
     contentFields.flatMap((field) => (teacherFields[field].nullable ? [[field, null]] : [])),
@@ -38,20 +38,20 @@ const newTeacher: Partial<TeacherContent> = {
   hidden: false,
 };
 
-/** A row with the record that it names, as it is and as the row would make it. */
+/** A row with its record before and after the row. */
 export type RowEffect = {
   readonly patch: TeacherPatch;
-  /** What the patch sets, its word for the licence as the revocation that it means. */
+  /** The patch, with a revocation in place of the word for the licence. */
   readonly set: TeacherPatch;
   readonly before: StoredTeacher | null;
   readonly content: TeacherContent;
-  /** The fields in which the record would change; null for a teacher who is new. */
+  /** The fields that change; null for a new teacher. */
   readonly changed: readonly (keyof TeacherContent)[] | null;
 };
 
 /**
- * Applies a row to a record. A changed NIN is not verified, unless the row says so. A revocation by the operator stays,
- * unless revocations are to be lifted. A hidden teacher stays hidden.
+ * Applies a row to a record. A changed NIN is unverified unless the row says otherwise. A revocation by the operator stays
+ * unless `liftRevocations` is set. A hidden teacher stays hidden.
  */
 export function effectOf(
   before: StoredTeacher | null,
@@ -68,7 +68,7 @@ export function effectOf(
   const content = { ...base, ...set, ...indexes } as TeacherContent;
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
   const ninVerified = ninChanged && set.ninVerified === undefined ? false : content.ninVerified;
-  // Into the copy that was made above: another one of so many fields costs as much as all the rest of this.
+  // Changes the copy in place: a second copy would double the time of this function.
   const hidden = content.hidden || before?.hidden === true;
   Object.assign(content, { ninVerified, hidden }, revocationAfter(before, content, liftRevocations));
   return { patch, set, before, content, changed: before === null ? null : changedFields(before, content) };
@@ -78,12 +78,12 @@ export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean
   return changed?.length === 0;
 }
 
-/** The reason of a revocation that a word alone made. */
+/** The reason of a revocation by a word without a reason. */
 const wordReason = "extract";
 
 /**
- * Makes a revocation of a row's word for the licence. REVOKED without a date revokes as of today, or keeps the known day.
- * Any other word takes a revocation back, as an empty date does, where the file has no column for the date.
+ * Converts a row's word for the licence. REVOKED without a date revokes as of today, or keeps the known day. In a file
+ * without a column for the date, any other word lifts a revocation, as an empty date does.
  */
 function withRevocationOf(
   before: StoredTeacher | null,
@@ -105,7 +105,7 @@ function withRevocationOf(
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** The revocation after a row. It belongs to whoever set its date last. */
+/** The revocation after a row; `licenseRevokedBy` is the one who last set its date. */
 function revocationAfter(
   before: StoredTeacher | null,
   { licenseRevokedOn, licenseRevokedReason }: TeacherContent,
@@ -139,7 +139,7 @@ function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
-/** What is to be said about the record that a row would make. */
+/** Checks the record that a row makes. */
 export function checkContent(
   row: Pick<RawRow, "line" | "format">,
   { patch, set, before, content }: RowEffect,
@@ -163,16 +163,16 @@ export function checkContent(
   return issues;
 }
 
-/** The first day on which a teacher of today's registers can have lost a licence. */
+/** Earlier revocations are refused. */
 const firstRevocation = "1950-01-01";
 
-/** Why a row's day of revocation cannot be one; null when it can. Other systems write such days for "never". */
+/** Finds a revocation date that is too early: other systems write such dates for "never". */
 function flawOfDay(day: CalendarDate, issued: CalendarDate | null): RejectionCode | null {
   if (day < firstRevocation) return "REVOCATION_TOO_OLD";
   return issued !== null && day < issued ? "REVOKED_BEFORE_ISSUE" : null;
 }
 
-/** Whether a row's word is another than what its dates say. An inactive teacher's licence is compared as if they were active. */
+/** Whether a row's word differs from its dates. The licence of an inactive teacher is compared as if they were active. */
 function differsFromDates(
   { licenseStatus }: TeacherPatch,
   content: TeacherContent,
@@ -183,7 +183,7 @@ function differsFromDates(
   return licenseStatus !== (byDates === "NOT_FOUND" ? "NONE" : byDates);
 }
 
-/** What the row says of a revocation and the record does not take over. */
+/** Returns the field of a revocation that the row sets and the record does not take over. */
 function keptFrom(
   patch: TeacherPatch,
   content: TeacherContent,
@@ -192,7 +192,7 @@ function keptFrom(
   return fields.find((field) => patch[field] !== undefined && patch[field] !== content[field]);
 }
 
-/** Whether the record's revocation would be gone; a date that is moved, into the future too, revokes all the same. */
+/** Whether a row lifts a revocation. A moved date, even in the future, still revokes. */
 export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
   return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
 }

@@ -1,4 +1,4 @@
-/** Reads a file as it came: what it is, how its text is written, and by which mapping (decision D7.10). */
+/** Reads a file of any known format and encoding, with a mapping if needed (decision D7.10). */
 
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -27,28 +27,27 @@ import {
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
-/** What the operator says of a file; what is said here wins over what a mapping says. */
+/** Options of the operator about a file; they take precedence over the mapping. */
 export type Reading = {
   readonly delimiter?: Delimiter | undefined;
   readonly encoding?: Encoding | undefined;
   readonly sheet?: string | undefined;
   readonly mapping?: Mapping | undefined;
-  /** That of an earlier import: it is used where it fits. */
+  /** The mapping of the last mapped import; it is used if it fits. */
   readonly remembered?: Mapping | undefined;
 };
 
-/** An extract as bytes. `name` is what messages call it. */
 export type ImportInput = {
   readonly name: string;
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly reading?: Reading | undefined;
-  /** Reads a workbook where the reading can be ended; without it, in this thread. */
+  /** Reads a workbook in another process; by default it is read in this thread. */
   readonly readSheet?: SheetReader | undefined;
 };
 
 export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
 
-/** Reads a workbook in this thread. The library is loaded for a workbook alone. */
+/** Imports SheetJS only when a workbook is read. */
 const readHere: SheetReader = async (file, options) =>
   (await import("./workbook.ts")).readWorkbook(file, options);
 
@@ -58,50 +57,38 @@ export type OpenedTable = Omit<TableLayout, "mapping"> & {
   readonly records: AsyncIterable<readonly TableRecord[]>;
   readonly sheet?: string;
 };
-/** A file that was looked at, and is about to be read. */
-type OpenedExtract =
-  | { readonly format: "ndjson"; readonly bytes: AsyncIterable<Uint8Array> }
-  | (OpenedTable & TableLayout & { readonly mappedBy: MappedBy });
+/** A table whose beginning was read, so that a mapping can be chosen before the table is opened. */
+type ReadableTable = {
+  /** Reads rows that contain the header. */
+  readonly peek: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>;
+  readonly open: (mapping: CompiledMapping | null) => OpenedTable;
+};
+type NdjsonFile = { readonly beginning: Uint8Array; readonly whole: AsyncIterable<Uint8Array> };
 
-/** Bytes of a text that are looked at before it is read. */
+/** Bytes of a text that are read to find its format, encoding, delimiter and header. */
 const beginningBytes = 64 * 1024;
 
 /**
- * Looks at the beginning of a file, and opens it.
- * @throws UnreadableError when it is nothing that can be read, or a given mapping does not fit
- * @throws TvsError REFUSED when the remembered mapping does not fit, and the file lacks the register's own columns too
+ * Finds the format of a file by its first bytes and its name.
+ * @throws UnreadableError for a format that tvs does not read
  */
-async function openExtract(input: ImportInput): Promise<OpenedExtract> {
+async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile> {
   const { name, reading = {} } = input;
   const { beginning, whole } = await beginningOf(input.bytes);
   if (isWorkbook(beginning, name)) {
-    const sheet = reading.sheet ?? reading.mapping?.sheet;
-    const preferred = sheet === undefined ? reading.remembered?.sheet : undefined;
-    const found = await sheetOf(whole, { sheet, preferred }, input);
-    return { ...tableOf(found), ...(await chooseMapping(async () => found.records, reading)) };
+    const { name: sheet, records } = await readSheetOf(whole, input);
+    const open = () => ({ format: "xlsx", delimiter: ",", sheet, records: once(records) }) as const;
+    return { peek: async () => records, open };
   }
-  if (isNdjson(name, beginning)) {
-    if (utf16Of(beginning) !== null)
-      throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
-    return { format: "ndjson", bytes: whole };
-  }
-  const text = createText(beginning, reading);
-  const chosen = await chooseMapping(text.peek, reading);
-  return { ...text.open(whole, chosen.mapping), ...chosen };
+  return isNdjson(name, beginning) ? { beginning, whole } : openText(beginning, whole, reading);
 }
 
-/** Opens a file of which nothing is known. @throws UnreadableError */
+/** Opens a file without a mapping. @throws UnreadableError */
 export async function openTable(input: ImportInput): Promise<OpenedTable> {
-  const { name, reading = {} } = input;
-  const { beginning, whole } = await beginningOf(input.bytes);
-  if (isWorkbook(beginning, name)) return tableOf(await sheetOf(whole, { sheet: reading.sheet }, input));
-  if (!isNdjson(name, beginning)) return createText(beginning, reading).open(whole, null);
+  const file = await openFile(input);
+  if ("open" in file) return file.open(null);
   const words = "this is NDJSON, whose members have the register's own names; it needs no mapping";
   throw new UnreadableError(1, words);
-}
-
-function tableOf({ name, records }: Sheet): OpenedTable {
-  return { format: "xlsx", delimiter: ",", sheet: name, records: once(records) };
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
@@ -144,12 +131,12 @@ async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGen
   }
 }
 
-/** A text whose beginning is known, read as a mapping says. */
-function createText(beginning: Uint8Array, reading: Reading) {
+/** Opens a text in the encoding and with the delimiter that the operator, the mapping or the text itself gives. */
+function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: Reading): ReadableTable {
   const marked = reading.encoding ?? markedEncoding(beginning);
   const endsInCr = beginning.includes(0x0d) && !beginning.includes(0x0a);
   const encodingBy = (mapping: CompiledMapping | null) => marked ?? mapping?.encoding ?? "utf-8";
-  // Names are ASCII in nearly every file: other letters may be shown wrong here.
+  // Column names are nearly always ASCII, so that a wrong encoding does not matter here.
   const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(beginning);
   function delimiterBy(mapping: CompiledMapping | null): Delimiter {
     const isKnown = (name: string) => fieldOfName(name, mapping) != null;
@@ -158,22 +145,22 @@ function createText(beginning: Uint8Array, reading: Reading) {
   const recordsIn = (utf8: AsyncIterable<Uint8Array>, delimiter: Delimiter) =>
     readCsv(utf8, { maxRecordBytes: maxRowLength, rules: "strict", delimiter, endsInCr });
   return {
-    /** The first rows, enough to find the header. They are not read to the end, which may be in the middle of a row. */
-    async peek(mapping: CompiledMapping | null): Promise<readonly TableRecord[]> {
+    async peek(mapping) {
       const rows = recordsIn(once(Buffer.from(textBy(mapping))), delimiterBy(mapping));
+      // The beginning may end in the middle of a row, so that its last rows are not read.
       for await (const records of rows) if (records.length > 0) return records;
       return [];
     },
-    open(whole: AsyncIterable<Uint8Array>, mapping: CompiledMapping | null) {
+    open(mapping) {
       const encoding = encodingBy(mapping);
       if (marked === null) refuseOtherSet(beginning, encoding);
       const delimiter = delimiterBy(mapping);
-      return { format: "csv" as const, delimiter, records: recordsIn(asUtf8(whole, encoding), delimiter) };
+      return { format: "csv", delimiter, records: recordsIn(asUtf8(whole, encoding), delimiter) };
     },
   };
 }
 
-/** Whether a file is a workbook: of Excel or OpenDocument, an old one, or a table in HTML or XML, whatever its name. */
+/** Whether a file is a workbook of Excel or OpenDocument, or a table in HTML or XML. */
 function isWorkbook(beginning: Uint8Array, name: string): boolean {
   return (
     isArchive(beginning) ||
@@ -187,14 +174,15 @@ function isMarkup(beginning: Uint8Array): boolean {
   return new TextDecoder(encoding).decode(beginning.subarray(0, 1024)).trimStart().startsWith("<");
 }
 
-async function sheetOf(
+async function readSheetOf(
   bytes: AsyncIterable<Uint8Array>,
-  options: SheetOptions,
   { reading = {}, readSheet = readHere }: ImportInput,
 ): Promise<Sheet> {
+  const sheet = reading.sheet ?? reading.mapping?.sheet;
+  const options = { sheet, preferred: sheet === undefined ? reading.remembered?.sheet : undefined };
   const file = await collected(bytes);
   if (!isMarkup(file)) return readSheet(file, options);
-  // What is no UTF-8 by its bytes is refused, as CSV is.
+  // HTML and XML in a wrong encoding is refused, as CSV is.
   const encoding = reading.encoding ?? markedEncoding(file) ?? reading.mapping?.encoding ?? "utf-8";
   let text = "";
   for await (const piece of asUtf8(once(file), encoding)) text += Buffer.from(piece).toString();
@@ -205,7 +193,7 @@ async function* once<T>(value: T): AsyncGenerator<T> {
   yield value;
 }
 
-/** Bytes of a workbook, which is read from its end, where its list of parts is. */
+/** Bytes of a workbook: it is read whole, because its list of parts is at its end. */
 const maxWorkbookBytes = 64 * 1024 * 1024;
 
 async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
@@ -219,7 +207,7 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
   return Buffer.concat(pieces);
 }
 
-/** Chooses the given mapping, the remembered one where it fits, or none where none is needed. */
+/** Chooses the given mapping, the remembered one if it fits, or none for the register's own columns. @throws TvsError REFUSED */
 async function chooseMapping(
   recordsOf: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>,
   { mapping, remembered }: Reading,
@@ -255,16 +243,14 @@ function hasOwnNames(records: readonly TableRecord[]): boolean {
   return requiredFields.every((field) => fields.has(field));
 }
 
-/** The next part of an extract, as {@link readPieces} gives it. */
+/** A part of an extract, made by {@link readPieces}. */
 export type FilePiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
 
 /**
- * Reads an extract and checks each row by itself, in the order of the file.
- * @returns pieces, each with the bytes that were read since the piece before, the fields and unknown names that are new
- *   in it, the lines of sums below a table, and what codes mean where the mapping says how a cell is written. The last
- *   one has no rows, but the hash of the file, in hex.
- * @throws TvsError INPUT_UNREADABLE, naming the line, when the file cannot be read, is not well-formed, or has no line of
- *   NDJSON; the message never repeats what was read
+ * Reads an extract and checks each row alone, in the order of the file.
+ * @returns pieces, each with the bytes read since the last piece, new fields and unknown names, lines of totals, and the
+ *   meaning of codes under the mapping. The last piece has no rows and the file's SHA-256 in hex.
+ * @throws TvsError INPUT_UNREADABLE for an unreadable file; the message has the line, and never a value
  */
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex) {
   const digest = createHash("sha256");
@@ -286,26 +272,35 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex) {
     }
   }
   try {
-    const opened = await openExtract({ ...input, bytes: watched() });
-    const isTable = opened.format !== "ndjson";
-    const how = {
-      format: opened.format,
-      mappedBy: isTable ? opened.mappedBy : null,
-      explanations: ((isTable ? opened.mapping?.explanations : null) ?? {}) as Explanations,
-      sheet: isTable ? (opened.sheet ?? null) : null,
-    };
-    const rows = isTable
-      ? readTable(opened.records, opened, names)
-      : readJsonRows(asText(opened.bytes), names);
+    const file = await openFile({ ...input, bytes: watched() });
+    const { rows, ...how } = await openRows(file, input, names);
     for await (const some of rows) {
       const checked = some.map((row) => checkRow(row, blindIndex));
       yield { ...how, ...pieceOf(checked, null) };
     }
-    refuseOverlooked(unread, { name: input.name, format: opened.format });
+    refuseOverlooked(unread, { name: input.name, format: how.format });
     yield { ...how, ...pieceOf([], digest.digest("hex")) };
   } catch (error) {
     throw unreadable(input.name, error);
   }
+}
+
+async function openRows(
+  file: ReadableTable | NdjsonFile,
+  { reading = {} }: ImportInput,
+  names: ArrivedNames,
+) {
+  if ("open" in file) {
+    const { mapping, mappedBy } = await chooseMapping(file.peek, reading);
+    const { records, sheet = null, ...layout } = file.open(mapping);
+    const explanations: Explanations = mapping?.explanations ?? {};
+    const rows = readTable(records, { ...layout, mapping }, names);
+    return { format: layout.format, mappedBy, explanations, sheet, rows };
+  }
+  if (utf16Of(file.beginning) !== null)
+    throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
+  const rows = readJsonRows(asText(file.whole), names);
+  return { format: "ndjson" as const, mappedBy: null, explanations: {}, sheet: null, rows };
 }
 
 export function unreadable(name: string, error: unknown): unknown {
@@ -322,7 +317,7 @@ export function unreadable(name: string, error: unknown): unknown {
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
-/** Decodes NDJSON, in which a line's damage is that line's alone: its reader finds U+FFFD or a NUL there. */
+/** Decodes NDJSON. Bytes that are not UTF-8 become U+FFFD, so that only their row is rejected. */
 async function* asText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });

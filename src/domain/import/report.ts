@@ -2,7 +2,7 @@ import type { Staging } from "../../store/staging.ts";
 import type { Missing } from "./arrival.ts";
 import type { Loss } from "./losses.ts";
 
-/** Why a row was refused, or applied with a remark. Scripts depend on the codes. No explanation repeats a value. */
+/** Codes of rejected rows. Scripts depend on the codes. No explanation repeats a value of the file. */
 const rejectionCodes = {
   COLUMN_COUNT:
     "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
@@ -37,14 +37,14 @@ const rejectionCodes = {
   REVOCATION_TOO_OLD:
     "the revocation is dated before 1950; where the date means never, a mapping's values give the empty text for it",
   PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
-  DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
+  DUPLICATE_REG_NO: "an earlier row has the same registration number; the earlier row counts",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
   DUPLICATE_NIN: "an earlier row or another teacher of the register has this NIN",
   CHANGED_MEANWHILE:
-    "the record was changed while the import was under way; look at it, and import the row again if it stands",
+    "the record was changed while the import was under way; look at it, and import the row again if it is right",
 } as const;
 
-/** Remarks: the row is applied. */
+/** Codes of rows that are applied with a warning. */
 const warningCodes = {
   UNKNOWN_COLUMN: "the column is not known and was left out",
   TOTALS_LINE: "the last line has no registration number and says that it is a total; it was left out",
@@ -66,18 +66,18 @@ const warningCodes = {
 export type RejectionCode = keyof typeof rejectionCodes;
 export type WarningCode = keyof typeof warningCodes;
 
-/** What codes mean in an import, where it is more than what they mean in each. */
+/** Explanations of one import, which replace the general ones. */
 export type Explanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
 
-/** One line of the report. `line` is the physical line on which the row begins, the header being 1. */
 export type ImportIssue = {
+  /** The physical line on which the row begins; the header is line 1. */
   readonly line: number;
-  /** The column, as the file names it; null when the whole row is meant. */
+  /** The column; null for the whole row. */
   readonly field: string | null;
   readonly code: RejectionCode | WarningCode;
-  /** The row's registration number, where it has one that is no personal data. */
+  /** The row's registration number, unless it is missing or may be personal data. */
   readonly regNo?: string | undefined;
-  /** By what the row is recognised in the next import; it is stored as a keyed digest alone. */
+  /** Recognises the row in the next import; only a keyed digest of it is stored. */
   readonly identity?: string | undefined;
 };
 
@@ -87,37 +87,35 @@ export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
 
 const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
 
-/** How many rows (or columns) a code met, and where the first of them stand, without any value (decision D7.8). */
+/** The number of rows with a code (or columns, for UNKNOWN_COLUMN), and the first rows without values (decision D7.8). */
 export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
-  /** In the order in which they were found, which is the file's but for rows that were refused late. */
-  readonly first: readonly Place[];
-  /** What it means in this import, where a mapping says how a cell is written. */
+  /** In the order of the file; rows that were rejected while applied come last. */
+  readonly first: readonly Location[];
+  /** The explanation under this import's mapping. */
   readonly meaning?: string | undefined;
 };
 
-type Place = Pick<ImportIssue, "line" | "field" | "regNo">;
+type Location = Pick<ImportIssue, "line" | "field" | "regNo">;
 
-/** Rows of each code whose places are kept: enough to see what they have in common. */
-const keptPlaces = 20;
+const keptLocations = 20;
 
 /** Counts the codes of an import while its rows are checked. */
 export function createCodeTally() {
-  const counts = new Map<ImportIssue["code"], { rows: number; lastLine: number; first: Place[] }>();
+  const counts = new Map<ImportIssue["code"], { rows: number; lastLine: number; first: Location[] }>();
   return {
     add(issues: readonly ImportIssue[]): void {
       for (const { code, line, field, regNo } of issues) {
         const count = counts.get(code) ?? { rows: 0, lastLine: -1, first: [] };
         counts.set(code, count);
-        const place = { line, field, ...(regNo === undefined ? {} : { regNo }) };
-        if (count.first.length < keptPlaces) count.first.push(place);
-        // Two dates of one row may be wrong: the row counts once. Unknown columns all stand in the first one.
+        const location = { line, field, ...(regNo === undefined ? {} : { regNo }) };
+        if (count.first.length < keptLocations) count.first.push(location);
+        // A row with two wrong dates counts once. Unknown columns are all in one row, and each counts.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
     },
-    /** Rejections first, then remarks, the most frequent first. */
     counts(explanations: Explanations = {}): CodeCount[] {
       return inOrder(
         [...counts].map(([code, { rows, first }]) => ({ code, rows, first, meaning: explanations[code] })),
@@ -126,26 +124,25 @@ export function createCodeTally() {
   };
 }
 
-/** Codes as they are shown: rejections first, then remarks, the most frequent first. */
+/** Sorts rejections before warnings, then the most frequent first. */
 export function inOrder(counts: readonly CodeCount[]): CodeCount[] {
   const rank = ({ code }: CodeCount) => (isRejection({ code }) ? 0 : 1);
   return counts.toSorted((a, b) => rank(a) - rank(b) || b.rows - a.rows || (a.code < b.code ? -1 : 1));
 }
 
 /**
- * The first rejected rows of an import, in the order of the file, an entry for each of their reasons.
- * @param limit rows at most, five or fewer: a row has up to four wrong dates, and of a code 20 places are kept
+ * Lists the first rejected rows in the order of the file, with one entry for each of their reasons.
+ * @param limit at most 5 rows: a row has up to four wrong dates, and 20 locations of a code are kept
  */
 export function firstRejected(counts: readonly CodeCount[], limit: number): ImportIssue[] {
   const rejected = counts
     .filter(isRejection)
-    .flatMap(({ code, first }) => first.map((place): ImportIssue => ({ ...place, code })))
+    .flatMap(({ code, first }) => first.map((location): ImportIssue => ({ ...location, code })))
     .sort((a, b) => a.line - b.line);
   const lines = new Set([...new Set(rejected.map(({ line }) => line))].slice(0, limit));
   return rejected.filter(({ line }) => lines.has(line));
 }
 
-/** A code as it is printed: what it counts, what it means, and where its first rows stand. */
 export function describeCode({ code, rows, first, meaning }: CodeCount) {
   return { code, rejects: isRejection({ code }), rows, meaning: meaning ?? explanations[code], first };
 }
@@ -153,7 +150,7 @@ export function describeCode({ code, rows, first, meaning }: CodeCount) {
 export type ImportResult = {
   readonly file: string;
   readonly sheet?: string;
-  /** Of the file's bytes, in hex. */
+  /** SHA-256 of the file in hex. */
   readonly sha256: string;
   /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
   readonly rows: number;
@@ -163,25 +160,24 @@ export type ImportResult = {
   readonly rejected: number;
   readonly warnings: number;
   readonly events: number;
-  /** How the rejected rows and those with a remark were judged. */
   readonly codes: readonly CodeCount[];
-  /** Columns or members that are not known and were left out, by name; absent when there are none. */
+  /** Unknown columns or members, which were left out; absent for none. */
   readonly unknownColumns?: readonly string[];
-  /** Whether every rejected row was rejected by the last import too, for the same reason; absent where none was. */
+  /** Whether the last import rejected every rejected row for the same reason; absent without rejected rows. */
   readonly sameRejections?: boolean;
-  /** Of the first extract of a register: that it revokes nobody, or everybody; absent where it revokes some. */
+  /** Warns that a register's first extract revokes nobody, or everybody. */
   readonly firstRevokes?: "nobody" | "everybody";
   readonly rejectedRows?: readonly ReturnType<typeof shownIssue>[];
   readonly dryRun?: true;
-  /** Present when nothing was applied, because of --strict or the brake. */
+  /** Present when --strict or the brake stopped the import. */
   readonly stopped?:
     | { readonly by: "strict" }
     | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly Missing[] };
-  /** An import of another file that was left unfinished and is given up now. */
+  /** An unfinished import of another file, which this import ended. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Writes the report of an import as JSON text, in pieces. It holds no value of the file. */
+/** Writes the report as JSON text in pieces. The report has no value of the file. */
 export async function* reportText(result: ImportResult, issues: Staging["issues"]): AsyncGenerator<string> {
   const { rejected: _rejected, warnings: _warnings, codes, ...head } = result;
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
@@ -201,7 +197,7 @@ export async function* reportText(result: ImportResult, issues: Staging["issues"
   yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }
 
-/** An issue as it is written: without what only this import needs. */
+/** An issue without its identity. */
 export function shownIssue({ line, regNo, field, code }: ImportIssue) {
   return { line, ...(regNo === undefined ? {} : { regNo }), field, code };
 }

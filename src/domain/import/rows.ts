@@ -14,15 +14,14 @@ import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } f
 import { suspectIn } from "./suspect-text.ts";
 import * as values from "./values.ts";
 
-/** What a column of an extract is to an import. */
 type Column = {
-  /** How the text of a cell is read. What is undefined leaves the field of the record as it is. */
-  readonly read: (cell: string, blindIndex: BlindIndex) => values.Read<unknown>;
-  /** What stands in it, for those who prepare an extract. */
+  /** Reads a cell. The value undefined leaves the field of the record unchanged. */
+  readonly read: (cell: string, blindIndex: BlindIndex) => values.ParseResult<unknown>;
+  /** The column's content, for people who prepare an extract. */
   readonly explanation: string;
-  /** Why a row without it is refused; left out where it may be absent. In CSV the header decides for the whole file. */
+  /** The code of a row without the field; absent for an optional field. */
   readonly absent?: RejectionCode;
-  /** Whether the row is applied although it cannot be read: the record has none afterwards. */
+  /** Whether an unreadable value only clears the field, with a warning, instead of rejecting the row. */
   readonly isConvenience?: boolean;
 };
 
@@ -38,14 +37,14 @@ export const columns: Readonly<Record<ImportField, Column>> = {
   state: { read: (cell) => values.readText(cell, 100), explanation: "state, up to 100 characters" },
   category: { read: (cell) => values.readText(cell, 100), explanation: "category, up to 100 characters; the policy may ask for it" },
   source: { read: values.readSource, absent: "SOURCE_INVALID", explanation: "new_system or legacy: the system that the record comes from" },
-  // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
+  // An empty cell neither deactivates nor reactivates a teacher.
   active: { read: (cell) => (cell === "" ? { value: undefined } : values.readBoolean(cell)), explanation: "true or false; a teacher who is not active is found, but has no licence" },
   hidden: { read: (cell) => (cell === "" ? { value: undefined } : values.readBoolean(cell)), explanation: "true hides the teacher from everybody but the operator; false and empty change nothing" },
   certificateStatus: { read: values.readCertificateStatus, absent: "CERTIFICATE_STATUS_INVALID", explanation: "VERIFIED, CLAIMED, LEGACY_RECORD or NOT_FOUND" },
   certificateIssueDate: { read: values.readDate, explanation: "date, YYYY-MM-DD" },
   licenseIssueDate: { read: values.readDate, explanation: "first day of the licence, YYYY-MM-DD" },
   licenseExpiryDate: { read: values.readDate, explanation: "last day of the licence, YYYY-MM-DD; without it there is no licence" },
-  // An empty word says nothing: the dates of the row, or those of the record, count alone.
+  // Without a word only the dates of the row or the record count.
   licenseStatus: { read: (cell) => (cell === "" ? { value: undefined } : values.readLicenseStatus(cell)), explanation: "REVOKED, EXPIRED, NONE or VALID; REVOKED without license_revoked_on revokes as of the day of the import, the others are compared with the dates" },
   licenseRevokedOn: { read: values.readDate, explanation: "day of a revocation, YYYY-MM-DD; empty lifts one that an extract brought" },
   licenseRevokedReason: { read: (cell) => values.readText(cell, 500), explanation: "why it was revoked, up to 500 characters, without personal data" },
@@ -53,16 +52,15 @@ export const columns: Readonly<Record<ImportField, Column>> = {
 };
 
 function indexed(
-  read: values.Read<string | null>,
+  read: values.ParseResult<string | null>,
   index: (value: string) => Uint8Array,
-): values.Read<string | null> {
+): values.ParseResult<string | null> {
   return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 
-/** The fields without which there is no record; a file without one of their columns is not an extract. */
 export const requiredFields = importFields.filter((field) => columns[field].absent !== undefined);
 
-/** All columns of an extract as they are explained, in the usual order; `member` is the same in NDJSON. */
+/** All columns of an extract with their explanations; `member` is the name in NDJSON. */
 export const templateColumns = importFields.map((member) => ({
   column: columnOfField[member],
   member,
@@ -70,31 +68,31 @@ export const templateColumns = importFields.map((member) => ({
   explanation: columns[member].explanation,
 }));
 
-/** An extract without teachers: the header with every column. */
+/** The header of CSV with every column. */
 export const emptyExtract = `${templateColumns.map(({ column }) => column).join(",")}\n`;
 
 type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
 
-/** A row that was read and checked by itself: what it sets, or null when it is rejected, and what is to be said about it. */
 export type CheckedRow = {
   readonly line: number;
+  /** Null for a rejected row. */
   readonly patch: TeacherPatch | null;
   readonly issues: readonly ImportIssue[];
 };
 
-/** All that is known of a field, looked up once and not in each of a million rows. */
+/** The readers of all fields, looked up once instead of for each row. */
 const fieldReaders = importFields.map((field) => ({
   field,
   patchField: field === "licenseStatus" ? field : recordFieldOf[field],
   ...columns[field],
 }));
-/** What is shown as it stands: a placeholder or a damaged letter there is seen by everybody. */
+/** Texts that the public lookup or the history shows; placeholders and damage in them get a warning. */
 const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category", "licenseRevokedReason"]);
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
 /**
- * Checks every field of one row, so that an operator can correct all faults together. What cannot be read of contacts and
- * photos is left out with a warning; everything else rejects the row.
+ * Checks every field of a row, so that an operator can correct all faults together. An unreadable contact or photo is
+ * left out with a warning; any other fault rejects the row.
  */
 export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   const issues: ImportIssue[] = [];
@@ -126,18 +124,18 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
 }
 
-/** A registration number as messages show it; undefined where it is none, or may be somebody's NIN or phone number. */
+/** A registration number for messages; undefined if it may contain a NIN or a phone number. */
 export function shownNumber(regNo: string | null): string | undefined {
   return regNo === null || regNo.includes("@") || holdsPersonalData(regNo) ? undefined : regNo;
 }
 
-/** The issues of a rejected row with its number, or, of a row without one, with a digest of all that it holds. */
+/** Identifies a rejected row by its registration number, or by a keyed digest of its cells. */
 function identified(
   issues: readonly ImportIssue[],
   { cells, fault, format }: RawRow,
   blindIndex: BlindIndex,
 ): ImportIssue[] {
-  // A number with the row's own NIN or phone number in it is refused as PERSONAL_DATA, and not shown either.
+  // A number that contains the row's own NIN or phone number is rejected as PERSONAL_DATA, and never shown.
   const isOwnData = issues.some(
     ({ field, code }) => code === "PERSONAL_DATA" && field === fieldLabel("regNo", format),
   );
@@ -146,7 +144,7 @@ function identified(
   return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }
 
-/** A NIN, an address or a number of the same row must not stand in a column that is stored as it is. */
+/** Rejects a row's own NIN, address or phone number in a column that is stored as text. */
 function refuseOwnData(
   patch: OpenPatch,
   { nin = "", email = "", phone = "" }: RawRow["cells"],

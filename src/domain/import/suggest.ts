@@ -1,11 +1,11 @@
 /**
- * Proposes a mapping for an unknown file. What the file does not decide is asked, never guessed: a day taken for a month
- * is a licence that ends on another day (decision D7.12).
+ * Proposes a mapping for an unknown file. Ambiguous columns, dates and words are asked about, never guessed: a day read
+ * as a month would change the end of a licence (decision D7.12).
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from "../personal-data.ts";
-import { lastPlace, placeInName, readName } from "./column-names.ts";
+import { lastPosition, positionInName, readName } from "./column-names.ts";
 import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
 import type { TableRecord } from "./csv.ts";
 import { columnOfField, type ImportField, type RawRow, squeezed, UnreadableError } from "./fields.ts";
@@ -32,12 +32,13 @@ import {
   withDates,
 } from "./suggested-words.ts";
 import {
+  type BelowHeader,
   findHeader,
-  isFilled,
   isTotal,
   maxCellLength,
   maxColumns,
   oneLine,
+  readBelowHeader,
   readTable,
   refuseFlaws,
   tooManyColumns,
@@ -48,13 +49,13 @@ import { readCertificateStatus, readLicenseStatus, readSource } from "./values.t
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
-/** Rows of another width than the header's that are looked at. */
+/** Rows that are wider or narrower than the header and are examined. */
 const maxUneven = 100;
 
 /**
- * Looks at a whole table and proposes a mapping.
- * @param known what the operator said of the file, or what was found; it goes into the mapping
- * @throws UnreadableError when there is no header or no row
+ * Reads a whole table and proposes a mapping.
+ * @param known goes into the mapping
+ * @throws UnreadableError without a header or rows
  */
 export async function suggestMapping(
   table: OpenedTable,
@@ -94,19 +95,19 @@ export async function suggestMapping(
     ...(sheet === undefined ? {} : { sheet }),
     open: [],
   };
-  // The first row shows whether each row ends with more delimiters than the header.
+  // The first row shows whether each row has more delimiters than the header.
   const [top] = first;
   const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
   if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, ask);
   const open = [...new Set(questions.map(({ about }) => about))];
-  // The line of the header stands in the mapping only where an import would not find it: titles come and go.
+  // The mapping names the header's line only if an import would not find it: the next file may have another title.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
     mapping,
     columns: columns.map((one) => withDates(one, why)),
     questions,
-    /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
+    /** The first rows as an import reads them, without NINs, e-mail addresses and phone numbers. */
     rows: await showRows(table, { header, records: first, mapping }),
   };
 }
@@ -119,13 +120,11 @@ function merged(...all: readonly Mapping["values"][]): Mapping["values"] {
 }
 
 async function profile(table: OpenedTable) {
-  let beginning: TableRecord[] = [];
-  let header: TableRecord | undefined;
+  let found: Pick<BelowHeader, "header" | "beginning"> | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
   const uneven: TableRecord[] = [];
-  let last: TableRecord | undefined;
   const flawed: TableRecord[] = [];
   const add = ({ line, cells, flaws }: TableRecord) => {
     rows++;
@@ -135,42 +134,32 @@ async function profile(table: OpenedTable) {
     for (const [index, column] of profiles.entries())
       addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
-  // The last row is kept back: it may be a total.
-  const addAll = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
+  // The last row is added at the end, because it may be a total.
+  let last: TableRecord | undefined;
+  for await (const { header, beginning, records } of readBelowHeader(table.records, likelyHeader)) {
+    if (found === undefined) {
+      if (header.cells.length > maxColumns) throw new UnreadableError(header.line, tooManyColumns);
+      profiles = header.cells.map((cell, index) => newProfile(oneLine(cell), index + 1));
+      found = { header, beginning };
+    }
     for (const record of records) {
-      if (record.line <= headerLine || !isFilled(record)) continue;
       if (last !== undefined) add(last);
       last = record;
     }
-  };
-  const begin = (found: TableRecord) => {
-    if (found.cells.length > maxColumns) throw new UnreadableError(found.line, tooManyColumns);
-    profiles = found.cells.map((cell, index) => newProfile(oneLine(cell), index + 1));
-    addAll(beginning, found);
-    header = found;
-  };
-  for await (const records of table.records) {
-    if (header !== undefined) addAll(records, header);
-    else {
-      beginning = beginning.concat(records.filter(isFilled));
-      if ((beginning.at(-1)?.line ?? 0) > headerLines) begin(likelyHeader(beginning));
-    }
   }
-  if (header === undefined) begin(likelyHeader(beginning));
   if (last !== undefined && !last.cells.some(isTotal)) add(last);
-  if (header === undefined || first.length === 0)
+  if (found === undefined || first.length === 0)
     throw new UnreadableError(1, "there is no row below the header");
-  return { beginning, header, profiles, first, rows, uneven, flawed };
+  return { ...found, profiles, first, rows, uneven, flawed };
 }
 
-/** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
-function likelyHeader(records: readonly TableRecord[]): TableRecord {
-  const filled = records.filter(isFilled);
-  const [top] = filled;
-  if (top === undefined) throw new UnreadableError(1, "the file holds no header");
+/** Finds the first of the lines with the most known names; without names, the first that has the most cells. */
+function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableRecord | undefined {
+  const [top] = records;
+  if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > headerLines)) return undefined;
   const score = ({ cells }: TableRecord) =>
     cells.filter((cell) => readName(cell.trim()).kind !== "unknown").length;
-  const beginning = filled.filter(({ line }) => line <= headerLines);
+  const beginning = records.filter(({ line }) => line <= headerLines);
   const best = beginning.reduce((one, other) => (score(other) > score(one) ? other : one), top);
   if (score(best) >= 2) return best;
   const widths = beginning.map(({ cells }) => cells.filter((cell) => cell.trim() !== "").length);
@@ -186,7 +175,6 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
   return widest;
 }
 
-/** Asks about rows that an import would reject because they are wider or narrower than the header. */
 async function askForUneven(
   table: OpenedTable,
   sample: Parameters<typeof readSample>[1],
@@ -204,7 +192,7 @@ async function askForUneven(
   );
 }
 
-/** Asks whether a name in parts is put together in the right order, and whether a name beside a surname is whole. */
+/** Asks whether the parts of a name are in the right order, and whether a name includes the surname beside it. */
 function askForName(
   chosen: Chosen,
   parts: readonly ColumnProfile[],
@@ -218,7 +206,7 @@ function askForName(
       "name",
       `the name is put together from ${joined}, in this order; if it is another, change the numbers of name.1 and name.2`,
     );
-  const surname = profiles.find((column) => placeInName(column.name) === lastPlace);
+  const surname = profiles.find((column) => positionInName(column.name) === lastPosition);
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     ask(
       "name",
@@ -260,14 +248,14 @@ async function showRows(table: OpenedTable, sample: Sample): Promise<Record<stri
   );
 }
 
-/** Reads some rows of a table as an import would, whatever is still open in the mapping. */
+/** Reads rows of a table as an import does, even if the mapping has open questions. */
 async function readSample(
   { format, delimiter }: OpenedTable,
   { header, records, mapping }: Sample,
 ): Promise<RawRow[]> {
   const compiled = compileMapping({ ...mapping, header: header.line });
-  const unheard = { fields: [], unknown: [], totals: [], unread: [] };
-  // A name that stands there twice would be refused; a question asks which column is meant.
+  const unused = { fields: [], unknown: [], totals: [], unread: [] };
+  // readTable refuses a name that occurs twice; here only its first column is read.
   const squeezedNames = header.cells.map(squeezed);
   const names = header.cells.map((name, at) => (squeezedNames.indexOf(squeezed(name)) === at ? name : ""));
   const found = new Set(names.map((name) => compiled.fieldOf(name.trim())));
@@ -276,18 +264,18 @@ async function readSample(
   const pieces = (async function* () {
     yield [{ ...header, cells: names }, ...records];
   })();
-  const rows = readTable(pieces, { format, delimiter, mapping: filled }, unheard);
+  const rows = readTable(pieces, { format, delimiter, mapping: filled }, unused);
   return (await Array.fromAsync(rows)).flat();
 }
 
 function shown(field: string, text: string): string {
   const read = field in readers ? readers[field as keyof typeof readers](text) : null;
-  // A word of the register's own is shown as it would be stored.
+  // Words of the register are shown as they are stored.
   const value = read !== null && "value" in read ? read.value : text;
   return field === "regNo" ? shownRegNo(value) : withoutPersonalData(value);
 }
 
-/** A registration number has many digits; each of its segments is looked at, and all of it where no letter parts them. */
+/** Looks for personal data in each segment of a registration number, and in all of a number without letters. */
 function shownRegNo(regNo: string): string {
   const isNumber =
     /[@＠﹫]/.test(regNo) ||

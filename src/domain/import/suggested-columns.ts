@@ -1,25 +1,24 @@
-/** What the columns of a table are taken for, by their names and by their values, and why. */
+/** Chooses the columns of a table for the register's fields, by their names and values. */
 
 import { holdsPersonalData } from "../personal-data.ts";
 import { nameLabel } from "./arrival.ts";
-import { isOfAnother, placeInName, readName } from "./column-names.ts";
+import { isOfAnother, positionInName, readName } from "./column-names.ts";
 import { type ColumnProfile, dateCount, listValues, looks, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, squeezed } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
 import { isStatusName, isWordField, maxStatusWords } from "./words.ts";
 
-/** What a column of the file was taken for. `taken` is the register's column; null when it is left out. */
 export type ColumnReading = {
   readonly name: string;
+  /** The register's column; null for a column that is left out. */
   readonly taken: string | null;
   readonly why: string;
   readonly sure: boolean;
 };
 
-/** What the file does not say. `about` is a column, `dates` or `encoding`: it stands in the mapping's `open`. */
+/** `about` is a column, `dates`, `rows` or `encoding`; the mapping lists it in `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
-/** Asks a question about a column, `dates` or `encoding`. */
 export type Ask = (about: string, question: string) => void;
 
 export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
@@ -31,7 +30,7 @@ type Candidate = {
   readonly rank: number;
 };
 
-/** How many of a column's cells must be what it is taken for. */
+/** The share of a column's cells that must fit its field. */
 const enough = 0.8;
 const maxParts = 9;
 
@@ -63,24 +62,24 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
   return { chosen, parts: isJoined ? parts : [], columns };
 }
 
-/** The columns whose parts make the whole name: given names first, the surname last; none unless there are both. */
+/** Returns the columns of a name in parts, given names first and the surname last; none unless there are both. */
 function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
-  const placed = profiles
-    .map((column) => ({ column, place: placeInName(column.name) }))
-    .filter((one): one is { column: ColumnProfile; place: number } => one.place !== null)
-    .sort((one, other) => one.place - other.place);
-  const places = new Set(placed.map(({ place }) => place));
-  const names = new Set(placed.map(({ column }) => squeezed(column.name)));
-  const isWhole = places.size > 1 && names.size === placed.length && placed.length <= maxParts;
-  return isWhole ? placed.map(({ column }) => column) : [];
+  const positions = new Map(profiles.map((column) => [column, positionInName(column.name) ?? -1]));
+  const positionOf = (column: ColumnProfile) => positions.get(column) ?? -1;
+  const parts = profiles
+    .filter((column) => positionOf(column) >= 0)
+    .sort((one, other) => positionOf(one) - positionOf(other));
+  const different = new Set(parts.map(positionOf));
+  const names = new Set(parts.map(({ name }) => squeezed(name)));
+  return different.size > 1 && names.size === parts.length && parts.length <= maxParts ? parts : [];
 }
 
-/** A column's name as messages may show it: a header may hold anything. */
+/** A column's name for messages. */
 export function labelOf(column: ColumnProfile): string {
   return column.name === "" ? "" : plainName(column) || `column ${column.position}`;
 }
 
-/** A column's name without the signs that forms put beside it; empty where it may not be shown. */
+/** A column's name without stars and quotes; empty if it may not be shown. */
 export function plainName({ name }: ColumnProfile): string {
   const plain = name.replace(/[*:'’"]/g, "").replace(/\s+/g, " ");
   return nameLabel(plain.trim(), "");
@@ -111,10 +110,10 @@ function candidatesFor(column: ColumnProfile): readonly Candidate[] {
   return [...status, ...byValues];
 }
 
-/** What is known by its values alone. */
+/** Fields that are recognised by their values alone. */
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
 
-/** Whether a column says how licences stand, by its name or by a word such as REVOKED, and holds no dates. */
+/** Whether a column has statuses of licences, by its name or by a word such as REVOKED. */
 export function saysStatus(column: ColumnProfile): boolean {
   if (column.filled === 0 || dateCount(column) / column.filled > 0.5) return false;
   return column.withdrawn.size > 0 || isStatusName(column.name);
@@ -141,13 +140,13 @@ function percent(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** The share of a column's values that a field may have, words for an empty cell left out; null when it has none. */
+/** The share of a column's values that fit a field, without words for an empty cell; null for an empty column. */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
   const { fitting, words, suspects } = column;
   const filled = column.filled - (isWordField(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
   if (filled <= 0) return null;
   if (isDateField(field)) return Math.min(dateCount(column) / filled, 1);
-  // So many words are none of those of which there are a few.
+  // A field of few words cannot have so many different values.
   return isWordField(field) && words === null ? 0 : Math.min((fitting.get(field) ?? filled) / filled, 1);
 }
 
@@ -166,16 +165,16 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
   const values = shownValues(column);
   const held = values === "" ? "" : `; values: ${values}`;
   if (other !== undefined) return { why: `${labelOf(other)} is taken for the same${held}`, sure: false };
-  if (placeInName(column.name) !== null) return { why: "a part of a name", sure: false };
+  if (positionInName(column.name) !== null) return { why: "a part of a name", sure: false };
   return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
 }
 
 const maxShownWords = 20;
 
-/** The three most frequent values of a column that has few, where none of them is personal. */
+/** Lists a column's three most frequent values, unless it has many or personal ones. */
 function shownValues(column: ColumnProfile): string {
   const { name, words, filled } = column;
-  const isPrivate = isOfAnother(name) || /name/i.test(name) || placeInName(name) !== null;
+  const isPrivate = isOfAnother(name) || /name/i.test(name) || positionInName(name) !== null;
   if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
   const values = [...words.values()];
   if (dateCount(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";

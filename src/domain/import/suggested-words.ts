@@ -1,4 +1,4 @@
-/** What the words of another system mean, as far as they say it, and the questions where they do not. */
+/** Proposes the meanings of other systems' words, dates and texts, and asks about unknown ones. */
 
 import { isOfAnother } from "./column-names.ts";
 import {
@@ -18,7 +18,7 @@ import { isOwnWord, isWordField, maxStatusWords, meansWithdrawn, otherWord, ownW
 
 type Values = Mapping["values"];
 
-/** Reads the words of the columns that were taken; whether another system means the same, only the operator knows. */
+/** Proposes the words of the chosen columns; the operator must confirm them. */
 export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): Values {
   const values: Values = {};
   const taken = new Set(chosen.values());
@@ -27,7 +27,7 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
     if (!isWordField(field)) continue;
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isOwnWord(field, text));
     const about = columnOfField[field];
-    // Licence Status may say something else by the same words.
+    // Another system's Licence Status may use the same words for something else.
     const isAsked = field === "licenseStatus" && !(column.name === about && isStatusAlone);
     if (strange.length === 0 && !isAsked) continue;
     const meant = strange.flatMap(({ text }) => {
@@ -52,7 +52,7 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
   return values;
 }
 
-/** The word of `license_status` for another system's; of a column such as "Struck off", yes means withdrawn. */
+/** Translates a word of `license_status`. In a column such as "Struck off", yes means withdrawn. */
 function statusWord({ name }: ColumnProfile, text: string): string | undefined {
   const answer = readBoolean(text);
   if ("value" in answer && meansWithdrawn(name)) return answer.value ? "REVOKED" : "";
@@ -77,7 +77,6 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
   return asked.join("; ");
 }
 
-/** The words that rows have, as a sentence, the most frequent first. */
 function rowsWith(words: readonly Counted[]): string {
   const most = [...words].sort((one, other) => other.count - one.count).slice(0, 20);
   return most
@@ -85,7 +84,7 @@ function rowsWith(words: readonly Counted[]): string {
     .join(", ");
 }
 
-/** Asks about each column that says how licences stand and is not taken for that: its words would be lost. */
+/** Asks about each column with statuses of licences that is not chosen for them. */
 export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const fieldOf = new Map([...chosen].map(([field, column]) => [column, field]));
   for (const column of profiles) {
@@ -119,7 +118,7 @@ const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
   REPLACEMENT_CHARACTER: `with the mark of a letter that could not be read; ${exportAgain}`,
 };
 
-/** Asks about damaged texts with how many there are, and reads words for an empty cell as empty. */
+/** Asks about damaged texts, and proposes the empty text for words such as NULL. */
 export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   const columns = [...chosen, ...parts.map((column) => ["name", column] as const)];
@@ -149,7 +148,7 @@ function count(texts: number): string {
   return texts === 1 ? "1 text" : `${texts} texts`;
 }
 
-/** Asks whether names are right in the character set that was guessed, and shows one with a letter that decides. */
+/** Asks whether a name with a letter beyond ASCII is right in the guessed character set. */
 export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): void {
   const columns = [chosen.get("name"), ...parts, chosen.get("state"), chosen.get("category")];
   const name = columns.map((column) => column?.accented).find((text) => text != null);
@@ -160,7 +159,7 @@ export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], 
   );
 }
 
-/** The form of all text dates; left out where all are of the register's own form, or where the file does not decide. */
+/** Finds the one form of all text dates; asks if the file does not decide it. */
 export function chooseDates(chosen: Chosen, ask: Ask): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
   const forms = new Map<string, { count: number; onlyAt: number | null }>();
@@ -206,7 +205,7 @@ export function withDates(column: ColumnReading, why: string): ColumnReading {
   return isDated ? { ...column, why: `${column.why}, ${why}` } : column;
 }
 
-/** Reads dates that mean none, such as 0000-00-00, as empty, and asks; 9999-12-31 may be a licence without an end. */
+/** Proposes the empty text for dates such as 0000-00-00, and asks; 9999-12-31 may be a licence without an end. */
 export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   for (const [field, column] of chosen) {
@@ -218,7 +217,7 @@ export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
     if (none.length > 0) values[about] = Object.fromEntries(none.map((text) => [text, ""]));
     const proposed =
       none.length < never.size
-        ? "A year so late is stored as it stands; give another date in `values` if none is meant"
+        ? "A year so late is stored unchanged; give another date in `values` if none is meant"
         : "`values` reads them as empty; delete there what is a real date";
     const dates = listValues(never.values());
     ask(
@@ -240,7 +239,7 @@ export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
-/** From the latest to the earliest. */
+/** The latest date first. */
 const fieldsByTime: readonly ImportField[] = [
   "licenseExpiryDate",
   "licenseIssueDate",
@@ -248,7 +247,7 @@ const fieldsByTime: readonly ImportField[] = [
 ];
 const maxOffered = 5;
 
-/** Offers the columns of dates whose names are not recognised for the date fields that have none, in order of time. */
+/** Offers unrecognised columns of dates for the date fields without a column, the latest dates first. */
 export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const taken = new Set(chosen.values());
   const free = fieldsByTime.filter((field) => !chosen.has(field));
@@ -263,7 +262,7 @@ export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], a
     .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
   for (const [index, column] of offered.slice(0, maxOffered).entries()) {
     const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
-    // As with revocations, far fewer rows have the date than have a licence.
+    // Dates of revocation are in far fewer rows than licences.
     const isSparse = column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
     if (open.length === 0 || (free.length === 0 && !isSparse)) continue;
     const names = open.map((field) => columnOfField[field]);

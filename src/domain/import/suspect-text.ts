@@ -1,4 +1,4 @@
-/** Texts that another program damaged before the extract was written: they can be read, and are not what was meant. */
+/** Detects texts that another program damaged before it wrote the extract. */
 
 /**
  * The damage of a text:
@@ -6,7 +6,7 @@
  * - `HTML_ENTITY`: `&amp;`, `&#233;`.
  * - `MOJIBAKE`: UTF-8 that was read as Windows-1252, such as `Ã©` for `é`.
  * - `QUESTION_MARK`: a letter that a character set lacks, such as `Ad?bayo`.
- * - `REPLACEMENT_CHARACTER`: U+FFFD, bytes that were not of the character set.
+ * - `REPLACEMENT_CHARACTER`: U+FFFD, written for bytes outside the character set.
  */
 export type SuspectKind =
   | "NULL_WORD"
@@ -15,7 +15,7 @@ export type SuspectKind =
   | "QUESTION_MARK"
   | "REPLACEMENT_CHARACTER";
 
-/** Characters that are looked at: no text of a register is longer. */
+/** Characters that are read; the texts of a register are shorter. */
 const maxLength = 1000;
 
 export function suspectIn(text: string): SuspectKind | null {
@@ -36,7 +36,7 @@ const webAddress = /:\/\/|www\./i;
 const maxNullLength = 12;
 const nullSign = /^(?:\\+n|[(<[{]?null[)>\]}]?|#?n[/.]a\.?|#null!?|0+(?:[.,]0+)?|[-–—]+)$/i;
 const nullWord = /^(?:null|nan|na|nil|none|undefined)$/i;
-/** `Null`, `Nan`, `Na` and `Nil` are names of people, where only the first letter is a capital. */
+/** `Null`, `Nan`, `Na` and `Nil`, written so, are surnames. */
 const surname = /^N(?:ull|an|a|il)$/;
 
 function isNullWord(text: string): boolean {
@@ -45,28 +45,28 @@ function isNullWord(text: string): boolean {
   return !surname.test(word) && (nullSign.test(word) || nullWord.test(word));
 }
 
-/** Characters of the bytes 0x80 to 0x9f in Windows-1252; the five that it lacks are controls. */
+/** Characters of the bytes 0x80 to 0x9f in Windows-1252; its five unused bytes are control characters. */
 const highBytes = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
 const trail = `[\u00a0-\u00bf${highBytes}]`;
-/** A character of UTF-8 of two to four bytes as Windows-1252 shows it; the first byte shows as a letter. */
+/** A UTF-8 character of two to four bytes, read as Windows-1252; its first byte becomes a letter. */
 const sequence = new RegExp(`[Â-ß]${trail}|[à-ï]${trail}{2}|[ð-ô]${trail}{3}`, "gu");
-/** Letters, and signs that people write behind a letter: `CAFÉ–BAR`, `RENÉ’S`, `KŘÍŽ`, `NESTLÉ®`. */
-const usualBehindLetter = /^[ƒŠŒŽšœžŸªµº‘’“”„‚‹›«»…–—·°®™©¹²³¡¿\u00a0]+$/u;
-/** First bytes of Latin letters and marks; few languages have them, and none of Nigeria. */
+/** Letters, and signs that people write after a letter: `CAFÉ–BAR`, `RENÉ’S`, `KŘÍŽ`, `NESTLÉ®`. */
+const usualAfterLetter = /^[ƒŠŒŽšœžŸªµº‘’“”„‚‹›«»…–—·°®™©¹²³¡¿\u00a0]+$/u;
+/** First bytes of Latin letters and marks; as letters they are rare, and absent from Nigerian languages. */
 const rareCapital = /^[ÂÃÄÅÌ][^‘’“”„‚‹›«»…–—·\u00a0]/u;
-/** A letter such as ọ, whole or without its last byte, which Windows-1252 may lack. */
+/** A letter such as ọ, complete or without its last byte, which may have no character in Windows-1252. */
 const dottedLetter = /á[¸¹º»](?:[^\s\p{P}]|\p{P}\p{L})/u;
 
-/** Whether characters read back as the bytes of Windows-1252 are UTF-8, and are nothing that people write. */
+/** Whether the characters' bytes in Windows-1252 are UTF-8, and people would not write these characters. */
 function isMojibake(text: string): boolean {
   if (dottedLetter.test(text)) return true;
   for (const { 0: found, index } of text.matchAll(sequence)) {
     if (!isUtf8(found)) continue;
-    if (!usualBehindLetter.test(found.slice(1)) || rareCapital.test(found)) return true;
+    if (!usualAfterLetter.test(found.slice(1)) || rareCapital.test(found)) return true;
     if (found.length > 2) continue;
     const before = text[index - 1] ?? "";
     const after = text[index + found.length] ?? "";
-    // No capital stands behind a small letter, or alone with a sign before one.
+    // People write no capital after a small letter, and no capital with a sign before a small letter.
     if (/\p{Ll}/u.test(before) || (!/\p{L}/u.test(before) && /\p{Ll}/u.test(after))) return true;
   }
   return false;

@@ -1,4 +1,4 @@
-/** A table of another system's, as rows of an extract: where its header is, and what each column is taken for. */
+/** Reads a table as rows of an extract: its header, and the field of each column. */
 
 import {
   type ArrivedNames,
@@ -24,7 +24,7 @@ import { type Delimiter, headerLines } from "./text.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
-  /** What separates its cells, for messages and for quotes that are missing. */
+  /** For messages, and to detect missing quotes. */
   readonly delimiter: Delimiter;
   /** Null where the columns have the register's own names. */
   readonly mapping: CompiledMapping | null;
@@ -34,23 +34,23 @@ export const tooManyColumns = "the row has more than 256 columns; remove what is
 
 type Column = {
   readonly field: ImportField | null;
-  /** Which part of the field it is, from 1; null when it is the whole. */
+  /** The part of the name in this column, from 1; null for a whole field. */
   readonly part: number | null;
-  /** Where its words are counted; null when it is read, or left out on purpose. */
+  /** Counts the words of a column that nothing reads; null for a column that is read or ignored. */
   readonly unread: UnreadColumn | null;
   readonly translate: Translation;
 };
 type Header = ReturnType<typeof readHeader> & {
-  /** Empty cells that each row of CSV has beyond the header's; undefined before the first row. */
+  /** Empty cells at the end of each row of CSV; undefined before the first row. */
   surplus?: number;
 };
 
-/** Finds the field of a column by its name: what the mapping says, else what the register calls so. */
+/** Finds the field of a column by the mapping, else by the register's own names; null for an ignored column. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
   const field = fieldNamed(name);
-  // Other systems have a "Licence Status" too, with words of their own: a mapping says what they mean.
+  // Other systems have a "Licence Status" with words of their own, which only a mapping can explain.
   return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
@@ -77,58 +77,81 @@ export function findHeader(
   return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
 
-/** Reads the rows below the header. @throws UnreadableError when it has none, or lacks a column or has it twice */
+export type BelowHeader = {
+  readonly header: TableRecord;
+  /** The first rows of the table, the header among them. */
+  readonly beginning: readonly TableRecord[];
+  /** The next rows below the header. */
+  readonly records: readonly TableRecord[];
+};
+
+/**
+ * Reads a table below its header, without blank rows.
+ * @param find returns the header among the first rows, or undefined while the header may still follow
+ * @param firstLine rows above this line are dropped: a file may have any number of them
+ * @throws UnreadableError when the table has no header
+ */
+export async function* readBelowHeader(
+  tables: AsyncIterable<readonly TableRecord[]>,
+  find: (records: readonly TableRecord[], isWhole: boolean) => TableRecord | undefined,
+  firstLine = 1,
+): AsyncGenerator<BelowHeader> {
+  let beginning: TableRecord[] = [];
+  let header: TableRecord | undefined;
+  const below = (found: TableRecord) => {
+    return { header: found, beginning, records: beginning.filter(({ line }) => line > found.line) };
+  };
+  for await (const all of tables) {
+    const records = all.filter((record) => record.line >= firstLine && isFilled(record));
+    if (header !== undefined) yield { header, beginning, records };
+    else {
+      beginning = beginning.concat(records);
+      header = find(beginning, false);
+      if (header !== undefined) yield below(header);
+    }
+  }
+  if (header !== undefined) return;
+  header = find(beginning, true);
+  if (header === undefined) throw new UnreadableError(1, "the file holds no header");
+  yield below(header);
+}
+
+/** Reads the rows below the header. @throws UnreadableError when the header lacks a column or has one twice */
 export async function* readTable(
   tables: AsyncIterable<readonly TableRecord[]>,
   layout: TableLayout,
   names: ArrivedNames,
 ): AsyncGenerator<RawRow[]> {
+  const { mapping } = layout;
+  const find = (records: readonly TableRecord[], isWhole: boolean) => findHeader(records, mapping, isWhole);
   let header: Header | undefined;
-  // Blank lines, and those above a header that is told, are not kept: there may be any number of them.
-  const first = layout.mapping?.header ?? 1;
-  let before: TableRecord[] = [];
-  let totals: TableRecord | undefined;
-  const read = function* (records: readonly TableRecord[], found: Header): Generator<RawRow> {
-    for (const record of records) {
-      if (record.line <= found.line || !isFilled(record)) continue;
-      // What follows it shows that it was no last line.
-      if (totals !== undefined) yield rowOf(totals, found, layout);
-      totals = saysTotal(record, found) ? record : undefined;
-      if (totals === undefined) yield rowOf(record, found, layout);
+  let total: TableRecord | undefined;
+  for await (const piece of readBelowHeader(tables, find, mapping?.header)) {
+    header ??= readHeader(piece.header, layout, names);
+    const rows: RawRow[] = [];
+    for (const record of piece.records) {
+      // Only the last row of a table can be its total.
+      if (total !== undefined) rows.push(rowOf(total, header, layout));
+      total = saysTotal(record, header) ? record : undefined;
+      if (total === undefined) rows.push(rowOf(record, header, layout));
     }
-  };
-  for await (const records of tables) {
-    if (header === undefined) {
-      before = before.concat(records.filter((record) => record.line >= first && isFilled(record)));
-      const found = findHeader(before, layout.mapping, false);
-      if (found === undefined) continue;
-      header = readHeader(found, layout, names);
-      yield [...read(before, header)];
-      before = [];
-    } else yield [...read(records, header)];
+    yield rows;
   }
-  if (header === undefined) {
-    const found = findHeader(before, layout.mapping, true);
-    if (found === undefined) throw new UnreadableError(1, "the file holds no header");
-    header = readHeader(found, layout, names);
-    yield [...read(before, header)];
-  }
-  if (totals !== undefined) names.totals.push(totals.line);
+  if (total !== undefined) names.totals.push(total.line);
 }
 
-/** Whether a row is not blank: spreadsheets leave rows of commas behind. */
-export function isFilled({ cells, flaws }: TableRecord): boolean {
+/** Spreadsheets write blank rows, with commas only. */
+function isFilled({ cells, flaws }: TableRecord): boolean {
   return cells.some((cell) => cell.trim() !== "") || flaws?.some(([, flaw]) => flaw !== "merged") === true;
 }
 
-/** Whether a row is the sum below a table: without a registration number, and with a cell that says so. */
+/** Whether a row is the total of a table: one cell is called so, and the registration number is missing. */
 function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
   const regNo = columns.findIndex(({ field }) => field === "regNo");
   const number = (cells[regNo] ?? "").trim();
   return (number === "" || isTotal(number)) && cells.some(isTotal);
 }
 
-/** Whether a cell says that its row is a sum. */
 export function isTotal(cell: string): boolean {
   return /^(?:grand|sub)?[\s-]*totals?\b/i.test(cell.trim().slice(0, 40));
 }
@@ -176,7 +199,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   return { line, columns, constants };
 }
 
-/** A column's name on one line: a header cell may be broken over several. */
+/** Joins the lines of a header cell. */
 export function oneLine(name: string): string {
   return name.trim().replace(/\s+/g, " ");
 }
@@ -188,7 +211,7 @@ export const delimiterNames: Readonly<Record<Delimiter, string>> = {
   "|": "vertical bars",
 };
 
-/** Whether a cell looks like the end of one row and the beginning of another: two rows that lack a quote each. */
+/** Whether a cell contains the end of one row and the beginning of another, both of which lack a quote. */
 function holdsRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
   if (!cell.includes("\n")) return false;
   const parts = (text: string) => text.split(delimiter).length - 1;
@@ -202,7 +225,7 @@ const flawWords = {
   merged: "merged cells, of which one row alone has the value; split them in a spreadsheet and save the file",
 } as const;
 
-/** @throws UnreadableError when a cell of a column that is read has no value that can be known */
+/** @throws UnreadableError for a cell without a known value, in a column that is read */
 export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: number) => boolean): void {
   const found = flaws.find(([column]) => isRead(column));
   if (found !== undefined)
@@ -212,7 +235,7 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
 export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
-/** Whether the cells of a row are those of the header. Empty cells at the end are ignored where each row has them. */
+/** Whether a row has the columns of the header. The first row says how many more empty cells each row has. */
 function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
   const { columns } = header;
   if (format !== "csv") return cells.length <= columns.length;

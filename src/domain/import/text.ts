@@ -1,4 +1,4 @@
-/** The text of an extract: which character set it is in, and what parts its columns. */
+/** The kind of a file by its first bytes, its character set and its delimiter. */
 
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 import { UnreadableError } from "./fields.ts";
@@ -9,18 +9,18 @@ export type Delimiter = (typeof delimiters)[number];
 export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
 export type Encoding = (typeof encodings)[number];
 
-/** The order of the bytes of UTF-16, by its mark or by its looks; null for other text. */
+/** Detects UTF-16 and its byte order, by its byte order mark or its zero bytes; null for other text. */
 export function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
   if (a === 0xff && b === 0xfe) return { encoding: "utf-16le", isMarked: true };
   if (a === 0xfe && b === 0xff) return { encoding: "utf-16be", isMarked: true };
-  // What extracts begin with is ASCII: in UTF-16 every other byte of it is 0.
+  // Extracts begin with ASCII characters, of which every other byte is 0 in UTF-16.
   if (a !== 0 && b === 0 && c !== 0 && d === 0) return { encoding: "utf-16le", isMarked: false };
   return a === 0 && b !== 0 && c === 0 ? { encoding: "utf-16be", isMarked: false } : null;
 }
 
 /**
- * The character set that a file says by its mark; null when it says none.
- * @throws UnreadableError when it is UTF-16 without a mark: which of its two orders is meant must be told
+ * The character set of a byte order mark; null without one.
+ * @throws UnreadableError for UTF-16 without a mark: the operator must give the byte order
  */
 export function markedEncoding(first: Uint8Array): Encoding | null {
   if (first[0] === 0xef && first[1] === 0xbb && first[2] === 0xbf) return "utf-8";
@@ -32,7 +32,7 @@ export function markedEncoding(first: Uint8Array): Encoding | null {
   );
 }
 
-/** Refuses UTF-8 under a mapping of single bytes: every name with a mark would be damaged. @throws UnreadableError */
+/** Refuses UTF-8 where a mapping says a single-byte set, which would damage names. @throws UnreadableError */
 export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void {
   if (encoding !== "windows-1252" && encoding !== "iso-8859-1") return;
   const whole = beginning.subarray(0, beginning.lastIndexOf(0x0a) + 1);
@@ -43,15 +43,15 @@ export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void 
   );
 }
 
-/** Whether a file begins as workbooks of before 2007 do (.xls), and those with a password. */
+/** Whether a file begins as an old workbook (.xls) or one with a password. */
 export function isOldWorkbook([a, b, c, d]: Uint8Array): boolean {
   return a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0;
 }
 
-/** How compressed files and archives begin that are not read: gzip, xz, bzip2, Zstandard, 7z, RAR. */
+/** First bytes of gzip, xz, bzip2, Zstandard, 7z and RAR. */
 const compressed = ["1f8b", "fd377a58", "425a68", "28b52ffd", "377abcaf", "52617221"];
 
-/** Refuses a file that is neither text nor a workbook by its first bytes, and says what would make it readable. */
+/** Refuses a compressed file and a PDF. @throws UnreadableError */
 export function refuseOtherKinds(first: Uint8Array): void {
   const begins = Buffer.from(first.subarray(0, 4)).toString("hex");
   if (compressed.some((mark) => begins.startsWith(mark)))
@@ -60,12 +60,12 @@ export function refuseOtherKinds(first: Uint8Array): void {
     throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
 }
 
-/** Passes text on as UTF-8, and refuses what is none in its character set, and NUL. @throws UnreadableError */
+/** Converts text to UTF-8. @throws UnreadableError for bytes outside the character set, and for NUL */
 export async function* asUtf8(pieces: AsyncIterable<Uint8Array>, encoding: Encoding) {
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
   const isOwn = encoding === "utf-8";
   let line = 1;
-  /** @param piece the next one; without it, the end */
+  /** @param piece undefined at the end */
   function decode(piece?: Uint8Array): string {
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
@@ -97,12 +97,12 @@ function nameOf(encoding: Encoding): string {
   return encoding.startsWith("utf-16") ? "UTF-16" : encoding === "utf-8" ? "UTF-8" : encoding;
 }
 
-/** WHATWG's decoder of this name reads windows-1252. */
+/** TextDecoder reads windows-1252 under the name iso-8859-1. */
 function latin1Decoder(): { decode(piece?: Uint8Array, options?: object): string } {
   return { decode: (piece) => (piece === undefined ? "" : Buffer.from(piece).toString("latin1")) };
 }
 
-/** How many lines of a piece are whole and well-formed, before one that is not. */
+/** Counts the lines of a piece before the first one that is not UTF-8. */
 function firstBadLine(piece: Uint8Array = new Uint8Array()): number {
   const lines = Buffer.from(piece).toString("latin1").split("\n");
   const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
@@ -115,10 +115,10 @@ function linesIn(bytes: Uint8Array): number {
   return count;
 }
 
-/** How many of the first lines a header is looked for in (decision D7.10). */
+/** The header is one of so many first lines (decision D7.10). */
 export const headerLines = 20;
 
-/** Finds the delimiter that leaves the most known names in one of the first lines, else the most cells in most lines. */
+/** Finds the delimiter with the most known names in one of the first lines, else with the most regular columns. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
   const cellsBy = (delimiter: Delimiter) => lines.map((line) => cellsOf(line, delimiter));
@@ -144,20 +144,19 @@ function regularity(lengths: readonly number[]): number {
 
 const megabyte = 1024 * 1024;
 
-/** Limits of the unpacked parts together. A small archive that unpacks to much is refused by its ratio. */
+/** Limits of all unpacked parts. Above `ratioFrom` bytes the compression ratio is limited too. */
 const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
 export const tooLarge = "the workbook is larger than tvs reads; save the sheet as CSV";
 export const damaged = "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
 
-/** Whether a file begins as a zip archive does. */
 export function isArchive([a, b, c, d]: Uint8Array): boolean {
   return a === 0x50 && b === 0x4b && c === 3 && d === 4;
 }
 
 /**
- * Lists the parts of an archive by lower-case name, as readers of workbooks compare them.
- * @throws UnreadableError when the archive is damaged, names a part twice, or says that it unpacks to too much
+ * Lists the parts of a zip archive. Names are in lower case, because readers of workbooks ignore case.
+ * @throws UnreadableError for a damaged archive, a part that is listed twice, or sizes above the limits
  */
 export function listParts(bytes: Uint8Array): ReadonlySet<string> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -195,7 +194,7 @@ function partsIn(file: Buffer): ReadonlySet<string> {
   return names;
 }
 
-/** The unpacked size of a part; in an archive of the 64-bit form it is in the extra field with id 1. */
+/** The unpacked size of a part. Zip64 has it in the extra field with id 1. */
 function sizeOf(file: Buffer, at: number, nameLength: number): number {
   const size = file.readUInt32LE(at + 24);
   const extra = at + 46 + nameLength;

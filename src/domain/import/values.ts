@@ -9,17 +9,18 @@ import { canonicalRegNo, maxTId, type Teacher } from "../teachers/teachers.ts";
 import { squeezed } from "./fields.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
 
-/** A cell's value, or why it is none. */
-export type Read<T, Code = RejectionCode | WarningCode> = { readonly value: T } | { readonly code: Code };
+export type ParseResult<T, Code = RejectionCode | WarningCode> =
+  | { readonly value: T }
+  | { readonly code: Code };
 
-/** What a spreadsheet makes of a long number: 2.3E+10, 12345678901.0, 1,234,567 or a leading apostrophe. */
+/** A long number after a spreadsheet: 2.3E+10, 12345678901.0, 1,234,567 or a leading apostrophe. */
 const damagedNumber = /^[+-]?\d+([.,]\d+)?e[+-]?\d+$|^\d+[.,]0+$|^\d{1,3}([.,]\d{3})+$|^'\d/i;
-/** What a spreadsheet writes where a formula failed or a column was too narrow. */
+/** A spreadsheet's text for a failed formula, or for a column that is too narrow. */
 const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC!)$|^#{3,}$/i;
-/** A date as the number of days since 1900, which is how a spreadsheet keeps it. */
+/** A spreadsheet's date: the number of days since 1900. */
 const serialDate = /^\d{5}([.,]\d+)?$/;
 
-/** White space, without the byte order mark, which shows nothing. */
+/** White space, except the byte order mark. */
 const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
 const plainText = /^[\x20-\x7e]*$/;
 
@@ -29,9 +30,9 @@ export function isFailedFormula(cell: string): boolean {
 
 const maxGaps = 1000;
 
-/** Text for people, on one line. @param maxLength in characters */
-export function readText(cell: string, maxLength: number): Read<string | null> {
-  // To normalise many marks takes the square of their number; four of them at most become one character.
+/** Reads a text of one line. @param maxLength in characters */
+export function readText(cell: string, maxLength: number): ParseResult<string | null> {
+  // The time of normalize() is quadratic in combining marks; at most four characters become one.
   if (cell.length > 4 * maxLength + maxGaps) return { code: "TEXT_TOO_LONG" };
   const text =
     plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
@@ -41,36 +42,36 @@ export function readText(cell: string, maxLength: number): Read<string | null> {
   return holdsPersonalData(text) ? { code: "PERSONAL_DATA" } : { value: text };
 }
 
-export function readRegNo(cell: string): Read<string, RejectionCode> {
+export function readRegNo(cell: string): ParseResult<string, RejectionCode> {
   const regNo = canonicalRegNo(cell);
-  // Whoever searches for a term with an @ looks for an address.
+  // A search for a term with an @ looks for an e-mail address only.
   if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
   return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };
 }
 
-export function readTId(cell: string): Read<number | null, RejectionCode> {
+export function readTId(cell: string): ParseResult<number | null, RejectionCode> {
   if (cell === "") return { value: null };
   if (damagedNumber.test(cell)) return { code: "SPREADSHEET_DAMAGE" };
   const tId = Number(cell);
   return /^\d+$/.test(cell) && tId > 0 && tId <= maxTId ? { value: tId } : { code: "T_ID_INVALID" };
 }
 
-export function readNin(cell: string): Read<string | null, RejectionCode> {
+export function readNin(cell: string): ParseResult<string | null, RejectionCode> {
   if (cell === "") return { value: null };
   if (ninPattern.test(cell)) return { value: cell };
   return { code: damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "NIN_INVALID" };
 }
 
-/** Dates that were read already: an extract holds few of them, each many times. */
-const knownDates = new Map<string, Read<string>>();
+/** A cache: an extract repeats few different dates. */
+const knownDates = new Map<string, ParseResult<string>>();
 const maxKnownDates = 20_000;
 
-export function readDate(cell: string): Read<string | null> {
+export function readDate(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const known = knownDates.get(cell);
   if (known !== undefined) return known;
   if (isCalendarDate(cell)) {
-    // A text of its own: a part of the file's text would keep the whole of that in memory.
+    // Copies the text: a substring would keep the whole piece of the file in memory.
     const read = { value: Buffer.from(cell).toString() };
     if (knownDates.size < maxKnownDates) knownDates.set(read.value, read);
     return read;
@@ -81,14 +82,17 @@ export function readDate(cell: string): Read<string | null> {
 const yes = ["true", "1", "yes", "y"];
 const no = ["false", "0", "no", "n"];
 
-export function readBoolean(cell: string): Read<boolean> {
+export function readBoolean(cell: string): ParseResult<boolean> {
   const word = cell.toLowerCase();
   if (yes.includes(word)) return { value: true };
   return no.includes(word) ? { value: false } : { code: "BOOLEAN_INVALID" };
 }
 
-/** Reads words as people write them: `Verified`, `New System`. */
-function wordReader<T extends string>(values: readonly T[], code: RejectionCode): (cell: string) => Read<T> {
+/** Makes a reader that ignores case and spaces: `Verified`, `New System`. */
+function wordReader<T extends string>(
+  values: readonly T[],
+  code: RejectionCode,
+): (cell: string) => ParseResult<T> {
   const words = new Map(
     values.flatMap((value) => [[value, value] as const, [squeezed(value), value] as const]),
   );
@@ -98,7 +102,7 @@ function wordReader<T extends string>(values: readonly T[], code: RejectionCode)
   };
 }
 
-/** The words of `license_status`. NONE: there is no licence. */
+/** The words of `license_status`. NONE means that the teacher has no licence. */
 export const licenseWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
 export type LicenseWord = (typeof licenseWords)[number];
 
@@ -106,15 +110,15 @@ export const readSource = wordReader(sources, "SOURCE_INVALID");
 export const readCertificateStatus = wordReader(certificateStatuses, "CERTIFICATE_STATUS_INVALID");
 export const readLicenseStatus = wordReader(licenseWords, "LICENSE_STATUS_INVALID");
 
-export function readEmail(cell: string): Read<string | null> {
+export function readEmail(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const readable =
     cell.length <= 254 && !hasHiddenCharacter(cell) && /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell);
   return readable ? { value: cell } : { code: "EMAIL_INVALID" };
 }
 
-/** @returns the number in E.164 form, the same that a search for it looks for */
-export function readPhone(cell: string): Read<string | null> {
+/** @returns the number in E.164 form */
+export function readPhone(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const phone = damagedNumber.test(cell) ? null : canonicalPhone(cell);
   return phone === null ? { code: "PHONE_INVALID" } : { value: phone };
@@ -122,10 +126,10 @@ export function readPhone(cell: string): Read<string | null> {
 
 const maxUrlLength = 2000;
 
-export function readPhotoUrl(cell: string): Read<string | null> {
+export function readPhotoUrl(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const url = cell.length <= maxUrlLength && URL.canParse(cell) ? new URL(cell) : null;
-  // An @ parts a name and a password from the host, or is an e-mail address.
+  // An @ follows a user name and password, or is part of an e-mail address.
   return url?.protocol === "https:" && url.href.length <= maxUrlLength && !url.href.includes("@")
     ? { value: url.href }
     : { code: "PHOTO_URL_INVALID" };
@@ -134,7 +138,6 @@ export function readPhotoUrl(cell: string): Read<string | null> {
 const maxEntries = 100;
 const maxTextLength = 200;
 
-/** Text of the profile obeys the rules of every other text: one line, undamaged, nothing personal. */
 const line = v.pipe(
   v.string(),
   v.trim(),
@@ -142,7 +145,7 @@ const line = v.pipe(
   v.check((text) => "value" in readText(text, maxTextLength)),
 );
 const optionalLine = v.optional(v.nullable(line), null);
-/** A year, a month or a day: that is how precisely people remember where they worked. */
+/** A year, a month or a day. */
 const moment = v.pipe(
   v.string(),
   v.check((text) => /^\d{4}$/.test(text) || isCalendarDate(`${text}-01`) || isCalendarDate(text)),
@@ -171,9 +174,9 @@ const schema = v.object({
  * Reads a profile: `{qualifications: [{title, institution, year}], employment: [{employer, role, from, to}]}`.
  * Unknown members are dropped; null clears the profile.
  */
-export function readProfile(value: unknown): Read<Teacher["profile"]> {
+export function readProfile(value: unknown): ParseResult<Teacher["profile"]> {
   if (value === null) return { value: null };
-  // An array is an object too, in JavaScript: one without the members would empty the profile.
+  // valibot accepts an array as an object without members, which would empty the profile.
   if (Array.isArray(value)) return { code: "PROFILE_INVALID" };
   const parsed = v.safeParse(schema, value);
   return parsed.success ? { value: parsed.output } : { code: "PROFILE_INVALID" };

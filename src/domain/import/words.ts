@@ -1,15 +1,13 @@
-/** Words for what the register has a few values of, as other systems write them. */
+/** Other systems' words for the values of sources, statuses and flags. */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { type ImportField, squeezed } from "./fields.ts";
 import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
 
-/** Different words of a column, at most, for it to have few of them. */
+/** A column of statuses has at most so many different words. */
 export const maxStatusWords = 20;
-/** Letters of a name or of a word that are looked at. */
 const maxLetters = 64;
 
-/** Letters alone, in lower case, the spelling of licence made one. */
 function lettersOf(text: string): string {
   return text
     .slice(0, maxLetters)
@@ -21,12 +19,12 @@ function lettersOf(text: string): string {
 
 const withdrawal =
   /revo[ck]|struckoff|struckfrom|struckout|strikeoff|strikingoff|stricken|suspen[ds]|withdr[aeo]w|cancel|barred|deregis|removed|removal|disqualif|surrender|annul|expel|expul|banned|prohibit|rescind|nullif|invalidated|voided|forfeit|delist|blacklist|erased|erasure|terminated|termination|dismiss|excluded/;
-/** What stands for a withdrawal only as the whole word. */
+/** These mean a withdrawal only as a whole word. */
 const shortWithdrawal =
   /^(?:struck|strike|void|ban|susp|suspd|revd|canc|cxl|dereg|removefromregister|offregister|offtheregister|unregistered)$/;
 const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;
 
-/** Whether a word says that a licence was withdrawn: revoked, struck off, suspended, cancelled and the like. */
+/** Whether a word means that a licence was withdrawn: revoked, struck off, suspended, cancelled and the like. */
 export function meansWithdrawn(word: string): boolean {
   const letters = lettersOf(word);
   if (shortWithdrawal.test(letters)) return true;
@@ -43,7 +41,7 @@ const statusNames = [
   /^(?:is)?(?:valid|active|validity)(?:of)?license$/,
 ];
 
-/** Whether a column's name suggests that it says how a licence stands; the status of a certificate does not. */
+/** Whether a column's name suggests the status of a licence; the status of a certificate does not. */
 export function isStatusName(name: string): boolean {
   const letters = lettersOf(name);
   if (withdrawal.test(letters)) return true;
@@ -51,8 +49,8 @@ export function isStatusName(name: string): boolean {
   return statusNames.some((pattern) => pattern.test(letters));
 }
 
-/** What is likely meant by a word that is not the register's own; it is proposed, and always asked. */
-const others = {
+/** The register's words, their readers, and likely meanings of other words, which are proposed and always asked. */
+const wordFields = {
   source: {
     words: sources,
     read: readSource,
@@ -93,30 +91,29 @@ const others = {
   },
 } as const;
 
-type WordField = keyof typeof others;
+type WordField = keyof typeof wordFields;
 
 export function isWordField(field: ImportField): field is WordField {
-  return field in others;
+  return field in wordFields;
 }
 
 export function isOwnWord(field: ImportField, word: string): boolean {
-  return isWordField(field) && "value" in others[field].read(word);
+  return isWordField(field) && "value" in wordFields[field].read(word);
 }
 
-/** Whether an empty cell is read: it is no word, and says nothing. */
 export function mayBeEmpty(field: WordField): boolean {
   return field !== "source" && field !== "certificateStatus";
 }
 
 export function ownWords(field: WordField): readonly string[] {
-  return others[field].words;
+  return wordFields[field].words;
 }
 
-/** The register's word for another system's; undefined when nothing is likely. */
+/** The register's likely word for another system's word. */
 export function otherWord(field: ImportField, word: string): string | undefined {
   if (!isWordField(field)) return undefined;
   if (field === "licenseStatus" && meansWithdrawn(word)) return "REVOKED";
-  const found = Object.entries(others[field].likely).find(([, words]) =>
+  const found = Object.entries(wordFields[field].likely).find(([, words]) =>
     words.split(" ").includes(squeezed(word)),
   );
   return found?.[0];

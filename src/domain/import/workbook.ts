@@ -1,4 +1,4 @@
-/** Workbooks of Excel and of what writes such files, read by SheetJS into the rows of an extract (decision D7.13). */
+/** Reads workbooks with SheetJS (decision D7.13). */
 
 import { Buffer } from "node:buffer";
 import { read, SSF, type WorkBook, type WorkSheet } from "@e965/xlsx";
@@ -8,30 +8,30 @@ import { UnreadableError } from "./fields.ts";
 import { maxColumns, tooManyColumns } from "./table.ts";
 import { damaged, isArchive, listParts, tooLarge } from "./text.ts";
 
-/** Limits of a workbook. Time and memory are bounded by who runs the reading, because it cannot be interrupted. */
-const workbookLimits = { rows: 250_000 };
+/** Rows of a sheet. The process that reads a workbook limits time and memory (`cli/register/workbook-process.ts`). */
+const maxRows = 250_000;
 
-/** Three sectors, the least that an old workbook has. */
+/** An old workbook has at least three sectors. */
 const minOldBytes = 1536;
 
 export type SheetOptions = {
   readonly sheet?: string | undefined;
-  /** The sheet that is read if it is there and nobody names one. */
+  /** The sheet that is read if it exists and `sheet` is not given. */
   readonly preferred?: string | undefined;
 };
 
 export type Sheet = { readonly name: string; readonly records: readonly TableRecord[] };
 
 /**
- * Reads a sheet. A text is as it is, a number its digits, a cell that is shown as a date YYYY-MM-DD; of a formula the
- * last result is read.
+ * Reads a sheet: texts unchanged, numbers as digits, cells that show a date as YYYY-MM-DD, and the last results of
+ * formulas.
  * @param file the bytes, or the text of an HTML or XML table
- * @throws UnreadableError when the file is no workbook, is damaged, too large, locked, or has no such sheet
+ * @throws UnreadableError for another kind of file, a damaged, too large or locked workbook, or a missing sheet
  */
 export function readWorkbook(file: Uint8Array | string, options: SheetOptions = {}): Sheet {
   const isZip = typeof file !== "string" && isArchive(file);
   if (isZip) refuseOtherArchives(listParts(file));
-  // The library reads what is too short for an old workbook as a text.
+  // The library would read a shorter file as a text.
   if (!isZip && typeof file !== "string" && file.length < minOldBytes) throw new UnreadableError(1, damaged);
   const book = parse(file);
   if (isZip) checkParts(book);
@@ -52,7 +52,7 @@ const noTable = "this is HTML or XML without a table that can be read; ask for t
 function parse(file: Uint8Array | string): WorkBook {
   const options = {
     ...{ dense: true, raw: true, cellNF: true, cellFormula: true, sheetStubs: true },
-    ...{ cellText: false, cellHTML: false, bookFiles: true, sheetRows: workbookLimits.rows + 100 },
+    ...{ cellText: false, cellHTML: false, bookFiles: true, sheetRows: maxRows + 100 },
   };
   try {
     return typeof file === "string"
@@ -67,7 +67,7 @@ function parse(file: Uint8Array | string): WorkBook {
   }
 }
 
-/** The sheet that is named, else the first one that people see and that has cells. */
+/** Returns the named sheet, else the first visible sheet with cells. */
 function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string {
   const { SheetNames: names } = book;
   if (sheet !== undefined) {
@@ -77,7 +77,7 @@ function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string
   }
   if (preferred !== undefined && names.includes(preferred)) return preferred;
   const visible = names.filter((_, index) => (book.Workbook?.Sheets?.[index]?.Hidden ?? 0) === 0);
-  // A sheet that could not be read is not passed over for the next one.
+  // An unreadable sheet is chosen too, and refused later: the next sheet may be another table.
   const found = visible.find((name) => book.Sheets[name] === undefined || hasCells(book.Sheets[name]));
   if (found !== undefined) return found;
   if (names.length === 0) throw new UnreadableError(1, damaged);
@@ -101,7 +101,7 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
   const rows = rowsOf(sheet);
   const covered = coveredCells(sheet, rows.length);
   const records: TableRecord[] = [];
-  // A sheet may have rows far apart: only those that are there are visited.
+  // The array of rows is sparse.
   for (const key of Object.keys(rows)) {
     const index = Number(key);
     const row = rows[index];
@@ -120,13 +120,13 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
     });
     for (const column of covered.get(index) ?? []) flaws.set(column, "merged");
     if (cells.length === 0) continue;
-    if (records.length >= workbookLimits.rows) throw new UnreadableError(1, tooLarge);
+    if (records.length >= maxRows) throw new UnreadableError(1, tooLarge);
     records.push({ line: index + 1, cells, ...(flaws.size === 0 ? {} : { flaws: [...flaws] }) });
   }
   return records;
 }
 
-/** The columns of each row that a merged cell covers, whose value is in the first of its cells alone. */
+/** Lists the columns of each row that a merged cell covers; only its first cell has the value. */
 function coveredCells(sheet: WorkSheet, rows: number): ReadonlyMap<number, ReadonlySet<number>> {
   const covered = new Map<number, Set<number>>();
   for (const { s, e } of sheet["!merges"] ?? [])
@@ -156,7 +156,7 @@ const maxFormatLength = 255;
 
 const formats = new Map<string, boolean>();
 
-/** Whether a format of numbers shows a day: with a day or a year, outside quotes, brackets and escapes. */
+/** Whether a number format shows a day or a year, outside quotes, brackets and escapes. */
 function showsDate(format: string): boolean {
   const known = formats.get(format);
   if (known !== undefined) return known;
@@ -165,7 +165,7 @@ function showsDate(format: string): boolean {
   return isDate;
 }
 
-/** Whether a format adds digits in front of a number, as `00000000000` does. */
+/** Whether a number format adds leading digits, as `00000000000` does. */
 function showsLeadingDigits(format: string): boolean {
   return format.length > 1 && /^(?:0|#|"\d*"|\\\d)+$/.test(format) && !/^#*0?$/.test(format);
 }
@@ -175,7 +175,7 @@ const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[
 
 type Parts = ReadonlyMap<string, () => string>;
 
-/** @throws UnreadableError when the parts contradict each other; a sheet of OpenDocument has no such parts */
+/** @throws UnreadableError for parts that contradict each other. OpenDocument has no such parts. */
 function checkParts(book: WorkBook): void {
   const parts = partsOf(book);
   const relations = parts.get("_rels/.rels")?.();
@@ -221,7 +221,7 @@ function targetsOf(relations: string): string[] {
     .map(({ Target = "" }) => partName(Target));
 }
 
-/** The attributes of each tag of a name, under whatever prefix. */
+/** Lists the attributes of each tag of a name, with any prefix. */
 function tags(xml: string, name: string): Readonly<Record<string, string>>[] {
   return [...xml.matchAll(new RegExp(`<(?:\\w+:)?${name}\\s([^<>]*)>`, "g"))].map(([, inside = ""]) =>
     Object.fromEntries(
@@ -233,7 +233,7 @@ function tags(xml: string, name: string): Readonly<Record<string, string>>[] {
   );
 }
 
-/** Row numbers rise, and none is beyond those that a sheet can have. */
+/** Checks that row numbers ascend and are at most those of a sheet. */
 function checkRows(sheet: string): void {
   let last = 0;
   for (const [, inside = ""] of sheet.matchAll(/<(?:\w+:)?row\s([^<>]*)>/g)) {

@@ -14,7 +14,7 @@ import {
   type TeacherKey,
 } from "./teachers.ts";
 
-/** Attempts at a change while other changes of the same record come between. */
+/** Attempts at a change while other writers change the same record. */
 const maxAttempts = 10;
 const maxReasonLength = 500;
 
@@ -27,13 +27,12 @@ type ChangeDependencies = {
   readonly actor: string;
 };
 
-/** A change that took effect: the record after it, its statuses before and after, and its events. */
 export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
 
 /**
- * Reads a reference to a teacher: a registration number, or else a teacher id.
- * @param name what the operator calls it: the operand, or an option
- * @throws TvsError USAGE when the text is neither; the message does not repeat it
+ * Reads a reference to a teacher: a registration number or a teacher id.
+ * @param name the operand or option, for the message
+ * @throws TvsError USAGE, without the text
  */
 export function teacherKeyOf(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTId) return { by: "tId", value: Number(text) };
@@ -43,7 +42,7 @@ export function teacherKeyOf(text: string, name = "REF"): TeacherKey {
   throw new TvsError("USAGE", `${name} must be ${wanted}`);
 }
 
-/** @throws TvsError NOT_KNOWN when there is no such teacher */
+/** @throws TvsError NOT_KNOWN */
 export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): Promise<StoredTeacher> {
   const teacher = await teachers.findStored(key);
   if (teacher === null)
@@ -52,12 +51,12 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
 }
 
 /**
- * Checks the reason of a change. The history keeps it, so what looks like a contact or a NIN is refused (decision D3.7).
- * @returns the reason without white space around it
+ * Checks the reason of a change. The history stores it, so contacts and NINs are refused (decision D3.7).
+ * @returns the trimmed reason
  * @throws TvsError USAGE
  */
 export function checkReason(text: string): string {
-  // An exported reason must be read back as the same.
+  // An import must read an exported reason unchanged.
   const read = readText(text.trim(), maxReasonLength);
   if ("code" in read && read.code === "PERSONAL_DATA") {
     const personal = "an e-mail address, nor what may be a NIN or a phone number, grouped or not";
@@ -69,13 +68,12 @@ export function checkReason(text: string): string {
 }
 
 /**
- * Changes the status of a teacher: the record, its history and its events in one commit, or nothing.
+ * Changes the status of a teacher: the record, its history and its events in one commit.
  *
- * The change is bound to the version of the record that it was computed from. If the record changed before the commit,
- * the change is computed again. What the calendar changed and nobody announced yet is announced first.
- * @param change `reason` for the history, checked by {@link checkReason}
- * @throws TvsError NOT_KNOWN, REFUSED when the change makes no sense for the record, STORE_BUSY when the
- *   record keeps changing
+ * If the record changed before the commit, the change is computed again from the new version. A status that the calendar
+ * changed is announced first.
+ * @param change `reason` was checked by {@link checkReason}
+ * @throws TvsError NOT_KNOWN, REFUSED for a change that the record does not allow, STORE_BUSY when the record keeps changing
  */
 export async function changeTeacher(
   dependencies: ChangeDependencies,
@@ -103,7 +101,7 @@ export async function changeTeacher(
   throw new TvsError("STORE_BUSY", "the record kept changing at the same time; try again");
 }
 
-/** Every command leaves a line in the history, even where no status moves: a deactivated teacher's revocation. */
+/** Every command adds a line to the history, even if no status changes: the revocation of a deactivated teacher. */
 function planChange(
   teacher: StoredTeacher,
   content: TeacherContent,
@@ -112,26 +110,32 @@ function planChange(
   const { calendar, clock, action, actor, reason } = change;
   const at = clock.now();
   const write = planWrite(teacher, content, { action, actor, reason, calendar, at });
-  const unmoved = announcedStatuses(teacher);
-  return {
-    ...write,
-    history: write.history ?? { at, action, actor, reason, before: unmoved, after: unmoved },
-  };
+  const unchanged = announcedStatuses(teacher);
+  const history = write.history ?? { at, action, actor, reason, before: unchanged, after: unchanged };
+  return { ...write, history };
 }
 
 type ActionRule = {
-  /** What the change sets. */
   readonly set: (
     teacher: StoredTeacher,
     by: { reason: string; today: CalendarDate },
   ) => Partial<TeacherContent>;
   /** Whether a record shows the change. */
   readonly isDone: (teacher: StoredTeacher) => boolean;
-  /** Why the change makes no sense for a record; null when it does. */
+  /** Why the record does not allow the change; null if it does. */
   readonly refusal: (teacher: StoredTeacher) => string | null;
 };
 
-/** A deactivated teacher's licence can be revoked, and so can one that an extract has revoked: neither must come back. */
+function settingFlag(field: "active" | "hidden", value: boolean, refusal: string): ActionRule {
+  const isDone = (teacher: StoredTeacher) => teacher[field] === value;
+  return {
+    set: () => ({ [field]: value }),
+    isDone,
+    refusal: (teacher) => (isDone(teacher) ? refusal : null),
+  };
+}
+
+/** The operator may revoke a deactivated teacher's licence, and one that an extract has revoked, so that it stays revoked. */
 const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   revoke: {
     set: ({ licenseRevokedOn: on }, { reason, today }) => ({
@@ -150,26 +154,10 @@ const rules: Readonly<Record<TeacherAction, ActionRule>> = {
     isDone: ({ licenseRevokedOn }) => licenseRevokedOn === null,
     refusal: ({ licenseRevokedOn: on }) => (on === null ? "the licence is not revoked" : null),
   },
-  deactivate: {
-    set: () => ({ active: false }),
-    isDone: ({ active }) => !active,
-    refusal: ({ active }) => (active ? null : "the teacher is deactivated already"),
-  },
-  reactivate: {
-    set: () => ({ active: true }),
-    isDone: ({ active }) => active,
-    refusal: ({ active }) => (active ? "the teacher is not deactivated" : null),
-  },
-  hide: {
-    set: () => ({ hidden: true }),
-    isDone: ({ hidden }) => hidden,
-    refusal: ({ hidden }) => (hidden ? "the teacher is hidden already" : null),
-  },
-  unhide: {
-    set: () => ({ hidden: false }),
-    isDone: ({ hidden }) => !hidden,
-    refusal: ({ hidden }) => (hidden ? null : "the teacher is not hidden"),
-  },
+  deactivate: settingFlag("active", false, "the teacher is deactivated already"),
+  reactivate: settingFlag("active", true, "the teacher is not deactivated"),
+  hide: settingFlag("hidden", true, "the teacher is hidden already"),
+  unhide: settingFlag("hidden", false, "the teacher is not hidden"),
 };
 
 function changedContent(
@@ -181,7 +169,7 @@ function changedContent(
   return { ...teacher, ...rules[action].set(teacher, by) };
 }
 
-/** Reads the record after the commit. @throws TvsError STORE_CORRUPT when it does not show what was committed */
+/** Reads the record after the commit. @throws TvsError STORE_CORRUPT for a record without the change */
 async function readBack(
   teachers: TeacherStore,
   { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
@@ -196,19 +184,17 @@ async function readBack(
   );
 }
 
-/** One line of what happened to a teacher: a change of the record, or an event that partners were told. */
+/** A change of a record, or an event that partners were notified of. */
 export type HistoryLine =
   | ({ readonly type: "change" } & HistoryEntry)
   | ({ readonly type: "event"; readonly at: number } & Pick<TeacherEvent, "eventType" | "eventId">);
 
-/** Lists changes and events in the order of time; an event stands at the time at which the status changed. */
+/** Lists changes and events by time; the time of an event is that of the status change. */
 export async function teacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
   const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
-  const lines: HistoryLine[] = [
-    ...changes.map((entry) => ({ type: "change" as const, ...entry })),
-    ...events.map(({ occurredAt: at, eventType, eventId }) => {
-      return { type: "event" as const, at, eventType, eventId };
-    }),
-  ];
-  return lines.sort((a, b) => a.at - b.at);
+  const changeLines = changes.map((entry): HistoryLine => ({ type: "change", ...entry }));
+  const eventLines = events.map(({ occurredAt: at, eventType, eventId }): HistoryLine => {
+    return { type: "event", at, eventType, eventId };
+  });
+  return [...changeLines, ...eventLines].sort((a, b) => a.at - b.at);
 }

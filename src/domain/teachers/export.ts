@@ -16,9 +16,9 @@ import { describeHistoryLine, describeStored } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
 
 /**
- * Writes the teachers who pass a filter as an extract. It leaves out what only keyed hashes are kept of, so importing
- * it into the same register changes nothing (decision D7.7).
- * @returns the next lines, how many teachers they are about, and how many profiles CSV left out
+ * Writes the teachers who pass a filter as an extract, without the columns of which only hashes are stored. An import of
+ * the extract changes nothing (decision D7.7).
+ * @returns the next lines, their number of teachers, and the number of profiles that CSV left out
  */
 export async function* exportTeachers(
   dependencies: ListDependencies,
@@ -33,7 +33,7 @@ export async function* exportTeachers(
   }
 }
 
-/** Excel takes CSV without this mark for another character set. */
+/** Without this mark Excel reads CSV in another character set. */
 const byteOrderMark = "\ufeff";
 
 const none = { teachers: 0, profilesLeftOut: 0 };
@@ -56,7 +56,7 @@ function lineOf(teacher: TeacherRow): string {
 
 export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
 
-/** What the export cannot hold, so that whoever answers the person can say so. */
+/** What the export lacks, for the person who asked. */
 const exportNotes: readonly string[] = [
   "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
   "The public lookup keeps no record of who was looked up.",
@@ -64,9 +64,9 @@ const exportNotes: readonly string[] = [
 ];
 
 /**
- * All that is held on the person with a NIN, and every lookup of that person by a partner: of the record,
- * and of the NIN when it named nobody.
- * @throws TvsError USAGE when the text is no NIN, which is not repeated; NOT_KNOWN when nothing is held
+ * Collects everything that is stored about the person with a NIN, and every lookup by a partner: of the record, and of
+ * the NIN before a record had it.
+ * @throws TvsError USAGE for a text that is not a NIN, NOT_KNOWN when nothing is stored
  */
 export async function exportSubject(
   stores: {
@@ -91,7 +91,6 @@ export async function exportSubject(
   const ofTeacher = async <T>(read: (id: number) => Promise<T[]>) =>
     teacherId === null ? [] : read(teacherId);
   const events = await ofTeacher(teachers.events);
-  // The absence of deleted lookups is no proof that there were none.
   const deleted = kept.from === null ? [] : [deletedNote(kept.from)];
   return {
     exportedAt: isoTime(clock.now()),
@@ -114,7 +113,7 @@ function describeLookup(one: Attestation) {
     ...{ verificationId, partnerId, verifiedAt: isoSeconds(one.issuedAt) },
     ...{ endpoint, purpose, status, eligible, reference },
     context: one.context === null ? null : (JSON.parse(one.context) as object),
-    // What was signed is what the partner got; a statement over a list has a hash in the place of what it says of each.
+    // The signed result is what the partner got. A statement over a list has a hash of its rows instead.
     result: decodeAttestation(one).claims.result ?? null,
     signature: one.jws,
   };

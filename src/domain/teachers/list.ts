@@ -1,4 +1,4 @@
-/** Reads the register in the order of the registration numbers, a bounded piece at a time (decision D7.7). */
+/** Reads teachers in the order of the registration numbers, in pieces of limited size (decision D7.7). */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
@@ -14,15 +14,15 @@ import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 export type TeacherFilter = {
   readonly license?: LicenseStatus | undefined;
   readonly certificate?: CertificateStatus | undefined;
-  /** Whose licence has an expiry date before this one, revoked or not. */
+  /** Only licences that expire before this date, revoked ones included. */
   readonly expiresBefore?: CalendarDate | undefined;
-  /** Whose record was written at this time or later, in milliseconds since the epoch. */
+  /** Only records written since this time, in milliseconds since the epoch. */
   readonly changedSince?: number | undefined;
-  /** In either case of its letters. */
+  /** Upper and lower case are equal. */
   readonly state?: string | undefined;
 };
 
-/** A record as lists have it: no blind index is part of it. */
+/** A record without blind indexes. */
 export type TeacherRow = Teacher & {
   /** Milliseconds since the epoch. */
   readonly updatedAt: number;
@@ -30,7 +30,7 @@ export type TeacherRow = Teacher & {
 
 export type TeacherPage = {
   readonly teachers: readonly TeacherRow[];
-  /** Behind which registration number it goes on; null when there is nothing further. */
+  /** The last registration number of the page, `after` of the next one; null on the last page. */
   readonly next: string | null;
 };
 
@@ -41,19 +41,19 @@ export type ListDependencies = {
 };
 
 export type PageRequest = {
-  /** The registration number behind which it begins; it need not be anybody's. */
+  /** The page begins after this registration number, which need not exist. */
   readonly after?: string;
   readonly limit: number;
-  /** At most so many teachers are looked at, for whoever must answer soon: the page then may be short. */
+  /** Teachers that are examined, to bound the time; the page may have fewer than `limit` teachers. */
   readonly maxLooked?: number;
 };
 
-/** Teachers whom a filter looks at in one read, records and names that one read gives: two or three milliseconds each. */
+/** Teachers examined, records and names in one read of two or three milliseconds. */
 const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/** Teachers who pass a filter. @throws TvsError USAGE when `after` has nothing of a registration number */
+/** Lists teachers who pass a filter. @throws TvsError USAGE for an `after` that cannot begin a registration number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,
@@ -68,8 +68,9 @@ export async function listTeachers(
 }
 
 /**
- * Reads piece after piece until a page is full; between two of them the thread answers other calls.
- * @param pieces `read` gets the number to start behind, and how many are missing; `looked` is how many each looks at
+ * Reads pieces until a page is full; other calls are answered between pieces.
+ * @param pieces `read` gets the number to start after and the number of missing teachers; `looked` is the number of
+ *   teachers that a piece examines
  */
 async function fillPage<T extends { readonly regNo: string }>(
   { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
@@ -88,13 +89,13 @@ async function fillPage<T extends { readonly regNo: string }>(
     next = piece.next;
     looked += pieces.looked;
   }
-  // What was found beyond the limit shows that there is more, and is found again from the last that is given.
+  // One teacher more than the limit shows that there is another page.
   if (found.length <= limit) return { teachers: found, next };
   const teachers = found.slice(0, limit);
   return { teachers, next: teachers.at(-1)?.regNo ?? null };
 }
 
-/** Everybody who passes a filter, a piece of the register at a time. */
+/** Reads all teachers who pass a filter, in pieces. */
 export async function* eachTeacher(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,
@@ -113,9 +114,9 @@ function isEmpty(filter: TeacherFilter): boolean {
 }
 
 /**
- * Finds everybody whom a term of the public lookup names; else those whose registration number begins with it, or parts
+ * Finds the teachers of a term of the public lookup, else those whose registration number begins with the term, or parts
  * of whose name begin with its words.
- * @throws TvsError USAGE when the term can name nobody
+ * @throws TvsError USAGE for a term that is neither an identifier nor a name
  */
 export async function findTeachers(
   dependencies: ListDependencies & { readonly blindIndex: BlindIndex },
@@ -147,7 +148,6 @@ async function holdersOf(teachers: TeacherListStore, keys: readonly TeacherKey[]
   return [...found.values()].slice(0, limit);
 }
 
-/** Teachers whose registration number begins so. */
 function numbersFrom({ teachers, calendar, clock }: ListDependencies, beginning: string, page: PageRequest) {
   const today = calendar.dateAt(clock.now());
   const read = async (after: string, missing: number) => {
@@ -169,7 +169,7 @@ async function namesLike(teachers: TeacherListStore, test: (name: string) => boo
   return { ...found, teachers: await teachers.rows(found.teachers.map(({ regNo }) => regNo)) };
 }
 
-/** The beginning of a registration number as numbers are stored. @throws TvsError USAGE */
+/** Normalises the beginning of a registration number. @throws TvsError USAGE */
 function canonicalStart(text: string): string {
   const start = foldRegNo(text);
   if (start === "" || start.length > maxTermLength || start.includes("\0"))
@@ -177,7 +177,7 @@ function canonicalStart(text: string): string {
   return start;
 }
 
-/** A row of a list as it is printed: what the register says of the teacher today. */
+/** A row of a list, with the licence status of a day. */
 export function describeRow(teacher: TeacherRow, today: CalendarDate) {
   const { regNo, tId, name, state, category, active, hidden, certificateStatus, licenseExpiryDate } = teacher;
   return {

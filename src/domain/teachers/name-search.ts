@@ -1,6 +1,6 @@
-/** Finds names by the beginning of any part, without regard to case and marks. Nothing folded is ever stored. */
+/** Finds names by the beginning of any part, without case and diacritics. Folded names are not stored. */
 
-/** Letters that no decomposition takes apart: hooked ones of Hausa, crossed and joined ones of other languages. */
+/** Letters without a Unicode decomposition: hooked ones of Hausa, crossed and joined ones of other languages. */
 const plainLetters: Readonly<Record<string, string>> = {
   ɓ: "b",
   ɗ: "d",
@@ -24,13 +24,13 @@ const plainLetters: Readonly<Record<string, string>> = {
 const otherLetter = new RegExp(`[${Object.keys(plainLetters).join("")}]`, "gu");
 
 const plainName = /^[a-z ]*$/;
-/** What stands within a part of a name (Ma'aruf) and is often left out. */
+/** Signs inside a part of a name (Ma'aruf), which people often leave out. */
 const apostrophe = /['’‘ʼʾʿ`´]/gu;
 
-/** Characters of a name that are read, at most: taking marks off takes the square of their number. */
+/** Characters of a name that are read: the time to remove diacritics is quadratic. */
 export const maxNameRead = 1_000;
 
-/** A name without case and marks, its parts a blank apart, with a blank before each. */
+/** Removes case and diacritics; one space is before each part of the name. */
 export function foldedName(text: string): string {
   const name = text.slice(0, maxNameRead);
   const lower = name.toLowerCase();
@@ -46,8 +46,8 @@ export function foldedName(text: string): string {
 }
 
 /**
- * A test for names of which some part begins with each word of the term, in any order: `oka ada` finds Adaeze Okafor.
- * @returns null when the term has no letter, and so is not the beginning of a name
+ * Makes a test for names with parts that begin with the words of the term, in any order: `oka ada` finds Adaeze Okafor.
+ * @returns null for a term without letters
  */
 export function nameTest(term: string): ((name: string) => boolean) | null {
   if (!/\p{L}/u.test(term)) return null;

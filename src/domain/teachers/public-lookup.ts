@@ -9,7 +9,7 @@ import { certificateOf, licenseOn, noLicense, type Teacher } from "./teachers.ts
 
 type PublicLicense = Omit<License, "status"> & { status: "VALID" | "EXPIRED" | "NOT_FOUND" };
 
-/** What the public lookup answers (contract C3). */
+/** The answer of the public lookup (contract C3). */
 export type PublicAnswer =
   | { found: false; verifiedAt: string }
   | {
@@ -26,13 +26,13 @@ export type PublicAnswer =
 
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
-/** Makes the public lookup. @throws what the store throws: a failed lookup is never answered as "not found" */
+/** Makes the public lookup. It throws the store's errors: a failed lookup is never answered as "not found". */
 export function createPublicLookup(dependencies: {
   configuration: Configuration;
   teachers: Pick<TeacherReader, "find">;
   blindIndex: BlindIndex;
   clock: Clock;
-  /** Whether another database may take the place of the register unseen: one on a server may, a file is watched. */
+  /** Whether the database may be replaced without notice: a server's can be, a file is watched. */
   mayBeReplaced?: boolean;
 }): PublicLookup {
   const { configuration, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;
@@ -45,7 +45,7 @@ export function createPublicLookup(dependencies: {
     return null;
   }
 
-  /** Nobody is only not found in the register that is served, and not in an empty one that took its place. */
+  /** Checks before a "not found" that the database is still the served register. @throws TvsError REFUSED */
   async function requireRegister(): Promise<void> {
     await configuration.refresh().catch((error) => {
       if (isTvsError(error, "REFUSED")) throw error;
@@ -84,7 +84,7 @@ function describe(
   };
 }
 
-/** The public is not told that a licence was revoked, only that there is none (contract C13). */
+/** The public lookup answers a revoked licence as no licence (contract C13). */
 function publicLicense(teacher: Teacher, today: string): PublicLicense {
   const license = licenseOn(teacher, today);
   return license.status === "REVOKED" ? noLicense : { ...license, status: license.status };

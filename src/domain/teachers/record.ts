@@ -5,7 +5,7 @@ import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
 import { licenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
-/** Every stored field. Of the NIN and the contacts only keyed hashes are stored: here, whether there are any. */
+/** Every stored field; in place of the hashes of NIN and contacts, whether each is on file. */
 export function describeStored(teacher: StoredTeacher) {
   const { id, ninIndex, emailIndex, phoneIndex, updatedAt, ...fields } = teacher;
   return {
@@ -18,7 +18,7 @@ export function describeStored(teacher: StoredTeacher) {
   };
 }
 
-/** The record as the operator needs it: what is stored, and what partners are told today. */
+/** A record with today's licence status. */
 export function describeTeacher(
   teacher: StoredTeacher,
   { calendar, clock }: { calendar: Calendar; clock: Clock },
@@ -30,7 +30,7 @@ export function describeTeacher(
 
 type Revocation = Pick<StoredTeacher, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** Whether the licence was revoked: when, why and by whom. */
+/** Describes a revocation: date, reason and author. */
 export function revocationText(teacher: Revocation): string {
   const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
   if (licenseRevokedOn === null) return "no";
@@ -42,7 +42,7 @@ export function describeEvent({ eventId, eventType, occurredAt }: Omit<TeacherEv
   return { eventId, eventType, occurredAt: isoTime(occurredAt) };
 }
 
-/** What was attested of a teacher and what partners were told last. */
+/** The number of a teacher's attestations, and the last event. */
 export async function teacherActivity(
   stores: { teachers: TeacherStore; attestations: AttestationStore },
   teacherId: number,
@@ -55,7 +55,6 @@ export async function teacherActivity(
   return { attestations, lastEvent: last === undefined ? null : describeEvent(last) };
 }
 
-/** A line of the history with its times in ISO 8601. */
 export function describeHistoryLine(line: HistoryLine) {
   const { at, ...rest } = line;
   return { at: isoTime(at), ...rest };

@@ -11,12 +11,12 @@ import { foldedName, maxNameRead } from "./name-search.ts";
 import { meantTerm } from "./search-term.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
-/** Why a row names nobody that could be looked up, with the code of an import where it has one. */
+/** Why a row has no usable identifier: a code of imports, or one of its own. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
-/** One row's answer. A row that was looked up by NIN shows the record's own numbers, never the NIN. */
+/** The answer to one row. For a NIN it has the record's registration number and teacher id, and not the NIN. */
 export type RosterRow = {
-  /** The physical line, the header being 1. */
+  /** The physical line; the header is line 1. */
   readonly line: number;
   readonly regNo: string | null;
   readonly tId: number | null;
@@ -25,7 +25,7 @@ export type RosterRow = {
   readonly eligible: boolean;
   readonly reasons: readonly Reason[];
   readonly name: string | null;
-  /** Whether the listed name can be the registered one; null where none is listed or nobody was found. */
+  /** Whether the listed name can be the registered one; null without a listed name or a teacher. */
   readonly nameMatches: boolean | null;
   readonly error: RosterError | null;
 };
@@ -33,53 +33,52 @@ export type RosterRow = {
 const rosterColumns = ["reg_no", "t_id", "nin"] as const;
 type RosterColumn = (typeof rosterColumns)[number];
 
-/** Where each identifying column and the names stand, and how many columns there are. */
 export type RosterHeader = {
-  readonly places: ReadonlyMap<RosterColumn | "name", number>;
+  /** The positions of the columns that are read, from 0. */
+  readonly positions: ReadonlyMap<RosterColumn | "name", number>;
   readonly width: number;
 };
 
-/** @throws TvsError INPUT_UNREADABLE when no column identifies a teacher, or one does twice */
+/** @throws TvsError INPUT_UNREADABLE for a header without an identifying column, or with a column twice */
 export function readRosterHeader(cells: readonly string[]): RosterHeader {
   const names = cells.map((cell) => cell.trim().toLowerCase());
-  const places = new Map<RosterColumn | "name", number>();
+  const positions = new Map<RosterColumn | "name", number>();
   for (const column of [...rosterColumns, "name"] as const) {
-    const place = names.indexOf(column);
-    if (place === -1) continue;
-    if (names.lastIndexOf(column) !== place)
+    const position = names.indexOf(column);
+    if (position === -1) continue;
+    if (names.lastIndexOf(column) !== position)
       throw new TvsError("INPUT_UNREADABLE", `the header names the column ${column} twice`);
-    places.set(column, place);
+    positions.set(column, position);
   }
-  if (rosterColumns.some((column) => places.has(column))) return { places, width: cells.length };
+  if (rosterColumns.some((column) => positions.has(column))) return { positions, width: cells.length };
   const message = `the first line must be a header, separated by commas, with a column ${rosterColumns.join(" or ")}`;
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
 export type RosterDependencies = Judging & { readonly purpose: Purpose };
 
-/** Judges one row of a list. Nothing is attested: this is the operator's own lookup. */
-export async function judgeRosterRow(
+/** Looks up one row of a list and checks the eligibility, without an attestation. */
+export async function checkRosterRow(
   cells: readonly string[],
-  place: { header: RosterHeader; line: number },
+  { header, line }: { header: RosterHeader; line: number },
   dependencies: RosterDependencies,
 ): Promise<RosterRow> {
-  const named = readIdentifiers(cells, place.header);
+  const named = readIdentifiers(cells, header);
   const keys = named.map((one) => (typeof one === "string" ? one : keyOf(one, dependencies.blindIndex)));
   const [key = "IDENTIFIER_MISSING"] = keys;
-  const { line } = place;
   if (typeof key === "string") return { ...nobody, line, error: key };
   const teacher = await dependencies.teachers.find(key);
   if (await namesAnother(teacher, keys.slice(1), dependencies.teachers))
     return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
-  const { found, status, ...judged } = eligibilityResult(teacher, dependencies);
+  const { found, status, ...eligibility } = eligibilityResult(teacher, dependencies);
   const answer = { line, found, status, error: null };
-  const verdict = listedVerdict(judged, teacher, listedName(cells, place.header));
+  const verdict = listedVerdict(eligibility, teacher, listedName(cells, header));
   if (teacher === null) return { ...answer, ...verdict, ...askedNumber(key), name: null };
   const { regNo, tId, name } = teacher;
   return { ...answer, ...verdict, regNo, tId, name };
 }
 
-/** The verdict on a teacher as one row lists them: under another name than the registered one nobody is eligible. */
+/** Adds the check of the listed name: a teacher under another name than the registered one is not eligible. */
 export function listedVerdict(
   { eligible, reasons }: { eligible: boolean; reasons: readonly Reason[] },
   teacher: Teacher | null,
@@ -90,11 +89,11 @@ export function listedVerdict(
   return { eligible: false, reasons: [...reasons, "NAME_DIFFERS"], nameMatches: matches };
 }
 
-function listedName(cells: readonly string[], { places }: RosterHeader): string {
-  return unguardedCell(cells[places.get("name") ?? -1]?.trim() ?? "");
+function listedName(cells: readonly string[], { positions }: RosterHeader): string {
+  return unguardedCell(cells[positions.get("name") ?? -1]?.trim() ?? "");
 }
 
-/** Whom one row names, for a statement over the list; null for a row that {@link judgeRosterRow} finds an error in. */
+/** Reads one row for a statement over the list; null for a row in which {@link checkRosterRow} finds an error. */
 export function listedTeacher(
   cells: readonly string[],
   header: RosterHeader,
@@ -108,7 +107,7 @@ const nobody: Omit<RosterRow, "line" | "error"> = {
   ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
 
-/** Whether a further identifier of the row belongs to somebody else: one person's number must not speak for another. */
+/** Whether another identifier of the row belongs to another teacher. */
 async function namesAnother(
   teacher: Teacher | null,
   others: readonly (TeacherKey | RosterError)[],
@@ -119,12 +118,12 @@ async function namesAnother(
   return found.some((other) => other !== null && other.id !== teacher?.id);
 }
 
-/** What the row's columns name, in the order in which they count; empty cells left out. */
+/** Reads the filled identifiers of a row; the first one counts. */
 function readIdentifiers(cells: readonly string[], header: RosterHeader): (Identifier | RosterError)[] {
-  // A comma inside a name that is not quoted moves every cell behind it into the wrong column.
+  // A comma in a name without quotes shifts the cells after it into wrong columns.
   if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];
   return rosterColumns.flatMap((column) => {
-    const text = cells[header.places.get(column) ?? -1]?.trim() ?? "";
+    const text = cells[header.positions.get(column) ?? -1]?.trim() ?? "";
     return text === "" ? [] : [readIdentifier(column, text)];
   });
 }
@@ -140,26 +139,26 @@ function readIdentifier(column: RosterColumn, text: string): Identifier | Roster
   return typeof read.value === "number" ? { tId: read.value } : { nin: read.value };
 }
 
-/** The share of eligible rows in percent, to one decimal, never rounded up to what it is not. */
+/** The share of eligible rows in percent, rounded down to one decimal. */
 export function percentageOf(eligible: number, rows: number): number {
   return rows === 0 ? 0 : Math.floor((eligible * 1000) / rows) / 10;
 }
 
 /**
- * Whether a listed name can be the registered one. Case, marks, spaces, hyphens, apostrophes and the order say nothing,
- * a letter stands for a name, and names left out between the first and the last are forgiven.
- * @returns null when no name is listed
+ * Whether a listed name can be the registered one. Case, diacritics, spaces, hyphens, apostrophes and the order are
+ * ignored, an initial matches a name, and names between the first and the last may be missing.
+ * @returns null for an empty name
  */
 export function nameMatches(listed: string, registered: string): boolean | null {
   if (listed.length > maxNameRead) return false;
   const given = partsOf(listed);
   if (given.length === 0) return null;
   const known = partsOf(registered);
-  // A double name may be written as one word, too.
+  // A double name may be one word.
   return orders(given).some((parts) => areAlike(parts, known) || parts.join("") === known.join(""));
 }
 
-/** The parts of a name in the order in which it is spoken. */
+/** The parts of a name, with the family name before a comma moved to the end. */
 function partsOf(name: string): string[] {
   const comma = name.indexOf(",");
   const spoken = comma === -1 ? name : `${name.slice(comma + 1)} ${name.slice(0, comma)}`;
@@ -168,12 +167,12 @@ function partsOf(name: string): string[] {
     .filter((part) => part !== "");
 }
 
-/** As it stands, and with the family name at the other end. */
+/** The name as written, and with the family name moved to the other end. */
 function orders(parts: readonly string[]): string[][] {
   return [[...parts], [...parts.slice(1), ...parts.slice(0, 1)], [...parts.slice(-1), ...parts.slice(0, -1)]];
 }
 
-/** Whether first and last agree, and what stands between them in the shorter name is in the longer one, in its order. */
+/** Whether the first and last parts agree, and the longer name has the middle parts of the shorter one in order. */
 function areAlike(one: readonly string[], other: readonly string[]): boolean {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
   if (short.length < 2) return long.length === short.length && isAlike(short[0], long[0]);

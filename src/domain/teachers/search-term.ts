@@ -6,15 +6,15 @@ import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 /** A NIN: exactly eleven digits (contract C6). */
 export const ninPattern = /^\d{11}$/;
 
-/** Characters of a term at most: far above any e-mail address or registration number; a longer one names nobody. */
+/** Characters of a term. E-mail addresses and registration numbers are shorter. */
 export const maxTermLength = 320;
-/** Characters that are read of what somebody typed: invisible ones among them do not count as the term's. */
+/** Characters of a typed text, invisible ones included. */
 const maxTypedLength = 4 * maxTermLength;
 
 /**
- * Cleans what somebody typed or pasted: white space around it, invisible characters and the groups in which numbers are
- * printed ("999 000 000 01") are removed; full-width characters become ordinary ones.
- * @returns a text that is too long for a term, unchanged
+ * Cleans a typed or pasted text: removes white space around it, invisible characters and the groups of printed numbers
+ * ("999 000 000 01"), and converts full-width characters.
+ * @returns a text above `maxTypedLength` unchanged
  */
 export function cleanTerm(text: string): string {
   if (text.length > maxTypedLength) return text;
@@ -26,76 +26,78 @@ export function cleanTerm(text: string): string {
   return /^\+?[\d\s().-]+$/.test(plain) ? plain.replace(/[\s().-]/g, "") : clean;
 }
 
+/** An identifier that a term may be. `text` is canonical, and not hashed. */
+type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
+
 /**
  * Lists the keys that a public search term may mean, in the order in which they are tried.
  *
- * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, else a phone number, else a teacher
- * id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. A mistyped term is read as meant where it can
- * name nobody as it stands, and second where it is a number or an address of its own.
+ * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, then a phone number, then a teacher
+ * id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. The corrected term ({@link meantTerm}) is
+ * tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
- * @returns no key when the term can name nobody
+ * @returns an empty list for a term without an identifier
  */
 export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
   if (term.length > maxTermLength) return [];
-  const keys = keysAsTyped(term, index);
+  const typed = candidatesOf(term);
   const meant = meantTerm(term);
-  const by = keys[0]?.by;
+  const by = typed[0]?.by;
   const mayBeMeant = by === undefined || by === "regNo" || by === "email";
-  return meant === term || !mayBeMeant ? keys : [...keys, ...keysAsTyped(meant, index)];
+  const all = meant === term || !mayBeMeant ? typed : [...typed, ...candidatesOf(meant)];
+  return all.map(({ by, text }): TeacherKey => {
+    if (by === "regNo") return { by, value: text };
+    return by === "tId" ? { by, value: Number(text) } : { by, value: index[by](text) };
+  });
 }
 
-function keysAsTyped(term: string, index: BlindIndex): TeacherKey[] {
-  if (term.includes("@")) return [{ by: "email", value: index.email(term) }];
-  if (term.includes("/")) return regNoKeys(term);
+function candidatesOf(term: string): Candidate[] {
+  if (term.includes("@")) return [{ by: "email", text: term }];
+  if (term.includes("/")) return candidate("regNo", canonicalRegNo(term));
+  const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTId ? term : null);
   if (ninPattern.test(term)) {
-    // No teacher id is written with a leading zero: that is a phone number, which may belong to two teachers.
-    const ids = term.startsWith("0") ? [] : tIdKeys(term);
-    return [{ by: "nin", value: index.nin(term) }, ...phoneKeys(term, index), ...ids];
+    const phones = candidate("phone", canonicalPhone(term));
+    // Teacher ids have no leading zero.
+    return [{ by: "nin", text: term }, ...phones, ...(term.startsWith("0") ? [] : ids)];
   }
-  if (/^(\+|234|0)/.test(term)) {
-    const keys = phoneKeys(term, index);
-    return keys.length > 0 ? keys : tIdKeys(term);
-  }
-  return tIdKeys(term);
+  const phones = /^(\+|234|0)/.test(term) ? candidate("phone", canonicalPhone(term)) : [];
+  return phones.length > 0 ? phones : ids;
 }
 
-/** Nigerian numbers as nearly everybody writes them. Eleven digits are a possible number too, though most often a NIN. */
+function candidate(by: Candidate["by"], text: string | null): Candidate[] {
+  return text === null ? [] : [{ by, text }];
+}
+
+/** The usual spellings of Nigerian numbers. Eleven digits may be a phone number too, but are most often a NIN. */
 const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
 
-/** Makes a phone number's E.164 form; a national number is Nigerian. @returns null when the text is no phone number */
+/** Converts a phone number to E.164; a national number is Nigerian. @returns null for another text */
 export function canonicalPhone(text: string): string | null {
   const plain = plainNigerian.exec(text);
-  // The library gives the same for these, and takes much longer.
+  // The library returns the same, and takes much longer.
   if (plain !== null) return `+234${plain[1] ?? plain[2]}`;
   const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
   const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
   return parsed?.isPossible() ? parsed.number : null;
 }
 
-/** What a term is taken for; eleven digits may be a NIN, a phone number or a teacher id. */
-export type TermKind = "regNo" | "tId" | "email" | "phone" | "elevenDigits";
+/** Eleven digits may be a NIN, a phone number or a teacher id. */
+export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 
 /**
- * Says what {@link searchKeys} takes a trimmed term for. Only a registration number and a teacher id are no personal
- * data, and may stand in a link.
- * @returns null when the term can name nobody
+ * The kind of the first key that {@link searchKeys} lists. Links may contain registration numbers and teacher ids; the
+ * other kinds are personal data.
+ * @returns null for a term without an identifier
  */
 export function termKind(term: string): TermKind | null {
   if (term.length > maxTermLength) return null;
-  return kindAsTyped(term) ?? kindAsTyped(meantTerm(term));
-}
-
-function kindAsTyped(term: string): TermKind | null {
-  if (term.includes("@")) return "email";
-  if (term.includes("/")) return canonicalRegNo(term) === null ? null : "regNo";
-  if (ninPattern.test(term)) return "elevenDigits";
-  if (/^(\+|234|0)/.test(term) && canonicalPhone(term) !== null) return "phone";
-  return /^\d+$/.test(term) && Number(term) <= maxTId ? "tId" : null;
+  const [first] = [...candidatesOf(term), ...candidatesOf(meantTerm(term))];
+  return first?.by === "nin" ? "elevenDigits" : (first?.by ?? null);
 }
 
 /**
- * Says whether a trimmed term may mean a NIN, an e-mail address or a phone number, which have a limit of their own.
- * Every lookup asks this first, so it goes by the form alone, and takes a few long teacher ids for phone numbers too.
+ * Whether a trimmed term may be a NIN, an e-mail address or a phone number, lookups of which have a limit of their own.
+ * Every lookup calls this first, so only the form is checked; a few long teacher ids look like phone numbers.
  */
 export function isPersonalTerm(term: string): boolean {
   return isPersonalAsTyped(term) || isPersonalAsTyped(meantTerm(term));
@@ -107,37 +109,22 @@ function isPersonalAsTyped(term: string): boolean {
   return ninPattern.test(term) || /^(?:\+|234.{6}|0.{8})/s.test(term);
 }
 
-function regNoKeys(term: string): TeacherKey[] {
-  const regNo = canonicalRegNo(term);
-  return regNo === null ? [] : [{ by: "regNo", value: regNo }];
-}
-
-function phoneKeys(term: string, index: BlindIndex): TeacherKey[] {
-  const phone = canonicalPhone(term);
-  return phone === null ? [] : [{ by: "phone", value: index.phone(phone) }];
-}
-
-function tIdKeys(term: string): TeacherKey[] {
-  const tId = Number(term);
-  return /^\d+$/.test(term) && tId <= maxTId ? [{ by: "tId", value: tId }] : [];
-}
-
-/** What is typed for a slash: any dash, a minus sign, a backslash, with spaces on both sides of it or on none. */
+/** A dash, minus sign or backslash, with spaces on both sides or on none: people type them for a slash. */
 const otherSlash = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
-/** Between two parts, and not that of an address: no number has an empty part. */
+/** A repeated slash between two parts; the slashes of a web address follow a colon. */
 const doubledSlash = /(?<=[\p{L}\d])\/{2,}(?=[\p{L}\d])/gu;
-/** A part with a sign or a space at its end, or a space in it, may be two of another number's. */
+/** A part without inner spaces and without a sign at its ends; others may be two parts of another number. */
 const wholePart = /^[\p{L}\d](?:\S*[\p{L}\d])?$/u;
-/** With spaces in place of the slashes only what could be nothing else: letters, a year, letters, digits. */
+/** Spaces replace slashes only in the form letters, year, letters, digits. */
 const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
 
 /**
- * Reads a trimmed term as it was meant: digits of any script are digits, a full stop or a slash at the end says nothing,
- * a slash typed twice is one, spaces group the digits of a NIN, and dashes or spaces stand for slashes.
+ * Corrects a mistyped trimmed term: digits of any script become ASCII, a full stop or slash at the end is removed, a
+ * repeated slash becomes one, spaces between the digits of a NIN are removed, and dashes or spaces become slashes.
  *
- * None of it makes one person's number of another's: a registration number has three slashes, so other signs are read
- * as slashes only where there are not three, and where there are three of all kinds together.
- * @returns the term itself where nothing was mistyped, or where it is too long to name anybody
+ * No correction turns one person's number into another's: a registration number has three slashes, so other signs
+ * become slashes only in a term that has three separators in all.
+ * @returns the term itself if it has no typing error or is too long
  */
 export function meantTerm(term: string): string {
   if (term.length > maxTermLength) return term;
@@ -146,25 +133,25 @@ export function meantTerm(term: string): string {
     .replace(doubledSlash, "/");
   if (plain.includes("@")) return plain;
   const digits = plain.replace(/\s+/g, "");
-  // Eleven digits in groups are a NIN as it is printed; fewer could be two numbers.
+  // NINs are printed in groups; fewer than eleven digits could be two numbers.
   if (/^\d{11}$/.test(digits)) return digits;
   if (canonicalRegNo(plain) !== null) return plain;
   const parts = spaced.exec(plain)?.slice(1) ?? plain.split(otherSlash);
-  // Names and phone numbers have dashes, too; but not letters and digits.
+  // Names and phone numbers have dashes too, but not both letters and digits.
   const isParted = parts.length === 4 && parts.every((part) => wholePart.test(part));
   const isNumber = isParted && /\d/.test(plain) && /\p{L}/u.test(plain);
   const regNo = isNumber ? parts.join("/") : "";
   return canonicalRegNo(regNo) === null ? plain : regNo;
 }
 
-/** Letters, a year, letters and six digits: the form of most registration numbers. */
+/** The form of most registration numbers: letters, a year, letters and six digits. */
 const usualForm = /^([A-Z]{2}\/\d{4}\/[A-Z]{2}\/)(\d{1,6})$/;
 const mayBeDigits = /^[\dOIL]+$/;
 
 /**
- * Guesses the registration number that may have been meant, by its form alone. The letter O stands for a zero and l or I
- * for a one, or the zeros of the last part were left out.
- * @returns null when nothing looks mistyped
+ * Guesses the registration number that was meant, by its form alone: the letter O for a zero, l or I for a one, and
+ * missing zeros of the last part.
+ * @returns null for a number without such an error
  */
 export function likelyRegNo(term: string): string | null {
   const regNo = canonicalRegNo(meantTerm(term));
@@ -180,7 +167,7 @@ export function likelyRegNo(term: string): string | null {
   return likely === regNo ? null : likely;
 }
 
-/** The second part is a year or letters, of which there are two; the last one is a number. */
+/** Whether a part should be digits: the last part is a number, the second one a year or two letters. */
 function isMeantAsDigits(part: string, at: number): boolean {
   return mayBeDigits.test(part) && (at === 3 || (at === 1 && part.length > 1) || /\d/.test(part));
 }

@@ -3,14 +3,13 @@ import type { Statuses, TeacherEvent } from "../events.ts";
 import { createEvents, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
-/** How much the register holds of what an import must not lose unnoticed, on a date. */
+/** Counts of the register that the brake of an import protects. */
 export type Holdings = {
   readonly validLicenses: number;
   readonly verifiedCertificates: number;
   readonly revocations: number;
 };
 
-/** One line of a teacher's history, for the operator. */
 export type HistoryEntry = {
   readonly at: number;
   readonly action:
@@ -28,20 +27,20 @@ export type HistoryEntry = {
   readonly after: Statuses;
 };
 
-/** A change computed from one version of a record; it is applied to that version or not at all. */
+/** A change computed from one version of a record, and applied only to that version. */
 export type TeacherWrite = {
-  /** Null for a teacher who is new. */
+  /** Null for a new teacher. */
   readonly replaces: { id: number; version: number } | null;
   readonly content: TeacherContent;
   readonly announcedStatus: Teacher["announcedStatus"];
   readonly history: HistoryEntry | null;
   readonly events: readonly TeacherEvent[];
   readonly at: number;
-  /** The fields that it changes, null for a new teacher; the others are not written again. Absent: all are written. */
+  /** The fields to write; null for a new teacher, absent to write all. */
   readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
-/** Computes what a change means: statuses and events. @param change `announce` false for a baseline, which causes none */
+/** Computes the statuses and events of a change. @param change `announce` is false for a baseline, which causes no events */
 export function planWrite(
   before: StoredTeacher | null,
   content: TeacherContent,

@@ -11,27 +11,26 @@ import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 
-/** What a field holds, by the kind of its column. */
+/** The types of values by the kind of a column. */
 type Values = { text: string; integer: number; flag: boolean; bytes: Uint8Array; json: object };
 
-/** One field of a record: how it is stored, and how an extract names it. */
 type Field = {
   readonly column: string;
   readonly kind: keyof Values;
   readonly nullable: boolean;
-  /** Whether a lookup reads it; the others are for writers alone. */
+  /** Whether lookups read the field; only writers need the others. */
   readonly inLookups: boolean;
-  /** Whether an import or a command sets it; the others the register keeps itself. */
+  /** Whether an import or a command sets the field; the register itself sets the others. */
   readonly isContent: boolean;
-  /** The column of an extract in CSV; of what is stored as a blind index, the column of what it is made from. */
+  /** The column of CSV; for a blind index, the column of its source. */
   readonly csv: string | null;
 };
 
-/** All fields of a record; its type, the database's columns, all readers and writers, and an extract's columns follow. */
+/** All fields of a record. Types, database columns, readers, writers and the columns of extracts follow from this table. */
 // biome-ignore format: a table reads better in rows
 export const teacherFields = {
   id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
-  // Moves with every write: an answer is stored only while the record that it speaks of is at the version it read.
+  // Grows with every write. An answer is committed only if its record still has the version that was read.
   version: { column: "version", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
   regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
   tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
@@ -44,7 +43,7 @@ export const teacherFields = {
   category: { column: "category", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "category" },
   source: { column: "source", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "source" },
   active: { column: "active", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "active" },
-  // Nobody but the operator finds the teacher.
+  // Only the operator finds a hidden teacher.
   hidden: { column: "hidden", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "hidden" },
   certificateStatus: { column: "certificate_status", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "certificate_status" },
   certificateIssueDate: { column: "certificate_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "certificate_issue_date" },
@@ -52,11 +51,11 @@ export const teacherFields = {
   licenseExpiryDate: { column: "license_expiry_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_expiry_date" },
   licenseRevokedOn: { column: "license_revoked_on", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_on" },
   licenseRevokedReason: { column: "license_revoked_reason", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_reason" },
-  // Who made the revocation: a command, or an extract. Null when there is none.
+  // The author of the revocation: a command or an extract; null without a revocation.
   licenseRevokedBy: { column: "license_revoked_by", kind: "text", nullable: true, inLookups: false, isContent: true, csv: null },
   photoUrl: { column: "photo_url", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "photo_url" },
   profile: { column: "profile", kind: "json", nullable: true, inLookups: true, isContent: true, csv: null },
-  // The licence status that partners were last told.
+  // The licence status of the last event.
   announcedStatus: { column: "announced_status", kind: "text", nullable: false, inLookups: true, isContent: false, csv: null },
   // Milliseconds since the epoch.
   updatedAt: { column: "updated_at", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
@@ -64,7 +63,7 @@ export const teacherFields = {
 
 type Fields = typeof teacherFields;
 
-/** What some fields hold is narrower than their kind. */
+/** Fields with a narrower type than their kind. */
 type Narrower = {
   source: Source;
   certificateStatus: CertificateStatus;
@@ -81,39 +80,35 @@ export type StoredTeacher = {
   readonly [F in keyof Fields]: ValueOf<F> | (Fields[F]["nullable"] extends true ? null : never);
 };
 
-/** A registered person, as lookups read it: no raw NIN, e-mail address or phone number is part of it. */
+/** A record for lookups, without NIN, e-mail address and phone number. */
 export type Teacher = Pick<StoredTeacher, FieldsThat<"inLookups">>;
 
-/** The content of a record: what an import or a command may set. */
+/** The fields that an import or a command sets. */
 export type TeacherContent = Pick<StoredTeacher, FieldsThat<"isContent">>;
 
-/** The fields that an import or a command sets. */
 export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher)[]).filter(
   (field): field is keyof TeacherContent => teacherFields[field].isContent,
 );
 
-/** How a teacher is looked up; contacts and NINs only by their blind index. */
+/** The key of a lookup; contacts and NINs are blind indexes. */
 export type TeacherKey =
   | { readonly by: "regNo"; readonly value: string }
   | { readonly by: "tId"; readonly value: number }
   | { readonly by: "nin" | "email" | "phone"; readonly value: Uint8Array };
 
-/** A key that names at most one teacher. */
+/** A key that at most one teacher has. */
 export type UniqueKey =
   | Exclude<TeacherKey, { readonly by: "nin" | "email" | "phone" }>
-  | {
-      readonly by: "nin";
-      readonly value: Uint8Array;
-    };
+  | { readonly by: "nin"; readonly value: Uint8Array };
 
-/** What a lookup by a unique key read: a record at its version, or nobody under the key. */
+/** The result of a lookup by a unique key: the version of a record, or the key that no teacher has. */
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
-/** Makes a number canonical: upper case, no white space, four non-empty segments. @returns null when it is none */
+/** Makes a registration number canonical: upper case, without white space, four non-empty segments. @returns null for another text */
 export function canonicalRegNo(text: string): string | null {
   if (text.length > maxRegNoLength) return null;
   const folded = foldRegNo(text);
-  // A number is no spelling: not even the joiners that names may hold belong to it.
+  // Names may contain the joiners U+200C and U+200D, registration numbers may not.
   if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
   const segments = folded.split("/");
   const wellFormed =
@@ -129,7 +124,7 @@ type LicenseFields = Pick<
   "active" | "hidden" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
 >;
 
-/** The licence status on a date. A licence is VALID through its expiry day, and without one there is no licence. */
+/** The licence status on a date. A licence is VALID through its expiry date, and needs one. */
 export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
   const { active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (!active || hidden) return "NOT_FOUND";
@@ -139,7 +134,6 @@ export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): Li
   return licenseExpiryDate >= today ? "VALID" : "EXPIRED";
 }
 
-/** True for a licence that exists but starts later. */
 export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate): boolean {
   return (
     teacher.active &&
@@ -156,7 +150,7 @@ export const noLicense = {
   ...{ issueDate: null, expiryDate: null, daysRemaining: null },
 } as const;
 
-/** The licence as partners see it; a deactivated teacher's has no dates. */
+/** The licence for partners; that of a deactivated teacher has no dates. */
 export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {
   const status = licenseStatusOn(teacher, today);
   if (status === "NOT_FOUND" && !licenseStartsLater(teacher, today)) return noLicense;

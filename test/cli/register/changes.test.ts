@@ -35,11 +35,11 @@ async function json(line: string, env: Environment = {}) {
 const changesOf = async (line: string): Promise<string[]> =>
   ((await json(line)) as Change[]).reverse().map(({ actor, action }) => `${actor} ${action}`);
 
-const told = { TVS_OPERATOR: "bola", SUDO_USER: "chidi" };
+const given = { TVS_OPERATOR: "bola", SUDO_USER: "chidi" };
 test.each([
-  ["what --by says, before all else", "--by ada", told, "cli:ada"],
-  ["what TVS_OPERATOR says, before sudo", "", told, "cli:bola"],
-  ["who called sudo", "", { SUDO_USER: "chidi" }, "cli:chidi"],
+  ["the value of --by first", "--by ada", given, "cli:ada"],
+  ["the value of TVS_OPERATOR before sudo's user", "", given, "cli:bola"],
+  ["sudo's user", "", { SUDO_USER: "chidi" }, "cli:chidi"],
 ] as const)("the actor of a change is %s", async (name, by, env, actor) => {
   const id = `who-${name.replace(/\W/g, "")}`.slice(0, 60);
   await json(`partners add ${id} ${terms} ${by}`.trim(), env);
@@ -66,7 +66,7 @@ test.each([
   ["TVS_OPERATOR", { TVS_OPERATOR: "a\u001b[31mb" }],
   ["SUDO_USER", { SUDO_USER: "a\u202eb" }],
 ])(
-  "an actor that a list could not show is refused: %s, %j",
+  "an actor that is not printable is refused: %s, %j",
   async (source, { by, ...env }: Record<string, string>) => {
     const options = { dataDir, env: { SUDO_USER: "", ...env } };
     const words = `partners add unnamed ${terms}`.split(" ");
@@ -74,7 +74,7 @@ test.each([
     const refused = await runTvs(words, options);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toStartWith(`tvs: ${source} must be one line of 1 to 64 printable characters`);
-    // Who only reads makes nothing that would bear it.
+    // A command without changes needs no actor.
     expect(await runTvs(["partners", "list"], options)).toMatchObject({ code: 0 });
     expect(await run("partners history unnamed")).toMatchObject({ code: 1 });
   },
@@ -176,16 +176,16 @@ test("an import is recorded with its actor under its number", async () => {
   expect(await json("changes --by importer")).toMatchObject([{ action: "import", subject: "import:1" }]);
 });
 
-test("a setting says who told it, whether by init or by who started the service", () =>
+test("a change of a setting names its actor, who ran init or started the service", () =>
   withTempDir(async (folder) => {
     const data = join(folder, "data");
     const init = "init --issuer https://verify.example.org --name Registry --by ada".split(" ");
     await runWell(init, { dataDir: data });
-    const told = {
+    const given = {
       args: ["--time-zone", "Africa/Accra", "--keep-attestations", "7y"],
       env: { TVS_OPERATOR: "bola" },
     };
-    await (await startService({ dataDir: data, ...told })).stop();
+    await (await startService({ dataDir: data, ...given })).stop();
     const changes: Change[] = await runJson(["changes"], { dataDir: data });
     const of = (subject: string) => changes.filter((one) => one.subject === subject);
     expect(of("setting:issuer")).toMatchObject([{ actor: "cli:ada", detail: "https://verify.example.org" }]);
@@ -196,11 +196,11 @@ test("a setting says who told it, whether by init or by who started the service"
     for (const own of ["issuer_set", "keep_attestations_mac"]) expect(of(`setting:${own}`)).toEqual([]);
     expect(of("setting:keep_attestations")).toMatchObject([{ detail: "7y" }, { detail: "forever" }]);
     expect(of("setting:site")).toMatchObject([{ actor: "cli:ada", detail: null }]);
-    // What the service does by itself is its own.
+    // The service is the actor of its own work.
     expect(of("log:1")).toMatchObject([{ actor: "service", action: "log begun" }]);
   }));
 
-/** Commands that change something, and are not for a sandbox alone. */
+/** Commands that change data of a live register. */
 const changing = [
   ...["init", "serve", "restore", "log new", "webhooks retry", "webhooks release"],
   ...["import", "revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide", "sweep"].map(

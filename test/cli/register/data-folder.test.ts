@@ -28,7 +28,7 @@ const keysOf = async (words: readonly string[], options?: RunOptions) =>
   (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
 
-test("two commands that begin a data folder at once make one register", async () => {
+test("two commands that make a data folder together make one register", async () => {
   const data = freshPath();
   const words = [...initWords, "--data", data];
   const both = await Promise.all([runProcess(words), runProcess(words)]);
@@ -36,7 +36,7 @@ test("two commands that begin a data folder at once make one register", async ()
   expect((await keysOf(["--data", data])).map(({ state }) => state).sort()).toEqual(["active", "pending"]);
 });
 
-test("--data may stand before the command, and counts before TVS_DATA", async () => {
+test("the option --data may be before the command, and takes precedence over TVS_DATA", async () => {
   const kids = await keysOf(["--data", used]);
   for (const words of [
     ["--data", used, "--json", "keys", "list"],
@@ -50,7 +50,7 @@ test("--data may stand before the command, and counts before TVS_DATA", async ()
   expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
 });
 
-test("the sandbox keeps to a database of its own", async () => {
+test("the sandbox has a database of its own", async () => {
   const data = await aRegister();
   await (await startService({ dataDir: data, args: ["--sandbox"] })).stop();
   const kids = async (...words: string[]) => (await keysOf(["--data", data, ...words])).map(({ kid }) => kid);
@@ -60,7 +60,7 @@ test("the sandbox keeps to a database of its own", async () => {
   expectOneLine(await runTvs(["keys", "list", "--sandbox", ...live]), 1);
 });
 
-test("a file in the place of the data folder, or of one above it, is refused in one line", async () => {
+test("a file at the path of the data folder or of its parent is refused in one line", async () => {
   const file = freshPath("file");
   await writeFile(file, "not a folder");
   for (const data of [file, join(file, "data")]) {

@@ -10,18 +10,21 @@ import { onTerminal } from "../terminal/terminal.ts";
 
 setDefaultTimeout(60_000);
 
-const told = ["--issuer", "https://verify.example.gov", "--name", "Teacher Registry"];
+const required = ["--issuer", "https://verify.example.gov", "--name", "Teacher Registry"];
 
 const remembered = (dataDir: string) =>
   withTestContext(dataDir, async ({ stores: { settings } }) => Object.fromEntries(await settings.read()));
 
-test.concurrent("tvs init makes a register that serve goes by, and prints the next three commands", () =>
+test.concurrent("tvs init makes a register with its settings for serve, and prints the next three commands", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const more = "--contact-email help@example.gov --host 127.0.0.2 --time-zone Africa/Accra".split(" ");
-    const made = await runJson<{ next: string[] }>(["init", ...told, ...more, "--keep-attestations", "7y"], {
-      dataDir,
-    });
+    const made = await runJson<{ next: string[] }>(
+      ["init", ...required, ...more, "--keep-attestations", "7y"],
+      {
+        dataDir,
+      },
+    );
     expect(made).toMatchObject({ location: dataDir, masterKey: join(dataDir, "master.key"), port: 8080 });
     expect(made.next.map((line) => /teachers import|partners add|serve/.exec(line)?.[0])).toEqual([
       "teachers import",
@@ -43,19 +46,19 @@ test.concurrent("tvs init makes a register that serve goes by, and prints the ne
       const health = await fetch(`${service.url}/v1/inter-agency/health`);
       expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
       expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
-      // Who called is kept, unless init or the service is told otherwise.
+      // The access log is on by default.
       expect(existsSync(join(dataDir, "access.log"))).toBe(true);
     } finally {
       await service.stop();
     }
   }));
 
-test.concurrent("tvs init refuses where there is a register, and changes nothing of it", () =>
+test.concurrent("tvs init refuses an existing register, and leaves it unchanged", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async () => {});
     const before = await remembered(dataDir);
     await expectRefusal(
-      runTvs(["init", ...told], { dataDir }),
+      runTvs(["init", ...required], { dataDir }),
       1,
       `there is a register at ${dataDir} already`,
     );
@@ -65,8 +68,8 @@ test.concurrent("tvs init refuses where there is a register, and changes nothing
 test.concurrent.each([
   [[], "nobody can be asked here; give --issuer and --name too"],
   [["--issuer", "verify.example.gov", "--name", "R"], "--issuer (TVS_ISSUER) must be an http or https URL"],
-  [[...told, "--contact-email", "nobody"], "--contact-email must be an e-mail address"],
-  [[...told, "--keep-attestations", "1d"], "must be forever, or at least 90d"],
+  [[...required, "--contact-email", "nobody"], "--contact-email must be an e-mail address"],
+  [[...required, "--keep-attestations", "1d"], "must be forever, or at least 90d"],
   [["--sandbox"], "a sandbox needs no init"],
 ])("tvs init %j makes nothing and says why", (args, why) =>
   withTempDir(async (folder) => {
@@ -77,7 +80,7 @@ test.concurrent.each([
   }),
 );
 
-test.concurrent("tvs init asks at a terminal, again where an answer cannot be, and takes Enter for what is usual", () =>
+test.concurrent("tvs init asks at a terminal, repeats the question after a wrong answer, and reads Enter as the default", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const typed = [
@@ -106,7 +109,7 @@ test.concurrent("tvs init asks at a terminal, again where an answer cannot be, a
     });
   }));
 
-test.concurrent("tvs init makes nothing when the questions are left", () =>
+test.concurrent("tvs init makes nothing when the input ends before the last answer", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const { code, text } = await onTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });

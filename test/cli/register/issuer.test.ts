@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { checkSettings } from "../../../cli/doctor/service.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
@@ -40,10 +40,10 @@ test.concurrent("a live service that others reach refuses to start without an is
     const dataDir = join(folder, "data");
     const { code, stdout, stderr } = await runTvs(open, { dataDir });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
+    expect(stderr).toStartWith("tvs: a service that others reach needs its public URL");
   }));
 
-test.concurrent("a live service on loopback takes the address at which it listens now, warns, its commands agree with it, and others are not told it", () =>
+test.concurrent("a live service on loopback without an issuer uses its own address and warns, and a service for others does not use this address", () =>
   withTempDir(async (dataDir) => {
     const first = await issuerOf(dataDir);
     expect(first.issuer).toBe(first.url);
@@ -51,13 +51,12 @@ test.concurrent("a live service on loopback takes the address at which it listen
     const second = await issuerOf(dataDir);
     expect(second.issuer).toBe(second.url);
     expect(second.url).not.toBe(first.url);
-    const status = await runTvs(["status", "--json"], { dataDir });
-    expect(JSON.parse(status.stdout).issuer).toBe(second.url);
-    // Nobody chose that address, so it is none for others.
+    expect(await runJson<object>(["status"], { dataDir })).toMatchObject({ issuer: second.url });
+    // An address that nobody configured is not used by a service that others reach.
     expect((await runTvs(open, { dataDir })).code).toBe(2);
   }));
 
-test.concurrent("a live service on loopback warns while webhooks may go to private addresses since an earlier start", () =>
+test.concurrent("a live service warns while the stored settings allow webhooks to private addresses", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const { close } = await openService(
@@ -81,7 +80,7 @@ test.concurrent.each([
   );
 });
 
-test.concurrent("tvs doctor warns of an empty register, held webhooks and private addresses, and of nothing when all is well", () =>
+test.concurrent("tvs doctor warns of an empty register, held webhooks and private addresses, until they are corrected", () =>
   withTempDir(async (dataDir) => {
     await remember(dataDir, { hold_webhooks: "true", allow_private_webhooks: "on" });
     const before = await doctor(dataDir);

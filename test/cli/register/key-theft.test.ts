@@ -1,4 +1,4 @@
-/** The manual's page `key-theft`: each of its command lines is run, and prints what stands below it. */
+/** Runs each command line of the manual's page `key-theft` and compares its output with the page. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Buffer } from "node:buffer";
@@ -32,10 +32,10 @@ setDefaultTimeout(4 * patienceMs);
 const issuer = "https://verify.example.org";
 
 let shell: Shell;
-/** What differs from run to run, with what stands for it on the page. */
+/** Values of this run, with their values on the page. */
 const printedAs = new Map<string, string>();
 
-/** A month of a register, on which an examination board asks twice on the first of March, by a clock that is set. */
+/** Makes a register in which an examination board asks twice on 1 March. */
 async function makeRegister(): Promise<void> {
   const clock = aClock("2026-02-01T09:00:00Z");
   const config = readConfig({ data: join(shell.home, "data") }, {});
@@ -64,7 +64,7 @@ async function makeRegister(): Promise<void> {
   }
   const signLog = () => logWriterOf(operator, stores.evidence).checkpoint();
 
-  // So close before that no other checkpoint falls between these times by itself.
+  // So near the next time that the service makes no checkpoint in between.
   clock.set("2026-03-01T09:29:55Z");
   await ask("TR/2020/KN/000002", "another.json");
   await signLog();
@@ -84,7 +84,7 @@ async function makeRegister(): Promise<void> {
   printedAs.set(kid, "q5rX0Zb1mW8yTn3vKcA2uLdE7hJfGs9oPiQxRtYwUk4");
 }
 
-/** The thief's envelope: for somebody whom the register does not know, an hour before anybody had asked anything. */
+/** Forges an envelope for an unknown teacher, dated an hour before the first call. */
 async function forge(): Promise<string> {
   const envelope = JSON.parse(await shell.fileText("envelope.json"));
   const claims = JSON.parse(Buffer.from(envelope.signature.split(".")[1], "base64url").toString());
@@ -110,7 +110,7 @@ async function forge(): Promise<string> {
   return signature;
 }
 
-/** What a thief of the log's key can add: a log of its own, of one entry, at whatever time. */
+/** Forges a proof with the stolen log key: a log of one entry. */
 async function forgeProof(jws: string): Promise<void> {
   const root = await attestationLeafHash(jws);
   const seconds = Math.floor(Date.parse("2026-03-01T08:15:30Z") / 1_000);
@@ -122,12 +122,12 @@ async function forgeProof(jws: string): Promise<void> {
   await writeFile(join(shell.home, "forged.proof"), `c2sp.org/tlog-proof@v1\nindex 0\n\n${note}`);
 }
 
-/** What who has a copy of the data folder reads: keys that are sealed, and beside them what opens them. */
-async function steal<T>(act: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
+/** Opens a stolen data folder, which has the sealed keys and the master key. */
+async function steal<T>(run: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
   const folder = join(shell.home, "data");
   const secrets = deriveSecrets(await readFile(join(folder, "master.key"), "utf8"));
   const driver = await openFile({ file: join(folder, "tvs.db") });
-  return act({ secrets, driver }).finally(() => driver.close());
+  return run({ secrets, driver }).finally(() => driver.close());
 }
 
 beforeAll(async () => {
@@ -138,7 +138,7 @@ beforeAll(async () => {
 
 afterAll(() => shell?.close());
 
-/** The page's blocks: command lines, and what the last of them prints where that stands below. */
+/** The command lines of each block of the page, and the output below the block. */
 function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
   const blocks = page.matchAll(/^```sh\n([\s\S]*?)^```\n(?:\n```text\n([\s\S]*?)^```\n)?/gm);
   return [...blocks].map(([, lines = "", printed = null]) => ({
@@ -147,7 +147,7 @@ function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
   }));
 }
 
-test("the page key-theft prints what the program prints, line by line", async () => {
+test("the manual's page key-theft shows the program's output, line by line", async () => {
   const page = await readFile(repository("data/help/key-theft.md"), "utf8");
   for (const { lines, printed } of blocksOf(page)) {
     for (const line of lines) {

@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestContext } from "../../harness/service.ts";
 
-test("show prints the policy in force; with --json the document, which check accepts", () =>
+test("tvs policy show prints the policy in force, and with --json a document that tvs policy check accepts", () =>
   withTempDir(async (dataDir) => {
     const policy = {
       version: "2027-01",
@@ -24,20 +24,18 @@ test("show prints the policy in force; with --json the document, which check acc
 
     const file = join(dataDir, "policy.json");
     await writeFile(file, shown.stdout);
-    const checked = await runTvs(["policy", "check", file, "--json"], { dataDir });
-    expect(checked.code).toBe(0);
-    expect(JSON.parse(checked.stdout)).toMatchObject({ valid: true, version: "2027-01" });
-    expect(JSON.parse(checked.stdout).denied).toHaveLength(9);
+    const check = () => runJson<{ denied: string[] }>(["policy", "check", file], { dataDir });
+    const checked = await check();
+    expect(checked).toMatchObject({ valid: true, version: "2027-01", denied: { length: 9 } });
     await writeFile(file, `\ufeff${shown.stdout}`);
-    const marked = await runTvs(["policy", "check", file, "--json"], { dataDir });
-    expect(JSON.parse(marked.stdout)).toEqual(JSON.parse(checked.stdout));
+    expect(await check()).toEqual(checked);
   }));
 
 function rule(changes: object) {
   return { certificate: ["VERIFIED"], sources: ["legacy"], categories: [], minDaysRemaining: 0, ...changes };
 }
 
-test("check needs no database and makes none; the verdict is the exit code", () =>
+test("tvs policy check needs no database, and its exit code is 1 for an invalid policy", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const file = join(folder, "policy.json");

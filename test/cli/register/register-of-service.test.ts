@@ -6,19 +6,19 @@ import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-/** A settings file as /etc/tvs/tvs.env. */
-function withSettings(text: string, act: (file: string) => void): Promise<void> {
+/** Makes a settings file like /etc/tvs/tvs.env. */
+function withSettings(text: string, run: (file: string) => void): Promise<void> {
   return withTempDir(async (folder) => {
     const file = join(folder, "tvs.env");
     writeFileSync(file, text, { mode: 0o600 });
-    act(file);
+    run(file);
   });
 }
 
 const text =
   '# of the service\nTVS_DATA="/var/lib/tvs"\nTVS_PORT=9000\n#TVS_SANDBOX=1\nTVS_MASTER_KEY=sealed\n';
 
-test("the installed service's settings tell a command without --data where the register is, and nothing else", () =>
+test("a command without --data takes the location of the register, and nothing else, from the installed service's settings", () =>
   withSettings(text, (file) => {
     const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
     expect(serviceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
@@ -27,7 +27,7 @@ test("the installed service's settings tell a command without --data where the r
     });
     const all = serviceSettings({}, {}, { usual: file, all: true });
     expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
-    // An empty variable tells nothing.
+    // An empty variable counts as unset.
     expect(serviceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
   }));
 

@@ -21,10 +21,10 @@ type World = {
   tvs(words: readonly string[]): ReturnType<typeof runTvs>;
 };
 
-function inEmptyFolder(act: (world: World) => Promise<void>): Promise<void> {
+function inEmptyFolder(run: (world: World) => Promise<void>): Promise<void> {
   return withTempDir((folder) => {
     const dataDir = join(folder, "data");
-    return act({
+    return run({
       folder,
       dataDir,
       tvs: (words) => runTvs(words, { dataDir, stdin: "99999999999", isBare: true }),
@@ -57,7 +57,7 @@ test.concurrent.each([
   }),
 );
 
-test("the refusal of a missing register names the place of --database", () =>
+test("the refusal of a missing register names the path of --database", () =>
   inEmptyFolder(async ({ folder, tvs }) => {
     const file = join(folder, "other", "registry.db");
     const { stderr } = await tvs(["status", "--database", `file:${file}`]);
@@ -102,7 +102,7 @@ test.concurrent.each([
     }),
 );
 
-test("a command that may make a register finishes a register that a kill -9 left unfinished, which nobody else takes for one", () =>
+test("tvs init finishes a register that a kill left unfinished, which other commands refuse", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await mkdir(dataDir);
     const file = join(dataDir, "tvs.db");
@@ -118,7 +118,7 @@ test("a command that may make a register finishes a register that a kill -9 left
     expect((await tvs(["status"])).code).toBe(0);
   }));
 
-test("a command that may make a register begins no new register beside a master key whose database was moved away", () =>
+test("tvs init refuses to make a register beside the master key of a missing database", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await makeRegister(dataDir);
     for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
@@ -127,21 +127,21 @@ test("a command that may make a register begins no new register beside a master 
     expect(readdirSync(dataDir)).toEqual(["master.key"]);
   }));
 
-/** Only root can give a folder away, and become somebody else. */
+/** Only root can change owners and user ids. */
 const isRoot = process.geteuid?.() === 0;
 const owner = 4_242;
 
-function withOthersRegister(act: (dataDir: string) => Promise<void>): Promise<void> {
+function withOthersRegister(run: (dataDir: string) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     chmodSync(folder, 0o755);
     const dataDir = join(folder, "data");
     await makeRegister(dataDir);
     chownSync(dataDir, owner, owner);
-    await act(dataDir);
+    await run(dataDir);
   });
 }
 
-test.if(isRoot)("another user's register is not called missing: who may look is named", () =>
+test.if(isRoot)("a command in another user's folder names the user who may read it", () =>
   withOthersRegister(async (dataDir) => {
     const script = `
       const { openContext } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
@@ -154,27 +154,29 @@ test.if(isRoot)("another user's register is not called missing: who may look is 
   }),
 );
 
-test.if(isRoot)("root over another user's folder is refused with the line to type, without its values", () =>
-  withOthersRegister(async (dataDir) => {
-    const before = readdirSync(dataDir).sort();
-    const refused = [
-      [["status"], "status"],
-      [["keys", "rotate", "--now", "--yes"], "keys rotate --now --yes"],
-      [["teachers", "show", "12345678901", "--json"], "teachers show …"],
-      [["serve", "--port", "0"], "serve --port …"],
-      [["doctor"], "doctor"],
-      [["init", "--issuer", "https://a.example"], "init --issuer …"],
-    ] as const;
-    for (const [words, typed] of refused) {
-      const { code, stderr } = await runProgram(words, { dataDir, isBare: true });
-      const line = `tvs: ${dataDir} belongs to '#${owner}', not to root; sudo -u '#${owner}' tvs ${typed}\n`;
-      expect([code, stderr]).toEqual([2, line]);
-    }
-    expect(readdirSync(dataDir).sort()).toEqual(before);
-  }),
+test.if(isRoot)(
+  "a command of root in another user's folder is refused with the command to type, without its values",
+  () =>
+    withOthersRegister(async (dataDir) => {
+      const before = readdirSync(dataDir).sort();
+      const refused = [
+        [["status"], "status"],
+        [["keys", "rotate", "--now", "--yes"], "keys rotate --now --yes"],
+        [["teachers", "show", "12345678901", "--json"], "teachers show …"],
+        [["serve", "--port", "0"], "serve --port …"],
+        [["doctor"], "doctor"],
+        [["init", "--issuer", "https://a.example"], "init --issuer …"],
+      ] as const;
+      for (const [words, typed] of refused) {
+        const { code, stderr } = await runProgram(words, { dataDir, isBare: true });
+        const line = `tvs: ${dataDir} belongs to '#${owner}', not to root; sudo -u '#${owner}' tvs ${typed}\n`;
+        expect([code, stderr]).toEqual([2, line]);
+      }
+      expect(readdirSync(dataDir).sort()).toEqual(before);
+    }),
 );
 
-test("every command that reads where the register is refuses root over another user's folder", () => {
+test("every command that reads the register's location refuses root in another user's folder", () => {
   const folder = join(import.meta.dir, "../../../cli");
   const reading = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))

@@ -10,24 +10,24 @@ import { png } from "../../harness/png.ts";
 
 const logo = png(3, 2);
 
-test("a site is read with the logo beside its file, remembered, and taken back by none", () =>
+test("a site is read with the logo beside its file, stored, and removed by --site none", () =>
   withTempDir(async (folder) => {
     await mkdir(join(folder, "site"));
     const file = join(folder, "site", "site.json");
     await writeFile(file, JSON.stringify({ name: "A Council", logo: "logo.png" }));
     await writeFile(join(folder, "site", "logo.png"), logo);
-    const told = await settingsOf(new Map(), readConfig({ data: folder, site: file }, {}));
-    expect(told.site.name).toBe("A Council");
-    expect(told.site.logo).toEqual({ type: "image/png", data: logo.toString("base64") });
+    const read = await settingsOf(new Map(), readConfig({ data: folder, site: file }, {}));
+    expect(read.site.name).toBe("A Council");
+    expect(read.site.logo).toEqual({ type: "image/png", data: logo.toString("base64") });
 
-    const remembered = new Map(Object.entries(storedSettings(told)));
-    const unreportedDrops = readConfig({ data: folder }, {});
-    expect((await settingsOf(remembered, unreportedDrops)).site).toEqual(told.site);
+    const remembered = new Map(Object.entries(storedSettings(read)));
+    const unset = readConfig({ data: folder }, {});
+    expect((await settingsOf(remembered, unset)).site).toEqual(read.site);
     const takenBack = readConfig({ data: folder }, { TVS_SITE: "none" });
     expect((await settingsOf(remembered, takenBack)).site).toEqual(defaultSite);
   }));
 
-test("a site whose logo is not there says which file is missing", () =>
+test("a missing logo of a site is named", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "site.json");
     await writeFile(file, JSON.stringify({ name: "A Council", logo: "logo.png" }));
@@ -38,7 +38,7 @@ test("a site whose logo is not there says which file is missing", () =>
     });
   }));
 
-test("status lists are served in a sandbox, and where a setting says so", async () => {
+test("status lists are on in a sandbox, unless a setting says otherwise", async () => {
   const inForce = async (stored: Record<string, string>, flags: Record<string, string>) =>
     (await settingsOf(new Map(Object.entries(stored)), readConfig(flags, {}))).statusList;
   expect(await inForce({}, {})).toBe(false);
@@ -48,7 +48,7 @@ test("status lists are served in a sandbox, and where a setting says so", async 
   expect(await inForce({ status_list: "on" }, {})).toBe(true);
 });
 
-test("a start writes only the settings whose remembered value differs", async () => {
+test("a start writes only the settings with a changed value", async () => {
   const first = storedSettings(await settingsOf(new Map(), readConfig({}, {})));
   expect(newSettings(first, new Map())).toEqual(first);
   const remembered = new Map(Object.entries(first));

@@ -15,14 +15,13 @@ type World = {
   readonly dataDir: string;
   file(name: string, rows: readonly Cells[] | string): Promise<string>;
   run(...words: string[]): ReturnType<typeof runTvs>;
-  tvs(...words: string[]): ReturnType<typeof runTvs>;
 };
 
-function withFolder(act: (world: World) => Promise<void>): Promise<void> {
+function withFolder(run: (world: World) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     await makeRegister(dataDir);
-    await act({
+    await run({
       folder,
       dataDir,
       async file(name, content) {
@@ -31,7 +30,6 @@ function withFolder(act: (world: World) => Promise<void>): Promise<void> {
         return path;
       },
       run: (...words) => runTvs(["teachers", "import", ...words], { dataDir }),
-      tvs: (...words) => runTvs(["teachers", ...words], { dataDir }),
     });
   });
 }
@@ -39,7 +37,7 @@ function withFolder(act: (world: World) => Promise<void>): Promise<void> {
 const many = (count: number) =>
   Array.from({ length: count }, (_, n) => row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }));
 
-test.concurrent("tvs teachers import prints one JSON value, or the same figures for people, and nothing on stderr", () =>
+test.concurrent("tvs teachers import prints one JSON value, or the same counts as text, and nothing on stderr", () =>
   withFolder(async ({ file, run }) => {
     const extract = await file("extract.csv", [row(1), row(2)]);
     const first = await run(extract, "--json");
@@ -71,7 +69,7 @@ test.concurrent("tvs teachers import ends with 1 when a row was rejected, and th
     expect(statSync(report).mode & 0o777).toBe(0o600);
   }));
 
-test.concurrent("tvs teachers import tells people the counts by code and the first rejected rows, and never a value", () =>
+test.concurrent("tvs teachers import prints the counts by code and the first rejected rows, without values", () =>
   withFolder(async ({ file, run }) => {
     const wrong = Array.from({ length: 7 }, (_, n) => row(n, { license_expiry_date: "someday" }));
     wrong[0] = row(0, { license_expiry_date: "someday", nin: "123" });
@@ -111,7 +109,7 @@ test.concurrent("tvs teachers import ends with 0 when every rejected row is the 
     expect([another.code, another.stderr]).toEqual([1, ""]);
   }));
 
-test.concurrent("tvs teachers import is not called done when every row was rejected", () =>
+test.concurrent("tvs teachers import prints that nothing changed when every row was rejected", () =>
   withFolder(async ({ file, run }) => {
     const { code, stdout } = await run(await file("extract.csv", [row(1, { nin: "x" })]));
     expect([code, stdout]).toEqual([
@@ -120,7 +118,7 @@ test.concurrent("tvs teachers import is not called done when every row was rejec
     ]);
   }));
 
-test.concurrent("tvs teachers import --template prints an empty extract that can be imported, and explains it beside", () =>
+test.concurrent("tvs teachers import --template prints an empty extract on stdout and explains it on stderr", () =>
   withFolder(async ({ file, run }) => {
     const { code, stdout, stderr } = await run("--template");
     expect(code).toBe(0);
@@ -154,7 +152,7 @@ test.concurrent("tvs teachers import ends with 1 when the brake or --strict stop
     expect(strict.stderr).toContain("nothing was changed");
   }));
 
-test.concurrent("tvs teachers import names the columns that it does not know, and stops at one that is nearly known", () =>
+test.concurrent("tvs teachers import names unknown columns, and stops at a misspelled one", () =>
   withFolder(async ({ file, run }) => {
     const known = [row(1, { lga: "Ikeja", "Remarks (old)": "x" })];
     const people = await run(await file("known.csv", known));
@@ -188,23 +186,23 @@ test.concurrent("tvs teachers import ends with 2 and one line when the file coul
     expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
   }));
 
-test("an import that is stopped while the file is read says so, and changes nothing", () =>
+test("an import that is stopped while it reads the file reports this, and changes nothing", () =>
   withTempDir(async (folder) => {
     const [extract, dataDir] = [join(folder, "extract.csv"), join(folder, "data")];
     execFileSync("mkfifo", [extract]);
     await makeRegister(dataDir);
     const child = startImport(extract, dataDir);
-    const told = text(child.stderr);
+    const stderr = text(child.stderr);
     const ended = new Promise((done) => child.once("exit", done));
-    // It is opened when the other end is: when the reading has begun.
+    // A pipe opens when its reader has opened it.
     const pipe = await open(extract, "w");
     child.kill("SIGINT");
     const rows = csv(many(1_000));
     while (child.exitCode === null) await pipe.write(rows).catch(() => ended);
     await pipe.close();
-    expect({ code: child.exitCode, told: await told }).toEqual({
+    expect({ code: child.exitCode, stderr: await stderr }).toEqual({
       code: 1,
-      told: "tvs: stopped before anything was changed\n",
+      stderr: "tvs: stopped before anything was changed\n",
     });
   }));
 

@@ -47,14 +47,14 @@ test.concurrent("tvs teachers list is in the order of the numbers, with the stat
   expect(people.stdout).toMatch(/^TR\/2019\/LA\/3 .* deactivated /m);
 });
 
-test.concurrent("tvs teachers list goes on after the last of a page, and says how", async () => {
+test.concurrent("tvs teachers list prints the option for the next page", async () => {
   const first = await run("list", "--limit", "2", "--json");
-  expect({ page: numbers(first.stdout).length, told: first.stderr.trim() }).toEqual({
+  expect({ page: numbers(first.stdout).length, stderr: first.stderr.trim() }).toEqual({
     page: 2,
-    told: "there are more; the next ones: --after TR/2019/LA/2",
+    stderr: "there are more; the next ones: --after TR/2019/LA/2",
   });
   const rest = await run("list", "--after", "TR/2019/LA/2", "--json");
-  expect({ page: numbers(rest.stdout), told: rest.stderr }).toEqual({ page: ["TR/2019/LA/3"], told: "" });
+  expect({ page: numbers(rest.stdout), stderr: rest.stderr }).toEqual({ page: ["TR/2019/LA/3"], stderr: "" });
 });
 
 test.concurrent("tvs teachers list filters by certificate and status, and refuses an unknown filter", async () => {

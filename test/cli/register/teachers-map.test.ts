@@ -38,7 +38,7 @@ const answered = {
   dates: "D/M/YYYY",
 };
 
-test("tvs teachers map prints a mapping and nothing else on stdout, needs no register, and ends with 1 while it asks", async () => {
+test("tvs teachers map prints only a mapping on stdout, needs no register, and ends with 1 while it has questions", async () => {
   const path = file("board.csv", board(...rows));
   const { code, stdout, stderr } = await runTvs(["teachers", "map", path, "--data", data]);
   expect(code).toBe(1);
@@ -61,7 +61,7 @@ test.each([
 const wide = `${header};Standing`;
 const content = () => `${[wide, ...rows.map((row) => `${row};STRUCK OFF`)].join("\n")}\n`;
 
-test("tvs teachers map asks in plain words and says where the answer goes", async () => {
+test("tvs teachers map prints its questions, and where to answer them", async () => {
   const { code, stderr, stdout } = await runTvs(["teachers", "map", file("asks.csv", content())]);
   expect(code).toBe(1);
   expect(stderr).toContain(
@@ -93,7 +93,7 @@ const importing = (path: string, ...words: string[]) => [
   ...words,
 ];
 
-test("a mapping is remembered once it was applied, and forgotten by --forget", async () => {
+test("an applied mapping is remembered, and --forget forgets it", async () => {
   const path = file("board.csv", board(...rows));
   const mapping = file("mapping.json", JSON.stringify(answered));
   await runWell(importing(path, "--map", mapping, "--dry-run"));

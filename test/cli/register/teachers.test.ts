@@ -1,66 +1,38 @@
 import { expect, test } from "bun:test";
 import type { CommandContext } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
-import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { anApiKey, aPartner, aTeacher } from "../../harness/samples.ts";
+import { anApiKey, anAttestation, aPartner, planImport } from "../../harness/samples.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
 async function put(operator: CommandContext, changes: Partial<TeacherContent> = {}): Promise<number> {
-  const {
-    stores: { teachers },
-    blindIndex,
-    calendar,
-    clock,
-  } = operator;
-  const content = aTeacher(regNo, {
-    tId: 100123,
-    ninIndex: blindIndex.nin(nin),
-    ninVerified: true,
-    ...changes,
-  });
-  await teachers.apply([
-    planWrite(null, content, { action: "import", actor: "test", calendar, at: clock.now() }),
-  ]);
+  const { teachers, blindIndex, clock } = operator;
+  const identified = { tId: 100123, ninIndex: blindIndex.nin(nin), ninVerified: true };
+  await teachers.apply([planImport(regNo, { ...identified, ...changes }, clock.now())]);
   return (await teachers.findStored({ by: "regNo", value: regNo }))?.id ?? 0;
 }
 
-/** A row of the evidence log as a partner's call leaves it; the signature is not looked at here. */
-async function verify(operator: CommandContext, changes: Partial<Attestation>): Promise<void> {
-  const active = (await operator.stores.keys.list()).find(({ state }) => state === "active");
-  const result = Buffer.from(JSON.stringify({ result: { found: true, status: "VALID" } })).toString(
-    "base64url",
-  );
-  const row: Attestation = {
-    verificationId: crypto.randomUUID(),
-    partnerId: "exam-body-a",
-    issuedAt: Math.floor(operator.clock.now() / 1000),
-    kid: active?.kid ?? "",
-    endpoint: "lookup-by-reg-no",
-    purpose: "GENERAL_PUBLIC_VERIFICATION",
-    policyVersion: "1",
-    teacherId: null,
-    reference: `regNo:${regNo}`,
-    ninIndex: null,
-    status: "VALID",
-    eligible: true,
-    context: '{"examBatch":"2026-A"}',
-    credential: "k",
-    requestId: "r",
-    jws: `e30.${result}.AA`,
-    ...changes,
+let attestations = 0;
+
+/** Stores an attestation of a partner's call, without a real signature. */
+async function verify({ driver, clock }: CommandContext, changes: Partial<Attestation>): Promise<void> {
+  const claims = JSON.stringify({ result: { found: true, status: "VALID" } });
+  const call = {
+    ...{ partnerId: "exam-body-a", issuedAt: Math.floor(clock.now() / 1000), reference: `regNo:${regNo}` },
+    ...{ context: '{"examBatch":"2026-A"}', jws: `e30.${Buffer.from(claims).toString("base64url")}.AA` },
   };
-  expect(await attest(operator.driver, [row])).not.toBeNull();
+  const row = anAttestation(++attestations, { ...call, ...changes });
+  expect(await attest(driver, [row])).not.toBeNull();
 }
 
-test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates", () =>
+test.concurrent("tvs teachers revoke lists the partners who got the answer VALID, and tvs teachers reinstate undoes it", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const teacherId = await put(operator);
@@ -68,20 +40,12 @@ test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates",
       await verify(operator, { teacherId, issuedAt: now - 60 });
       await verify(operator, { teacherId, issuedAt: now });
       await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
-      await verify(operator, { teacherId, partnerId: "told-otherwise", status: "EXPIRED" });
+      await verify(operator, { teacherId, partnerId: "other-answer", status: "EXPIRED" });
     });
-    const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"], {
-      dataDir,
-    });
-    expect(revoked.code).toBe(0);
-    const value = JSON.parse(revoked.stdout);
-    expect(value).toMatchObject({
-      regNo,
-      tId: 100123,
-      licenseStatus: "REVOKED",
-      announcedStatus: "REVOKED",
-      licenseRevokedReason: "Decision 2026/14",
-      ninOnFile: true,
+    const revoke = ["teachers", "revoke", regNo, "--reason", "Decision 2026/14"];
+    expect(await runJson<object>(revoke, { dataDir })).toMatchObject({
+      ...{ regNo, tId: 100123, ninOnFile: true, licenseRevokedReason: "Decision 2026/14" },
+      ...{ licenseStatus: "REVOKED", announcedStatus: "REVOKED" },
       events: [{ eventType: "license.revoked" }],
       answeredValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
     });
@@ -90,20 +54,19 @@ test.concurrent("tvs teachers revokes, says who was told VALID, and reinstates",
       1,
       /^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/,
     );
-    const back = await runTvs(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
-    expect(back.code).toBe(0);
+    const back = await runWell(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
     expect(back.stdout).toContain("REVOKED -> VALID");
     expect(back.stdout).not.toContain("exam-body-a");
-    expect((await runTvs(["teachers", "history", regNo], { dataDir })).stdout).toMatch(
-      / reinstate .* appeal 3\n/,
-    );
-    const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
-    expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
-        "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
-      ]); // biome-ignore format: a story in one line
+    const history = ["teachers", "history", regNo];
+    expect((await runTvs(history, { dataDir })).stdout).toMatch(/ reinstate .* appeal 3\n/);
+    const lines = await runJson<{ action?: string; eventType?: string }[]>(history, { dataDir });
+    expect(lines.map(({ action, eventType }) => action ?? eventType)).toEqual([
+      ...["import", "license.verified", "certificate.verified", "revoke", "license.revoked"],
+      ...["reinstate", "license.reinstated"],
+    ]);
   }));
 
-test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
+test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the record's status", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
     const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
@@ -120,22 +83,19 @@ test.concurrent("tvs teachers shows, deactivates, reactivates and sweeps", () =>
       expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("--reason")]);
       expect((await runTvs(["teachers", action, regNo, "--reason", "2"], { dataDir })).code).toBe(0);
     }
-    const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
-    expect(json).toMatchObject({
-      active: true,
-      licenseStatus: "VALID",
-      attestations: 0,
+    expect(await runJson<object>(["teachers", "show", regNo], { dataDir })).toMatchObject({
+      ...{ active: true, licenseStatus: "VALID", attestations: 0 },
       lastEvent: { eventType: "license.reinstated" },
     });
-    const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
-    expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
+    const swept = await runJson<object>(["teachers", "sweep"], { dataDir });
+    expect(swept).toMatchObject({ expired: 0, started: 0, events: 0 });
   }));
 
-test.concurrent("tvs teachers export-subject prints all that is held and every lookup, by the record and by the NIN", () =>
+test.concurrent("tvs teachers export-subject prints everything stored about a person, and every lookup by the record and by the NIN", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const ninIndex = operator.blindIndex.nin(nin);
-      // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
+      // A partner asked for the NIN before the teacher was registered, so only the NIN connects the call.
       await verify(operator, {
         reference: "nin",
         ninIndex,
@@ -185,7 +145,7 @@ test.concurrent("tvs teachers export-subject prints all that is held and every l
     expect(human.stdout).not.toContain(nin);
   }));
 
-test.concurrent("tvs teachers export-subject refuses an unknown NIN and a malformed one, and repeats neither", () =>
+test.concurrent("tvs teachers export-subject refuses an unknown or malformed NIN without repeating it", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const nobody = await runTvs(["teachers", "export-subject", "--json"], {

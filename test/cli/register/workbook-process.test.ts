@@ -8,14 +8,14 @@ import { rejection } from "../../harness/rejection.ts";
 
 const main = new URL("../../../cli/main.ts", import.meta.url).href;
 
-/** A program that never ends by itself, watched as the reading of a workbook is. */
+/** An endless program with the limits of a workbook's reader. */
 const watched = (memory: number) => `import { Worker } from "node:worker_threads";
 new Worker(new URL(${JSON.stringify(main)}), {
   workerData: { role: "workbook-watch", memory: ${memory}, parent: process.ppid },
 });
 setInterval(() => {}, 1000);`;
 
-test("a workbook that takes more memory than it may is refused, because its process is killed", () =>
+test("a workbook above the memory limit is refused, and its process is killed", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "reader.ts");
     await writeFile(file, watched(1));

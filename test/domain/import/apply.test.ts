@@ -13,7 +13,7 @@ import {
 } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-/** Writes a record as a command does, long ago or at a time, whatever an import is about to do. */
+/** Changes a record in the store directly, by default long before the import. */
 async function write(
   { teachers, find }: TestImports,
   regNo: string,
@@ -57,10 +57,13 @@ test("an import that was killed between any two chunks and run again leaves what
     await world.add(file, options);
     whole = await contents(world);
   });
-  for (let commits = 0; commits < 6; commits++)
+  const finish = () => Promise.reject(new Error("killed"));
+  for (let commits = 0; commits <= 6; commits++)
     await withImports(async (world) => {
       await world.add(before);
-      const through = failingAt(world.imports, commits, new Error("killed"));
+      // There are six chunks; the last kill is before the import is recorded as finished.
+      const { imports } = world;
+      const through = commits < 6 ? failingAt(imports, commits, new Error("killed")) : { ...imports, finish };
       await rejection(world.add(file, { ...options, through }));
       const again = await world.add(file, options);
       expect(again).toMatchObject({ updated: 20 - Math.min(20, 4 * commits), rejected: 1 });
@@ -68,25 +71,17 @@ test("an import that was killed between any two chunks and run again leaves what
     });
 });
 
-test("an import that was killed after its last chunk is finished by the same command", () =>
-  withImports(async ({ add, imports, teachers, count }) => {
-    const finish = () => Promise.reject(new Error("killed"));
-    await rejection(add(extract, { through: { ...imports, finish } }));
-    expect(await teachers.isLoaded()).toBe(false);
-    expect(await add(extract)).toMatchObject({ inserted: 0, unchanged: 39, rejected: 1, events: 0 });
-    expect(await teachers.isLoaded()).toBe(true);
-    expect(await count("SELECT count(*) FROM events")).toBe(78);
-  }));
-
-test("a killed import counts as unfinished, and as given up after the same command has done the rest", () =>
+test("a killed import is unfinished, and abandoned after the same command has applied the rest", () =>
   withImports(async (world) => {
-    const { add, driver, count } = world;
+    const { add, driver, teachers, count } = world;
     await kill(world);
     const record = "SELECT applied, inserted, finished_at IS NULL AND abandoned_at IS NULL AS n FROM imports";
     expect(await driver.query(record)).toEqual([{ applied: 13, inserted: 12, n: 1 }]);
+    expect(await teachers.isLoaded()).toBe(false);
     const result = await add(extract, small);
     expect(result).toMatchObject({ rows: 40, inserted: 27, unchanged: 12, rejected: 1, events: 54 });
     expect(result.abandoned).toBeUndefined();
+    expect(await teachers.isLoaded()).toBe(true);
     expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
     expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(1);
   }));
@@ -108,7 +103,7 @@ test("the brake counts the applied rows of a killed import", () =>
     expect(await add(without(5))).toMatchObject({ stopped: { losses: [{ lost: 1, earlier: 4 }] } });
   }));
 
-test("a stopped import says how far it came, and the same command applies the rest", () =>
+test("a stopped import reports its progress, and the same command applies the rest", () =>
   withImports(async ({ add, count }) => {
     const controller = new AbortController();
     const onProgress = ({ phase, done }: { phase: string; done: number }) => {
@@ -131,7 +126,7 @@ test("an import that is stopped during its check changes nothing", () =>
     expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
   }));
 
-test("a killed import is given up when another file is imported, which says so", () =>
+test("an import of another file abandons a killed import, and reports this", () =>
   withImports(async (world) => {
     const { add, count } = world;
     await kill(world);
@@ -140,16 +135,14 @@ test("a killed import is given up when another file is imported, which says so",
     expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
   }));
 
-/** An import store before whose first commit something else happens. */
-function meanwhile(imports: ImportStore, act: () => Promise<unknown>): ImportStore {
-  let done = false;
+/** An import store that calls a function before its first commit. */
+function beforeCommit(imports: ImportStore, run: () => Promise<unknown>): ImportStore {
+  let done: Promise<unknown> | undefined;
   return {
     ...imports,
     async commit(...args) {
-      if (!done) {
-        done = true;
-        await act();
-      }
+      done ??= run();
+      await done;
       return imports.commit(...args);
     },
   };
@@ -159,7 +152,7 @@ test("a row is refused when the operator has revoked or deactivated its teacher 
   withImports(async (world) => {
     const { add, imports, find, clock } = world;
     await add(csv(rows(5)), { baseline: true });
-    const act = async () => {
+    const change = async () => {
       const updatedAt = clock.now();
       await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10", updatedAt });
       await write(world, "TR/2019/LA/2", { active: false, updatedAt });
@@ -167,7 +160,7 @@ test("a row is refused when the operator has revoked or deactivated its teacher 
       await write(world, "TR/2019/LA/4", { name: "Other", updatedAt });
     };
     const extract = csv(rows(5, { license_revoked_on: "", active: "yes", state: "Oyo" }));
-    const { report, updated, rejected } = await add(extract, { through: meanwhile(imports, act) });
+    const { report, updated, rejected } = await add(extract, { through: beforeCommit(imports, change) });
     expect({ updated, rejected }).toEqual({ updated: 3, rejected: 2 });
     const code = "CHANGED_MEANWHILE";
     expect(report.rejected.map(placeOf)).toEqual([2, 3].map((line) => ({ line, field: null, code })));
@@ -185,7 +178,7 @@ test("a row is rejected alone when another teacher has got its identifier since 
   withImports(async ({ add, imports, count, putMany }) => {
     const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
     const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));
-    const { report, inserted } = await add(extract, { through: meanwhile(imports, taken) });
+    const { report, inserted } = await add(extract, { through: beforeCommit(imports, taken) });
     expect(inserted).toBe(4);
     expect(report.rejected.map(placeOf)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
     expect(await count("SELECT count(*) FROM teachers")).toBe(5);

@@ -99,7 +99,7 @@ test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>
   ["more than half of the rows", { rows: 4 }, last(), [fewRows(4, 10)]],
   ["every row", { rows: 0 }, last(all, 0), [fewRows(0, 0)]],
   ["every row of a first", { rows: 0 }, null, [fewRows(0, null)]],
-])("the brake misses in an extract without %s what it lacks", (_what, changes, before, missing) => {
+])("the brake lists what an extract without %s lacks", (_what, changes, before, missing) => {
   expect(missingFrom(arrival(changes), before)).toEqual(missing);
 });
 
@@ -146,7 +146,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
 test.each([
   ["csv", false, "the column Status looks like the status of a licence, and nothing says how it is read", "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`"],
   ["ndjson", true, "the member Status holds words that are none of REVOKED, EXPIRED, NONE, VALID", "name it licenseStatus, with the words REVOKED, EXPIRED, NONE, VALID, or leave it out of the file"],
-] as const)("a status in %s that nothing reads is refused with the remedy", (format, isOwn, found, remedy) => {
+] as const)("an unread status in %s is refused with the remedy", (format, isOwn, found, remedy) => {
   const column = unreadColumn("Status", "Status", isOwn);
   countWord(column, "Gone");
   const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
@@ -154,7 +154,7 @@ test.each([
   expect(() => refuseOverlooked([column], { name: "a.x", format })).toThrow(refusal);
 });
 
-/** What was imported before, what comes, and what the brake says is missing from that; nothing when it is imported. */
+/** Earlier imports, the next one, and what the brake misses in it; an empty list if it is imported. */
 type Case = [what: string, before: [string, AddOptions?][], next: [string, AddOptions?], missing: object[]];
 
 test.each<Case>([
@@ -185,7 +185,7 @@ test.each<Case>([
     [csv(rows(4))],
     [column("state")],
   ],
-  // It brought nothing, so the next is compared with the one before.
+  // An import without rows is not compared with later ones.
   ["after one without a row", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
 ])("the brake looks at an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {

@@ -6,7 +6,7 @@ import { checkRow, emptyExtract, requiredFields, templateColumns } from "../../.
 const index = createBlindIndex(new Uint8Array(32).fill(7));
 const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };
 
-/** What becomes of a row of the least cells and these, on line 7. */
+/** Checks line 7 with the required cells and the given ones. */
 function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
   const { line, patch, issues } = checkRow(
     { line: 7, format: "csv", cells: { ...least, ...cells }, ...more },
@@ -85,13 +85,13 @@ test.each<[RawRow["cells"], string[][], object]>([
   [{ photoUrl: photoOf("Ada.Obi"), email: "ada.OBI" }, [["email", "EMAIL_INVALID"], refused], { photoUrl: null }],
   [{ name: "L".repeat(200), state: "L".repeat(100), category: "L".repeat(100), licenseRevokedReason: "L".repeat(500) }, [], { state: "L".repeat(100) }],
   [{ name: "Ad?bayo", state: "NULL", category: "A &amp; B", licenseRevokedReason: "N/A" }, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_SUSPECT"]), {}],
-])("the row %j is applied without the values that cannot be kept", (cells, issues, set) => {
+])("the row %j is applied without its unusable values", (cells, issues, set) => {
   const { patch, issues: found } = checked(cells);
   expect({ issues: found, patch }).toMatchObject({ issues, patch: set });
   expect(found).toEqual(issues);
 });
 
-test("a rejected row is named by its number, unless the number may be a person's", () => {
+test("a rejected row has its registration number, unless the number may be a person's", () => {
   const namesOf = (cells: RawRow["cells"]) => {
     const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
     return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));

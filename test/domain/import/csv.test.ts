@@ -7,7 +7,7 @@ import { rejection } from "../../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
 
-/** Reads a text that comes in pieces of so many bytes. */
+/** Reads a text in pieces of `pieceBytes`. */
 async function read(text: string, { rules = "strict" as Rules, maxRecordBytes = 1000, pieceBytes = 5 } = {}) {
   async function* pieces() {
     const bytes = Buffer.from(text);
@@ -47,7 +47,7 @@ test.each(["strict", "lenient"] as const)("CSV is read in pieces of any size: %s
   }
 });
 
-test("the CSV reader takes an empty line for a record of one empty cell", async () => {
+test("the CSV reader reads an empty line as a record of one empty cell", async () => {
   expect(await read("\na,b\r\n\r\nc\n")).toEqual([
     { line: 1, cells: [""] },
     { line: 2, cells: ["a", "b"] },
@@ -80,7 +80,7 @@ test("the lenient rules read a list as people write it", async () => {
   ]);
 });
 
-test("the CSV reader passes on a failure of the file", async () => {
+test("the CSV reader throws the error of the file", async () => {
   const failure = new Error("EIO");
   async function* broken(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("a\n");

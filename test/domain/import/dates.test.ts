@@ -19,7 +19,7 @@ test.each<[form: string, taken: Record<string, string>, refused: string[]]>([
 });
 
 test.each(["", "D/M", "D/M/YYYY/D", "M/M/YYYY", "D/M/YYYY h", "(D/M/YYYY)", "YYYYMD x", "excels"])(
-  "%p is no form of dates",
+  "%p is not a form of dates",
   (form) => expect(dateReader(form)).toBeNull(),
 );
 

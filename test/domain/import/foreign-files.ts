@@ -1,4 +1,4 @@
-/** Files as other registries have them, made from rules: what went in is known, so what must come out is. */
+/** Files like those of other registries, generated from known people. */
 
 import { Buffer } from "node:buffer";
 import { writeXlsx } from "hucre/xlsx";
@@ -19,11 +19,11 @@ export type ForeignFile = {
   readonly name: string;
   readonly content: Uint8Array;
   readonly people: readonly Person[];
-  /** What stands in the mapping's `open`, in order. */
+  /** The expected `open` of the mapping. */
   readonly open: readonly string[];
-  /** What else the mapping must say. */
+  /** Other expected members of the mapping. */
   readonly mapping?: Readonly<Record<string, unknown>>;
-  /** What a question or a reason must say. */
+  /** Expected words of a question or a reason. */
   readonly says?: RegExp;
   readonly sheet?: string;
 };
@@ -31,7 +31,7 @@ export type ForeignFile = {
 const familyNames = ["Okonkwo", "Abiọla", "Müller", "Bello", "Nweke", "Ọbáfẹ́mi", "Danjuma", "Peña"];
 const firstNames = ["Adaeze", "Ngozi", "José", "Halima", "Tunde", "Zoë", "Chinedu", "Amina"];
 
-/** @param maxDay 12 where no date shall decide between days and months */
+/** @param maxDay 12 for ambiguous dates */
 function people(seed: number, { maxDay = 28 } = {}): Person[] {
   const below = numbers(seed);
   const pick = (names: readonly string[]) => names[below(names.length)] ?? "";
@@ -50,7 +50,7 @@ function people(seed: number, { maxDay = 28 } = {}): Person[] {
 const two = (value: number) => String(value).padStart(2, "0");
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Dates in another form, and as the number of days that a spreadsheet keeps. */
+/** Writes a date in another form; `excel` is a spreadsheet's number of days. */
 function dateAs(form: string, date: string): string {
   const [year = "", month = "", day = ""] = date.split("-");
   if (form === "excel") return String(Date.parse(date) / 86_400_000 + 25_569);
@@ -63,47 +63,12 @@ function dateAs(form: string, date: string): string {
     .replace("\u0000", months[Number(month) - 1] ?? "");
 }
 
-type Table = { readonly header: readonly string[]; readonly rowOf: (person: Person) => readonly string[] };
+const theirHeader =
+  "Registration No,Teacher ID,Full Name,NIN,Phone Number,Source,Cert Status,Licence Expiry".split(",");
 
-const theirs: Table = {
-  header: "Registration No,Teacher ID,Full Name,NIN,Phone Number,Source,Cert Status,Licence Expiry".split(
-    ",",
-  ),
-  rowOf: ({ regNo, tId, name, nin, phone, source, certificate, expires }) => [
-    ...[regNo, String(tId), name, nin, phone, source, certificate, expires],
-  ],
-};
-
-/** The table with other dates, words or columns. */
-function altered(change: (row: string[], person: Person) => void, header = theirs.header): Table {
-  return {
-    header,
-    rowOf(person) {
-      const row = [...theirs.rowOf(person)];
-      change(row, person);
-      return row;
-    },
-  };
+function rowOf({ regNo, tId, name, nin, phone, source, certificate, expires }: Person): string[] {
+  return [regNo, String(tId), name, nin, phone, source, certificate, expires];
 }
-
-const dated = (form: string) => altered((row, { expires }) => row.splice(7, 1, dateAs(form, expires)));
-
-function csvOf({ header, rowOf }: Table, rows: readonly Person[], delimiter = ","): string {
-  const line = (cells: readonly string[]) =>
-    cells.map((cell) => (/[",;\t|\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(delimiter);
-  return `${[header, ...rows.map(rowOf)].map(line).join("\n")}\n`;
-}
-
-type Rows = NonNullable<Parameters<typeof writeXlsx>[0]["sheets"][number]["rows"]>;
-
-const excelRows = (rows: readonly Person[]): Rows => [
-  [...theirs.header],
-  ...rows.map((one) =>
-    theirs
-      .rowOf(one)
-      .map((cell, at) => (at === 7 ? new Date(`${cell}T00:00:00Z`) : at === 1 ? Number(cell) : cell)),
-  ),
-];
 
 const some = people(1);
 const few = people(2, { maxDay: 12 });
@@ -112,37 +77,38 @@ const latin = people(3).map(({ name, ...one }) => {
   return { ...one, name: bare.normalize("NFC") };
 });
 
-/** How a file is made: from which table, parted by what, as which bytes; and what is to come of it. */
+/** A file's rows, delimiter and encoding, and what is expected of it. */
 type Recipe = Partial<Omit<ForeignFile, "name" | "content">> & {
-  readonly table?: Table;
+  /** The people in the file; `people` are those whom an import reads from it. */
+  readonly written?: readonly Person[];
+  readonly edit?: (row: string[], person: Person) => unknown;
+  readonly header?: readonly string[];
   readonly delimiter?: string;
   readonly bytes?: (text: string) => Uint8Array;
 };
 
 const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
-/** A form of dates that the file decides. */
-const inForm = (form: string): Recipe => ({ table: dated(form), mapping: { dates: form } });
+const dated = (form: string): Recipe => ({
+  edit: (row, { expires }) => row.splice(7, 1, dateAs(form, expires)),
+});
+/** Dates in an unambiguous form. */
+const inForm = (form: string): Recipe => ({ ...dated(form), mapping: { dates: form } });
 const partedBy = (delimiter: string): Recipe => ({ delimiter, mapping: { delimiter } });
-const { header } = theirs;
 
-/** By the names of the files. */
+/** The recipes by the names of the files. */
 const recipes: Readonly<Record<string, Recipe>> = {
   "own.csv": {
-    table: {
-      ...theirs,
-      header: "reg_no,t_id,name,nin,phone,source,certificate_status,license_expiry_date".split(","),
-    },
+    header: "reg_no,t_id,name,nin,phone,source,certificate_status,license_expiry_date".split(","),
   },
   "semicolons.csv": {
-    ...{ table: dated("D/M/YYYY"), delimiter: ";" },
-    mapping: { delimiter: ";", dates: "D/M/YYYY" },
+    ...{ ...dated("D/M/YYYY"), delimiter: ";", mapping: { delimiter: ";", dates: "D/M/YYYY" } },
     says: /D\/M\/YYYY, as line \d+ shows/,
   },
   "tabs.txt": partedBy("\t"),
   "bars.csv": partedBy("|"),
   "windows.csv": {
     bytes: (text) => Buffer.from(text, "latin1"),
-    ...{ people: latin, open: ["encoding"], mapping: { encoding: "windows-1252" }, says: /not UTF-8/ },
+    ...{ written: latin, open: ["encoding"], mapping: { encoding: "windows-1252" }, says: /not UTF-8/ },
   },
   "utf16.csv": { ...partedBy("\t"), bytes: utf16 },
   "utf16be.csv": { ...partedBy(";"), bytes: (text) => utf16(text).swap16() },
@@ -150,69 +116,82 @@ const recipes: Readonly<Record<string, Recipe>> = {
     bytes: (text) => Buffer.from(`Ministry of Education,,\nTeachers by State,,,\n,,,\n${text}`),
   },
   "totals.csv": { bytes: (text) => Buffer.from(`${text},,Total: 40,,,,,\n`) },
-  "blank.csv": { table: altered((row) => row.splice(2, 0, "", ""), header.toSpliced(2, 0, "", "")) },
+  "blank.csv": { edit: (row) => row.splice(2, 0, "", ""), header: theirHeader.toSpliced(2, 0, "", "") },
   "twice.csv": {
-    table: altered((row, { phone }) => row.push(phone), [...header, "Phone Number"]),
+    ...{ edit: (row, { phone }) => row.push(phone), header: [...theirHeader, "Phone Number"] },
     ...{ open: ["phone"], says: /two columns are called Phone Number/ },
   },
   "parts.csv": {
-    table: altered(
-      (row, { name }) => row.splice(2, 1, ...name.split(" ")),
-      header.toSpliced(2, 1, "First Name", "Surname"),
-    ),
+    edit: (row, { name }) => row.splice(2, 1, ...name.split(" ")),
+    header: theirHeader.toSpliced(2, 1, "First Name", "Surname"),
     ...{ open: ["name"], says: /First Name and Surname/ },
   },
   "serials.csv": inForm("excel"),
   "ambiguous.csv": {
-    ...{ table: dated("D/M/YYYY"), people: few, open: ["dates"] },
+    ...{ ...dated("D/M/YYYY"), written: few, open: ["dates"] },
     says: /D\/M\/YYYY or M\/D\/YYYY|M\/D\/YYYY or D\/M\/YYYY/,
   },
   "american.csv": inForm("M/D/YYYY"),
   "months.csv": inForm("D-MMM-YYYY"),
   "short.csv": inForm("D.M.YY"),
   "mixed.csv": {
-    table: altered((row, { tId, expires }) =>
+    edit: (row, { tId, expires }) =>
       row.splice(7, 1, dateAs(tId === 1000 ? "M/D/YYYY" : "D/M/YYYY", expires)),
-    ),
     ...{ open: ["dates"], says: /can only be M\/D\/YYYY/ },
   },
   "words.csv": {
-    table: altered((row, { source, certificate }) => {
+    edit(row, { source, certificate }) {
       const own = source === "legacy" ? "Legacy" : "New System";
       row.splice(5, 2, own, certificate === "VERIFIED" ? "Approved" : "Pending");
-    }),
-    open: ["certificate_status"],
+    },
+    ...{ open: ["certificate_status"], says: /what is meant by/ },
     mapping: { values: { certificate_status: { Approved: "VERIFIED", Pending: "CLAIMED" } } },
-    says: /what is meant by/,
   },
   "sourceless.csv": {
-    table: altered((row) => row.splice(5, 1), header.toSpliced(5, 1)),
+    ...{ edit: (row) => row.splice(5, 1), header: theirHeader.toSpliced(5, 1) },
     ...{ open: ["source"], says: /constants/ },
   },
-  // Numbers that a spreadsheet shortened.
+  // A spreadsheet has shortened some numbers.
   "shortened.csv": {
-    table: altered((row, { tId, nin }) => row.splice(3, 1, tId % 4 === 0 ? "2.3E+10" : nin)),
+    edit: (row, { tId, nin }) => row.splice(3, 1, tId % 4 === 0 ? "2.3E+10" : nin),
     ...{ people: some.filter(({ tId }) => tId % 4 !== 0), says: /10 of its numbers were shortened/ },
   },
 };
 
-export async function foreignFiles(): Promise<ForeignFile[]> {
-  const texts = Object.entries(recipes).map(([name, recipe]): ForeignFile => {
-    const { table = theirs, delimiter, bytes = Buffer.from, ...expected } = recipe;
-    const written = recipe.people === few || recipe.people === latin ? recipe.people : some;
-    return { people: some, open: [], ...expected, name, content: bytes(csvOf(table, written, delimiter)) };
+function textFile(name: string, recipe: Recipe): ForeignFile {
+  const {
+    written = some,
+    edit,
+    header = theirHeader,
+    delimiter = ",",
+    bytes = Buffer.from,
+    ...expected
+  } = recipe;
+  const rows = written.map((person) => {
+    const row = rowOf(person);
+    edit?.(row, person);
+    return row;
   });
-  const rows = excelRows(some);
+  const text = [header, ...rows].map((row) => `${row.join(delimiter)}\n`).join("");
+  return { people: written, open: [], ...expected, name, content: bytes(text) };
+}
+
+export async function foreignFiles(): Promise<ForeignFile[]> {
+  const cells = some.map((person) =>
+    rowOf(person).map((cell, at) =>
+      at === 7 ? new Date(`${cell}T00:00:00Z`) : at === 1 ? Number(cell) : cell,
+    ),
+  );
+  const rows = [theirHeader, ...cells];
   const cover = { name: "Cover", rows: [["Ministry of Education"], ["as of 2026"]] };
-  const second = [["Teachers"], [], ...rows, [null, null, "Grand total", 40]];
-  const ofTeachers = { name: "Teachers", rows: second };
+  const second = { name: "Teachers", rows: [["Teachers"], [], ...rows, [null, null, "Grand total", 40]] };
   const workbook = { people: some, open: [], name: "book.xlsx" };
   return [
-    ...texts,
+    ...Object.entries(recipes).map(([name, recipe]) => textFile(name, recipe)),
     { ...workbook, content: await writeXlsx({ sheets: [{ name: "Teachers", rows }] }) },
     {
       ...{ ...workbook, name: "second.xlsx", sheet: "Teachers", mapping: { sheet: "Teachers" } },
-      content: await writeXlsx({ sheets: [cover, ofTeachers] }),
+      content: await writeXlsx({ sheets: [cover, second] }),
     },
   ];
 }

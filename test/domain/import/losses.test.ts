@@ -10,7 +10,7 @@ import { csv, rows, withImports } from "../../harness/imports.ts";
 
 const hour = 3_600_000;
 const expired = { license_expiry_date: "2025-12-31" };
-/** So many of 200 teachers without a licence any more. */
+/** An extract of 200 teachers, some of them with an expired licence. */
 const without = (count: number) => csv(rows(200).map((one, n) => (n < count ? { ...one, ...expired } : one)));
 
 test("losses of a day are added up, so that many small losses are stopped", () =>
@@ -22,7 +22,7 @@ test("losses of a day are added up, so that many small losses are stopped", () =
     clock.add(hour);
     const stopped = { by: "brake", losses: [{ kind: "validLicenses", lost: 1, of: 200, earlier: 4 }] };
     expect(await add(without(5))).toMatchObject({ stopped });
-    // What was stopped has taken nothing away, and an import that takes nothing is not stopped.
+    // A stopped import has no losses, and an import without losses is not stopped.
     expect(await add(without(5))).toMatchObject({ stopped });
     expect((await add(without(4))).stopped).toBeUndefined();
     clock.add(24 * hour);

@@ -24,7 +24,7 @@ function counted(...issues: readonly ImportIssue[]): CodeCount[] {
   return tally.counts();
 }
 
-test("codes count rows, or columns where they are about columns", () => {
+test("a code counts rows, and UNKNOWN_COLUMN counts columns", () => {
   const dates = ["license_issue_date", "license_expiry_date"].map((field) => issue(2, "DATE_INVALID", field));
   expect(counted(...dates, issue(3, "DATE_INVALID"))).toMatchObject([{ rows: 2, first: { length: 3 } }]);
   const columns = ["lga", "ward"].map((field) => issue(1, "UNKNOWN_COLUMN", field));
@@ -33,7 +33,7 @@ test("codes count rows, or columns where they are about columns", () => {
   ]);
 });
 
-test("codes add up over chunks, and keep the places of the first twenty rows", () => {
+test("a code counts the rows of all chunks, and keeps the locations of the first twenty", () => {
   const tally = createCodeTally();
   for (let line = 2; line < 32; line++) tally.add([issue(line, "NIN_INVALID")]);
   const first = Array.from({ length: 20 }, (_, n) => place(n + 2));
@@ -56,7 +56,7 @@ test("codes are sorted by rejections first, then by frequency, then by name", ()
     expect(counted(...given).map(({ code }) => code)).toEqual(order as never);
 });
 
-test("a place has its row's registration number", () => {
+test("a location has its row's registration number", () => {
   const numbered = { ...issue(2, "NIN_INVALID"), regNo: "A/B/C/1" };
   expect(counted(numbered, issue(3, "NIN_INVALID"))[0]?.first).toStrictEqual([
     { ...place(2), regNo: "A/B/C/1" },
@@ -84,9 +84,9 @@ test("the first rejected rows come in the order of the file, with every reason",
     issue(2, "NIN_INVALID"),
   ];
   const counts = counted(issue(1, "EMAIL_INVALID"), ...first);
-  const told = firstRejected(counts, 2);
-  expect(told.map(({ line }) => line)).toEqual([2, 2, 3]);
-  expect(new Set(told)).toEqual(new Set(first.slice(1)));
+  const rejected = firstRejected(counts, 2);
+  expect(rejected.map(({ line }) => line)).toEqual([2, 2, 3]);
+  expect(new Set(rejected)).toEqual(new Set(first.slice(1)));
 });
 
 const result: ImportResult = {

@@ -9,32 +9,32 @@ beforeAll(async () => {
   files = await foreignFiles();
 });
 
-/** What the file holds of people and may not be shown. */
+/** The values of people that must not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
-test("each foreign file gets a right mapping, or questions", async () => {
+test("each foreign file gets a correct mapping, or questions", async () => {
   expect(files.length).toBeGreaterThanOrEqual(20);
   for (const file of files) {
     const found = await suggestionFor(file);
-    const told = JSON.stringify(found);
+    const text = JSON.stringify(found);
     expect([file.name, found.mapping.open]).toEqual([file.name, [...file.open]]);
     expect(found.mapping).toMatchObject(file.mapping ?? {});
-    if (file.says !== undefined) expect(told).toMatch(file.says);
+    if (file.says !== undefined) expect(text).toMatch(file.says);
     expect(
       found.questions.map(({ about }) => about).every((about) => found.mapping.open.includes(about)),
     ).toBe(true);
-    for (const text of personal(file)) expect(told).not.toContain(text);
+    for (const value of personal(file)) expect(text).not.toContain(value);
   }
 }, 60_000);
 
-test("a file without a header is refused, and nothing of it is repeated", async () => {
+test("a file without a header is refused without its values", async () => {
   const rows = Buffer.from(
     "LA/2019/PRI/00001,Adaeze Okonkwo,20000000000\nLA/2019/PRI/00002,Tunde Bello,20000000001\n",
   );
   const bare = { name: "bare.csv", content: rows, people: [], open: [] };
-  const told = String(await rejection(suggestionFor(bare)));
-  expect(told).toContain("put a header above the rows");
-  expect(told).not.toMatch(/Okonkwo|20000/);
+  const text = String(await rejection(suggestionFor(bare)));
+  expect(text).toContain("put a header above the rows");
+  expect(text).not.toMatch(/Okonkwo|20000/);
 });
 
 test("each foreign file is imported by its proposed mapping and the answers", async () => {
@@ -75,9 +75,9 @@ test("a mapping with windows-1252 is refused for a file in UTF-8", async () => {
       [text, "and this is UTF-8"],
       [`\ufeff${text}`, undefined],
     ] as const) {
-      const told = await rejection(add(content, { pieceBytes: 500, reading: { mapping } }));
-      if (said === undefined) expect(told).toBeUndefined();
-      else expect(String(told)).toContain(said);
+      const text = await rejection(add(content, { pieceBytes: 500, reading: { mapping } }));
+      if (said === undefined) expect(text).toBeUndefined();
+      else expect(String(text)).toContain(said);
     }
     const [one] = file.people;
     expect(await find(one?.regNo ?? "")).toMatchObject({ name: one?.name.normalize("NFC") });

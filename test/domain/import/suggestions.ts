@@ -8,7 +8,7 @@ import { type Suggestion, suggestMapping } from "../../../src/domain/import/sugg
 
 type File = { readonly name: string; readonly content: Uint8Array; readonly sheet?: string };
 
-/** Reads a file as `tvs teachers map` does: as Windows-1252 where it is not UTF-8. */
+/** Reads a file as `tvs teachers map` does: in Windows-1252 if it is not UTF-8. */
 export async function suggestionFor({ name, content, sheet }: File): Promise<Suggestion> {
   const look = async (encoding?: "windows-1252") => {
     const bytes = (async function* () {
@@ -23,7 +23,6 @@ export async function suggestionFor({ name, content, sheet }: File): Promise<Sug
   });
 }
 
-/** A file of those that other systems wrote. */
 export function suggestionForExtract(name: string): Promise<Suggestion> {
   const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
   return suggestionFor({ name, content: readFileSync(file) });
@@ -31,10 +30,7 @@ export function suggestionForExtract(name: string): Promise<Suggestion> {
 
 const ownHeader = ["reg_no", "name", "source", "certificate_status", "license_expiry_date"];
 
-/**
- * A table with the required columns and others beside them.
- * @param cells the further cells of each row
- */
+/** Proposes a mapping for a table with the required columns and others. @param cells the other cells of each row */
 export function suggestionForTable(
   header: readonly string[],
   cells: readonly (readonly string[])[],
@@ -52,7 +48,7 @@ export function suggestionForTable(
   return suggestionFor({ name: "table.csv", content: Buffer.from(`${quoted.join("\n")}\n`, encoding) });
 }
 
-/** What is asked about a column, as one text. */
+/** The questions about a column, as one text. */
 export function asked({ questions }: Suggestion, about: string): string {
   return questions
     .filter((one) => one.about === about)
@@ -60,7 +56,7 @@ export function asked({ questions }: Suggestion, about: string): string {
     .join(" | ");
 }
 
-/** A cell in each row: so many times each text. */
+/** Rows of one cell, with each text the given number of times. */
 export function column(counts: Readonly<Record<string, number>>): string[][] {
   return Object.entries(counts).flatMap(([text, count]) => Array.from({ length: count }, () => [text]));
 }

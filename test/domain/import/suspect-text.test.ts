@@ -12,7 +12,7 @@ const names = [
   "see https://tribunal.example/case?id=4",
 ];
 
-/** UTF-8 as a program shows it that takes it for Windows-1252. */
+/** Decodes UTF-8 as Windows-1252. */
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
 test.each(names)("the text %s is not suspect", (name) => {
@@ -24,7 +24,7 @@ test.each(names)("the text %s is not suspect", (name) => {
 test.each([
   "NULL", "null", " null ", "\\N", "(null)", "(NULL)", "<null>", "[NULL]", "N/A", "n/a", "N / A", "n.a.",
   "#N/A", "#NULL!", "nan", "NaN", "NAN", "NA", "None", "NONE", "nil", "undefined", "0", "0.0", "-", "--",
-])("the text %s has a null word", (text) => {
+])("the text %s is a word for an empty cell", (text) => {
   expect(suspectIn(text)).toBe("NULL_WORD");
 });
 
@@ -45,7 +45,7 @@ test.each([
   expect(suspectIn(misread(name))).toBe("MOJIBAKE");
 });
 
-test("mojibake that was made twice, or lost a byte, is found", () => {
+test("mojibake that was made twice, or lost a byte, is detected", () => {
   expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
   expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
 });
@@ -57,11 +57,11 @@ test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????",
   },
 );
 
-test("a replacement character is found", () => {
+test("a replacement character is detected", () => {
   expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
 });
 
-test("every name with a letter beyond ASCII is found when it was read as Windows-1252", () => {
+test("every name with a letter beyond ASCII is detected when it was read as Windows-1252", () => {
   const letters = [..."éèêëàáâäòóôöùúûüçñìíîïẹọṣẸỌṢńǹḿÀÁÈÉÌÍÒÓÙÚƙƴşğıİ"];
   for (const letter of letters)
     for (const name of [`Ad${letter}bayo`, `${letter}bayo`, `Bisi ${letter}bayo`, `Ad${letter}`])

@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import * as values from "../../../src/domain/import/values.ts";
 import { maxTId } from "../../../src/domain/teachers/teachers.ts";
 
-type Reader = (cell: string) => values.Read<unknown>;
+type Reader = (cell: string) => values.ParseResult<unknown>;
 
-/** What a reader takes as what, and which cells it refuses, by the code. */
+/** The values that a reader returns, and the cells that it refuses by their codes. */
 type Case = [name: string, read: Reader, taken: [string, unknown][], refused: Record<string, string[]>];
 
 const same = (...cells: string[]): [string, unknown][] => cells.map((cell) => [cell, cell]);
 const photo = (length: number) => `https://p.example.org/${"a".repeat(length - 22)}`;
-/** What a spreadsheet makes of numbers, and what is none of that though it looks so. */
+/** Numbers that a spreadsheet has damaged, and similar texts. */
 const damaged = "1e5 +1e5 -1.5E+05 1,25e-12 12e10 1.0 12,00 1,234 12,345 1.234.567 123,456,789 '1".split(" ");
 const undamaged = "1e x1e5 1e5x x1.0 1.0x 1.01 x1,234 1,234x 1234,567 1,23 a'1 '".split(" ");
 

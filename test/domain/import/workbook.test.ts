@@ -12,7 +12,7 @@ const styles =
   '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="dd/mm/yyyy;@"/><numFmt numFmtId="166" formatCode="00000000000"/><numFmt numFmtId="165" formatCode="0.00&quot;day&quot;"/></numFmts>' +
   '<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/></cellXfs></styleSheet>';
 
-/** A workbook of a sheet of these rows and another, and whatever else is given. */
+/** Makes a workbook with a sheet of the given rows, a second sheet and other parts. */
 function bookOf(
   rows: string,
   others: Readonly<Record<string, string | Buffer>> = {},
@@ -37,7 +37,7 @@ async function rowsOf(book: Uint8Array, sheet?: string): Promise<readonly TableR
 const firstRow = async (cells: string, properties = "") =>
   (await rowsOf(bookOf(`<row r="1">${cells}</row>`, {}, properties)))[0]?.cells;
 
-test.each([
+test.each<[name: string, cells: string, expected: string[], properties?: string]>([
   ["shared text", '<c r="A1" t="s"><v>0</v></c>', ["shared"]],
   ["text in parts, without its reading", '<c r="A1" t="s"><v>1</v></c>', ["in parts & more"]],
   ["text of its own", '<c r="A1" t="inlineStr"><is><t>own</t></is></c>', ["own"]],
@@ -56,14 +56,9 @@ test.each([
     ["", "shared", "", "4"],
   ],
   ["no address", '<c t="s"><v>0</v></c><c><v>4</v></c>', ["shared", "4"]],
-])("a cell with %s is read", async (_name, cells, expected) => {
-  expect(await firstRow(cells)).toEqual(expected);
-});
-
-test("days count from 1904 where the workbook says so", async () => {
-  expect(await firstRow('<c r="A1" s="1"><v>46021</v></c>', '<workbookPr date1904="1"/>')).toEqual([
-    "2029-12-31",
-  ]);
+  ["a day since 1904", '<c r="A1" s="1"><v>46021</v></c>', ["2029-12-31"], '<workbookPr date1904="1"/>'],
+])("a cell with %s is read", async (_name, cells, expected, properties = "") => {
+  expect(await firstRow(cells, properties)).toEqual(expected);
 });
 
 test("the first or the named sheet is read, with its own line numbers", async () => {
@@ -124,7 +119,7 @@ test.each([
   ["shared-strings-part-in-capitals.xlsx", 1, 1, "Madeup Person B"],
   ["escaped-carriage-return-x000D.xlsx", 2, 1, "Madeup Person B"],
   ["hidden-old-copy-first.xlsx", 1, 4, "2094-06-30"],
-] as const)("the workbook %s has its cell in the right place", async (file, row, column, text) => {
+] as const)("the workbook %s has its cell in the right column", async (file, row, column, text) => {
   expect((await rowsOf(fixture(file)))[row]?.cells[column]).toBe(text);
 });
 

@@ -15,12 +15,12 @@ const regNo = "TR/LA/2020/000001";
 const key = { by: "regNo", value: regNo } as const;
 const start = "2026-05-01T09:00:00Z";
 
-function act(world: Pick<TestStores, "teachers" | "clock">, action: TeacherAction, reason = "decision") {
+function perform(world: Pick<TestStores, "teachers" | "clock">, action: TeacherAction, reason = "decision") {
   return changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason });
 }
 
-/** The last event, as [type, licence, certificate, previous]. */
-async function told({ events }: TestStores): Promise<unknown[] | undefined> {
+/** The last event, as [type, licence, previous licence]. */
+async function lastEvent({ events }: TestStores): Promise<unknown[] | undefined> {
   const last = (await events(regNo)).at(-1);
   return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
@@ -28,14 +28,14 @@ async function told({ events }: TestStores): Promise<unknown[] | undefined> {
 test("a revocation has the date of the service's time zone and a reason, and makes an event", () =>
   withStoresAt("2026-05-01T23:30:00Z", async (world) => {
     const { id } = await world.put(regNo);
-    const change = await act(world, "revoke", "decision 14");
+    const change = await perform(world, "revoke", "decision 14");
     const record = { licenseRevokedOn: "2026-05-02", licenseRevokedReason: "decision 14" };
     expect(change).toMatchObject({
       teacher: { ...record, announcedStatus: "REVOKED", version: 2 },
       ...{ before: { license: "VALID" }, after: { license: "REVOKED" } },
     });
     expect(await world.find(regNo)).toEqual(change.teacher);
-    expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
+    expect(await lastEvent(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
     const rest = { certificate: "VERIFIED", active: true } as const;
     expect((await world.teachers.history(id)).at(-1)).toEqual({
       ...{ at: world.clock.now(), action: "revoke", actor: "cli:ada", reason: "decision 14" },
@@ -43,27 +43,27 @@ test("a revocation has the date of the service's time zone and a reason, and mak
     });
   }));
 
-test("a revocation first announces an expiry that was not announced yet", () =>
+test("a revocation first announces an expiry of the same licence", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
     world.clock.set("2026-06-03T09:00:00Z");
-    await act(world, "revoke", "x");
+    await perform(world, "revoke", "x");
     const last = (await world.events(regNo)).slice(-2);
     expect(last.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
       ["license.expired", "2026-05-31T23:00:00.000Z"],
       ["license.revoked", "2026-06-03T09:00:00.000Z"],
     ]);
-    expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
+    expect(await lastEvent(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
   }));
 
 test("a deactivated teacher's revocation makes no event, and stays after a reactivation", () =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, { active: false });
     const before = (await world.events(regNo)).length;
-    await act(world, "revoke", "decision 14");
+    await perform(world, "revoke", "decision 14");
     const noted = { action: "revoke", reason: "decision 14" } as const;
     expect((await world.teachers.history(id)).at(-1)).toMatchObject(noted);
-    await act(world, "reactivate");
+    await perform(world, "reactivate");
     expect((await world.events(regNo)).length).toBe(before);
     expect(await world.find(regNo)).toMatchObject({ active: true, announcedStatus: "REVOKED" });
   }));
@@ -79,12 +79,12 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
 ])("the command to %s is refused for a record with %j", (action, content) =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, content);
-    expect(await rejection(act(world, action, "x"))).toMatchObject({ code: "REFUSED" });
+    expect(await rejection(perform(world, action, "x"))).toMatchObject({ code: "REFUSED" });
     expect(await world.teachers.history(id)).toHaveLength(1);
   }),
 );
 
-test("a revocation between read and write of a deactivation stays", () =>
+test("a revocation between the read and the write of a deactivation stays", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo);
     const { teachers } = await world.another();
@@ -94,22 +94,22 @@ test("a revocation between read and write of a deactivation stays", () =>
       async apply(writes) {
         if (!interfered) {
           interfered = true;
-          await act({ ...world, teachers }, "revoke", "meanwhile");
+          await perform({ ...world, teachers }, "revoke", "meanwhile");
         }
         return world.teachers.apply(writes);
       },
     };
-    await act({ ...world, teachers: slow }, "deactivate", "left");
+    await perform({ ...world, teachers: slow }, "deactivate", "left");
     const both = { active: false, licenseRevokedReason: "meanwhile", version: 3 };
     expect(await world.find(regNo)).toMatchObject(both);
-    expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
+    expect(await lastEvent(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
   }));
 
 test("a change is refused when its record changes again and again", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo);
     const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
-    expect(await rejection(act({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
+    expect(await rejection(perform({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
       code: "STORE_BUSY",
     });
   }));

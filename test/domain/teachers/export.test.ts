@@ -8,10 +8,10 @@ import { lagos } from "../../harness/clock.ts";
 import { type Cells, csv, row, type TestImports, withImports } from "../../harness/imports.ts";
 
 const wholeSample = readFileSync(new URL("../../../data/sample-registry.csv", import.meta.url), "utf8");
-/** It begins with the fixtures, one for each state. */
+/** Its first teachers have every status. */
 const sample = wholeSample.split("\n").slice(0, 200).join("\n");
 
-/** Values that a file, a spreadsheet or a reader may trip over. */
+/** Values that a spreadsheet or a reader may misread. */
 const odd: readonly Cells[] = [
   { name: '=HYPERLINK("https://example.org","x")', state: "+Lagos", category: "-", t_id: "1" },
   { name: "'=already guarded", state: "''=twice", category: "'quoted'" },
@@ -72,10 +72,10 @@ test.each(["csv", "ndjson"] as const)("an export as %s changes nothing when it i
     const extract = await exported(world, format);
     const profilesLeftOut = format === "csv" ? 1 : 0;
     expect({ ...extract, text: "" }).toEqual({ text: "", count, profilesLeftOut });
-    // Excel takes CSV without a byte-order mark for Windows-1252.
+    // Excel reads CSV without a byte order mark as Windows-1252.
     expect(extract.text.startsWith("\ufeff")).toBe(format === "csv");
     world.clock.add(86_400_000);
-    // What the last import had and an export lacks, the contacts, does not refuse it.
+    // An export lacks the contacts of the last import, and the brake accepts this.
     const full = await world.add(sample, { pieceBytes: 65_536, allowChange: true });
     expect(full).toMatchObject({ updated: 0, rejected: 0, events: 0 });
     const options = { name: `register.${format}`, pieceBytes: 65_536 };
@@ -98,7 +98,7 @@ test.each(["csv", "ndjson"] as const)("an export as %s changes nothing when it i
   }),
 );
 
-test("an export has no NIN, e-mail address, phone number or index of one", () =>
+test("an export has no NIN, e-mail address, phone number or blind index", () =>
   withImports(async (world) => {
     await fill(world);
     for (const format of ["csv", "ndjson"] as const) {

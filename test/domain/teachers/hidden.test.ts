@@ -6,7 +6,7 @@ import { csv, row, type TestImports, withImports } from "../../harness/imports.t
 const regNo = "TR/2019/LA/1";
 const key = { by: "regNo", value: regNo } as const;
 
-const act = (world: Pick<TestImports, "teachers" | "clock">, action: TeacherAction) =>
+const perform = (world: Pick<TestImports, "teachers" | "clock">, action: TeacherAction) =>
   changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason: "decision" });
 
 const hidden = { license: "NOT_FOUND", certificate: "NOT_FOUND", active: true } as const;
@@ -18,15 +18,15 @@ test("a contact that a hidden teacher shares with another teacher finds the othe
     await world.add(csv([row(1, { email }), row(2, { email, t_id: "2" })]), { baseline: true });
     const shared = { by: "email", value: blindIndex.email(email) } as const;
     expect(await world.teachers.find(shared)).toBeNull();
-    await act(world, "hide");
+    await perform(world, "hide");
     expect(await world.teachers.find(shared)).toMatchObject({ tId: 2 });
     expect(await world.teachers.holders(shared, 9)).toHaveLength(2);
   }));
 
-test("hiding a teacher is in the history with its reason, and is announced as teacher.deactivated alone", () =>
+test("hiding a teacher adds a line with the reason to the history, and announces only teacher.deactivated", () =>
   withImports(async (world) => {
     await world.add(csv([row(1)]), { baseline: true });
-    const { teacher, events } = await act(world, "hide");
+    const { teacher, events } = await perform(world, "hide");
     expect(events.map(({ eventType }) => eventType)).toEqual(["teacher.deactivated"]);
     expect(JSON.parse(events[0]?.body ?? "").data).toMatchObject({
       ...{ regNo, licenseStatus: "NOT_FOUND", certificateStatus: "NOT_FOUND", previousStatus: "VALID" },
@@ -35,7 +35,7 @@ test("hiding a teacher is in the history with its reason, and is announced as te
       ...{ action: "hide", actor: "cli:ada", reason: "decision", after: hidden },
       before: { license: "VALID", certificate: "VERIFIED" },
     });
-    const shown = await act(world, "unhide");
+    const shown = await perform(world, "unhide");
     expect(shown.events.map(({ eventType }) => eventType)).toEqual([
       "license.reinstated",
       "certificate.verified",
@@ -45,7 +45,7 @@ test("hiding a teacher is in the history with its reason, and is announced as te
 test("an extract changes a hidden teacher without showing or announcing anything", () =>
   withImports(async (world) => {
     await world.add(csv([row(1, { t_id: "1" }), row(2, { t_id: "2" })]), { baseline: true });
-    await act(world, "hide");
+    await perform(world, "hide");
     const change = { name: "Other Name", certificate_status: "CLAIMED", active: "no", hidden: "false" };
     const applied = await world.add(csv([row(1, { t_id: "1", ...change })]), { allowChange: true });
     expect(applied).toMatchObject({ updated: 1, rejected: 0, events: 0 });

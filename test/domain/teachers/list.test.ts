@@ -5,6 +5,7 @@ import {
   listTeachers,
   type PageRequest,
   type TeacherFilter,
+  type TeacherPage,
 } from "../../../src/domain/teachers/list.ts";
 import { nameTest } from "../../../src/domain/teachers/name-search.ts";
 import { lagos } from "../../harness/clock.ts";
@@ -19,15 +20,14 @@ const dependenciesOf = ({ teachers, clock }: TestStores) => ({
   blindIndex,
 });
 
-async function listed(stores: TestStores, filter: TeacherFilter = {}, page: Partial<PageRequest> = {}) {
-  const { teachers, next } = await listTeachers(dependenciesOf(stores), filter, { limit: 5_000, ...page });
-  return { numbers: teachers.map(({ regNo }) => regNo), next };
-}
-
-async function found(stores: TestStores, term: string, page: Partial<PageRequest> = {}) {
-  const { teachers, next } = await findTeachers(dependenciesOf(stores), term, { limit: 5_000, ...page });
-  return { numbers: teachers.map(({ regNo }) => regNo), next };
-}
+const numbersOf = ({ teachers, next }: TeacherPage) => ({
+  numbers: teachers.map(({ regNo }) => regNo),
+  next,
+});
+const listed = async (stores: TestStores, filter: TeacherFilter = {}, page: Partial<PageRequest> = {}) =>
+  numbersOf(await listTeachers(dependenciesOf(stores), filter, { limit: 5_000, ...page }));
+const found = async (stores: TestStores, term: string, page: Partial<PageRequest> = {}) =>
+  numbersOf(await findTeachers(dependenciesOf(stores), term, { limit: 5_000, ...page }));
 
 const numbers = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `TR/2019/LA/${String(n + from).padStart(6, "0")}`);
@@ -70,7 +70,7 @@ test("a filter finds its few teachers after many others", () =>
     });
   }));
 
-test("a list with a limit of work gives a short page and where to continue", () =>
+test("a list with a limit of examined teachers returns a short page and where to continue", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(600));
     await stores.put("ZZ/1/1/1", { state: "Kano" });

@@ -32,7 +32,7 @@ test.each([
   expect(nameMatches(listed, registered)).toBe(false);
 });
 
-test.each(["", "  ", "-", ","])("%p is no name", (listed) => {
+test.each(["", "  ", "-", ","])("%p is not a name", (listed) => {
   expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
 });
 

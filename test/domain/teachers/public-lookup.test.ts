@@ -39,14 +39,16 @@ test.each<[string, Partial<TeacherContent>, object]>([
   ["a deactivated teacher's", { active: false }, none],
   ["missing", { licenseIssueDate: null, licenseExpiryDate: null }, none],
   ["yet to begin", { licenseIssueDate: later.issueDate, licenseExpiryDate: later.expiryDate }, later],
-])("the public sees no licence when it is %s, and only the dates of a future one", (_what, changes, dates) =>
-  withStores(async (stores) => {
-    const { lookup } = await open(stores, changes);
-    const answer = await lookup(regNo);
-    const license = { status: "NOT_FOUND", ...dates, daysRemaining: null };
-    expect(answer).toMatchObject({ found: true, status: "Not licensed", license });
-    expect(JSON.stringify(answer)).not.toMatch(/revoke|secret|deactivat/i);
-  }),
+])(
+  "the public lookup shows no licence when it is %s, and only the dates of a future one",
+  (_what, changes, dates) =>
+    withStores(async (stores) => {
+      const { lookup } = await open(stores, changes);
+      const answer = await lookup(regNo);
+      const license = { status: "NOT_FOUND", ...dates, daysRemaining: null };
+      expect(answer).toMatchObject({ found: true, status: "Not licensed", license });
+      expect(JSON.stringify(answer)).not.toMatch(/revoke|secret|deactivat/i);
+    }),
 );
 
 test("the public lookup changes with the day of the service's time zone", () =>

@@ -40,7 +40,7 @@ test.each([
   ["belongs to a deactivated teacher and was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
   ["belongs to a deactivated teacher and has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
   ["belongs to a deactivated teacher and begins later", { active: false, licenseIssueDate: "2030-01-01" }],
-])("there is no licence that %s", (_why, changes) => {
+])("the public form of a licence that %s is empty", (_why, changes) => {
   expect(on(changes)).toEqual(none);
 });
 
@@ -102,11 +102,11 @@ test.each([
   ["a private character", "LA/2019/PRI/\ue000"],
   ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
   ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
-])("a text with %s is no registration number", (_what, given) => {
+])("a text with %s is not a registration number", (_what, given) => {
   expect(canonicalRegNo(given)).toBeNull();
 });
 
-/** What an answer carries must find the same teacher when it is asked for. */
+/** A lookup with the registration number of an answer must find the same teacher. */
 test("a canonical registration number is its own canonical form, for every character", () => {
   const unstable: string[] = [];
   for (let code = 0; code < 0x30000; code++) {
