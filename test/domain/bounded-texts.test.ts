@@ -80,20 +80,21 @@ async function textFunctions(): Promise<Case[]> {
 
 const functions: Case[] = [...(await textFunctions()), ["domain/blind-index.ts email", index.email]];
 
-/** A refusal is an answer too. */
-async function timeOf(call: () => unknown): Promise<number> {
-  const begunAt = performance.now();
+/** Measures this process alone, because other processes share the machine. @returns milliseconds of the processor */
+async function costOf(call: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
   await Promise.resolve()
     .then(call)
     .catch(() => {});
-  return performance.now() - begunAt;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
 }
 
-/** The machine has other things to do: the quickest of eight counts, unless the first is far from the limit. */
-async function quickest(call: () => unknown): Promise<number> {
-  let least = await timeOf(call);
+/** The collector runs in some of the calls: the cheapest of eight counts, unless the first is far from the limit. */
+async function cheapest(call: () => unknown): Promise<number> {
+  let least = await costOf(call);
   for (let tries = 1; tries < 8 && least > limitMs && least < 1_000; tries++)
-    least = Math.min(least, await timeOf(call));
+    least = Math.min(least, await costOf(call));
   return least;
 }
 
@@ -101,10 +102,10 @@ test("there are functions to hold to the limit", () => {
   expect(functions.length).toBeGreaterThan(110);
 });
 
-test.each(functions)("a text of 250,000 characters costs %s at most 50 ms", async (_name, call) => {
+test.each(functions)("a text of 250,000 characters costs %s at most 50 ms of the processor", async (_name, call) => {
   const slow: string[] = [];
   for (const [what, text] of Object.entries(texts)) {
-    const ms = await quickest(() => call(text));
+    const ms = await cheapest(() => call(text));
     if (ms > limitMs) slow.push(`${what}: ${Math.round(ms)} ms`);
   }
   expect(slow).toEqual([]);
