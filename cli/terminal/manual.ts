@@ -1,12 +1,21 @@
 /** `tvs help`: the manual's pages, laid out to be read. */
 
 import { lexer, type Token, type Tokens } from "marked";
+import alerts from "../../data/alerts.yml" with { type: "text" };
+import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { groups, linkedTopic, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
+
+/** The files that `tvs help --print` writes for an operator who has the executable alone. */
+export const printedFiles: Readonly<Record<string, string>> = {
+  "alerts.yml": alerts,
+  // The compiler takes every import of a .json file for its parsed value.
+  "grafana-dashboard.json": String(dashboard),
+};
 
 /** Prints the help of the command that the words name. @returns the exit code */
 type Explain = (words: readonly string[]) => Promise<number>;
@@ -21,6 +30,7 @@ export async function help(words: readonly string[], root: OurCommand, explain: 
     process.stdout.write(topicList());
     return exitCodes.done;
   }
+  if (word === "--print") return printFile(words.slice(1));
   if (words.length > 1 || word.startsWith("-")) return explain(words);
   const topic = topics.find(({ name }) => name === word);
   const commands = Object.keys(root.subCommands ?? {});
@@ -41,6 +51,15 @@ export async function help(words: readonly string[], root: OurCommand, explain: 
   });
 }
 
+/** @throws TvsError USAGE for any words but the name of one file */
+function printFile([name = "", ...rest]: readonly string[]): number {
+  const text = Object.hasOwn(printedFiles, name) && rest.length === 0 ? printedFiles[name] : undefined;
+  if (text === undefined)
+    throw new TvsError("USAGE", `tvs help --print needs one of ${Object.keys(printedFiles).join(", ")}`);
+  process.stdout.write(text);
+  return exitCodes.done;
+}
+
 /** The topics under the titles of their groups, in columns that line up across the groups. */
 function topicList(): string {
   const nameWidth = Math.max(...topics.map(({ name }) => name.length));
@@ -49,7 +68,7 @@ function topicList(): string {
     return `${heading(title.toUpperCase())}\n${lines.join("")}`;
   });
   const more =
-    "`tvs help TOPIC` prints a page. `tvs --help` lists the commands, and `tvs help COMMAND` explains one.";
+    "`tvs --help` lists the commands, `tvs help COMMAND` explains one, and `tvs help TOPIC` prints a page. `tvs help --print FILE` prints alerts.yml or grafana-dashboard.json, for Prometheus and Grafana.";
   return `${sections.join("")}\n${wrapped(more, terminalWidth())}\n`;
 }
 
