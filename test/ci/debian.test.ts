@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { canPackage, packageFor } from "../../.ci/debian.ts";
 import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
+import { works } from "../../.ci/notices.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const parts = {
@@ -36,7 +37,6 @@ describe.skipIf(!canPackage())("the Debian package", () => {
           "-rw-r--r-- root/root /usr/share/bash-completion/completions/tvs",
           "-rw-r--r-- root/root /usr/share/doc/tvs/changelog.gz",
           "-rw-r--r-- root/root /usr/share/doc/tvs/copyright",
-          "-rw-r--r-- root/root /usr/share/doc/tvs/licenses.gz",
           "-rw-r--r-- root/root /usr/share/fish/vendor_completions.d/tvs.fish",
           "-rw-r--r-- root/root /usr/share/lintian/overrides/tvs",
           "-rw-r--r-- root/root /usr/share/man/man1/tvs.1.gz",
@@ -50,6 +50,8 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       spawnSync("dpkg-deb", ["--extract", join(folder, name), files]);
       const unit = readFileSync(join(files, "usr/lib/systemd/system/tvs.service"), "utf8");
       expect(unit).toContain("\nExecStart=/usr/bin/tvs serve\n");
+      const copyright = readFileSync(join(files, "usr/share/doc/tvs/copyright"), "utf8");
+      for (const { folder: part } of works()) expect(copyright).toContain(`\nFiles: ${part}/*\n`);
       const sums = spawnSync("dpkg-deb", ["--info", join(folder, name), "md5sums"], {
         encoding: "utf8",
       }).stdout;
