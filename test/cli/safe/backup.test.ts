@@ -8,7 +8,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { backupPlace } from "../../../cli/safe/backup.ts";
+import { backupPath } from "../../../cli/safe/backup.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newMasterKey } from "../../../src/domain/secrets.ts";
@@ -78,9 +78,9 @@ test.concurrent("tvs backup into a folder with --keep, keeps the newest of its o
 test.concurrent("tvs backup into a folder takes a later name than one of the same second", () =>
   withTempDir(async (folder) => {
     const config = readConfig({ data: folder }, {});
-    const first = await backupPlace(folder, config);
+    const first = await backupPath(folder, config);
     writeFileSync(first, "");
-    expect((await backupPlace(folder, config)) > first).toBe(true);
+    expect((await backupPath(folder, config)) > first).toBe(true);
   }));
 
 test.concurrent("tvs backup into a folder with names of the future keeps what it has just made, and ends with 1", () =>
