@@ -16,7 +16,7 @@ export const openapiCommand = command({
   },
 });
 
-/** What the command was told, else what a service over this database was; a database is never made for this. */
+/** Issuer and site of the database, if there is one; else the given issuer. No database is made. */
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   const { hasDatabase, noRegister } = await import("./register/register.ts");
   if (!hasDatabase(config)) {

@@ -100,7 +100,7 @@ test.each([
   const before = await keys();
   const { code, stdout, stderr } = await runTvs(rotate, { dataDir, stdin });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-  expect(stderr).toMatch(/^tvs: cancelled; nothing was changed: .* is no yes .*--yes.*\n$/);
+  expect(stderr).toMatch(/^tvs: cancelled; nothing was changed: .* is not yes .*--yes.*\n$/);
   expect(await keys()).toEqual(before);
   expect(await runTvs([...rotate, "--yes"], { dataDir, stdin })).toMatchObject({ code: 0 });
 });
