@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { runCommand } from "citty";
-import { command, everyValue, group } from "../../cli/command.ts";
+import { command, everyValue, group, moveKeyIdsLast, option } from "../../cli/command.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -67,6 +67,18 @@ test("a variadic command takes any number of operands", async () => {
   expect(error).toBeUndefined();
   expect(seen?._).toEqual(["a", "b", "c"]);
   expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
+});
+
+test("a key id that begins with a dash is an operand, or the value of the option before it", () => {
+  const made = command({ description: "", example: "", args: { anchor: option("KID") }, async run() {} });
+  const kid = `-_${"a".repeat(41)}`;
+  expect(moveKeyIdsLast([kid, "--json"], made)).toEqual(["--json", "--", kid]);
+  expect(moveKeyIdsLast(["--anchor", kid, "file"], made)).toEqual([`--anchor=${kid}`, "file"]);
+  expect(moveKeyIdsLast(["--json", kid.slice(1), `${kid}a`], made)).toEqual([
+    "--json",
+    kid.slice(1),
+    `${kid}a`,
+  ]);
 });
 
 test("a flag that is given several times keeps all its values, in either spelling", () => {

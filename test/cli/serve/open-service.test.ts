@@ -17,7 +17,7 @@ import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts
 
 configureLog(() => {});
 
-test("what a killed service had in hand is sent at the next start, not when its lease ends", async () => {
+test("a delivery that a killed service had leased is sent at the next start, before the lease ends", async () => {
   const world = await makeWebhookTerminal();
   const received = Promise.withResolvers<string>();
   const receiver = await startReceiver((socket, request) => {
