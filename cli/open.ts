@@ -46,7 +46,7 @@ export type OpenOptions = {
   readonly isService?: boolean;
   /** The issuer if none was ever set; null if one must be set. */
   readonly defaultIssuer?: string | null;
-  /** Makes a register if there is none, and is called with the sentence that says so. */
+  /** Allows to make a missing register, and is called with the sentence that says so. */
   readonly whenMade?: (words: string) => void;
   /** The first settings of a new register. An existing register keeps its own. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
@@ -149,7 +149,7 @@ export async function hasRegister(config: Config): Promise<boolean> {
   return (await settingsOfRegister(config)) !== null;
 }
 
-/** The stored settings, read without opening the register; null if there is none. */
+/** The stored settings, read without opening the register; null without a register. */
 export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
   return closing(await openDriver(config), async (driver) => {

@@ -39,7 +39,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
 
 const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
-/** The first line on standard input; null if there is none, as under a timer. */
+/** The first line on standard input; null without one, as under a timer. */
 function waitingAnswer(): Promise<string | null> {
   const { stdin } = process;
   return new Promise((resolve) => {

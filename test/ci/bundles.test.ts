@@ -7,8 +7,8 @@ import { bundles, sourceFolders } from "../../.ci/bundles.ts";
 import { works } from "../../.ci/notices.ts";
 import manifest from "../../package.json" with { type: "json" };
 
-/** A stale bundle would verify by yesterday's rules. To mend it: npm run bundle. What compiles takes too long here. */
-test("the bundles are made from the source as it is", async () => {
+// A stale bundle would verify by yesterday's rules. `npm run bundle` makes a new one.
+test("the bundles of scripts are made from the present source", async () => {
   const quick = Object.entries(bundles).filter(([file]) => file.endsWith(".js"));
   expect(quick).toHaveLength(4);
   for (const [file, make] of quick)
@@ -17,7 +17,7 @@ test("the bundles are made from the source as it is", async () => {
     );
 });
 
-test("the folders by whose dates bundles are due hold all their sources", async () => {
+test("the folders whose dates make bundles due have all their sources", async () => {
   const isWatched = (path: string) => sourceFolders.includes(dirname(path));
   for (const entry of [
     "src/site/verify-envelope/app.ts",
