@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { apiKeyId } from "../../../src/domain/credentials.ts";
 import { eventTypes } from "../../../src/partner/contract.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { useQuota } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -22,15 +22,9 @@ const terms = [
   ...["--per-minute", "60", "--per-day", "1000"],
 ];
 
-async function run(...args: string[]) {
-  return runTvs(["partners", ...args], { dataDir });
-}
-
-async function json(...args: string[]) {
-  const { code, stdout, stderr } = await run(...args, "--json");
-  if (code !== 0) throw new Error(stderr);
-  return JSON.parse(stdout);
-}
+const run = (...args: string[]) => runTvs(["partners", ...args], { dataDir });
+const json = (...args: string[]) =>
+  runJson<ReturnType<typeof JSON.parse>>(["partners", ...args], { dataDir });
 
 test("tvs partners add prints the record with a key that is shown this once", async () => {
   const purposes = ["EMPLOYER_BACKGROUND_CHECK"];

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
+import { statement } from "../../api/openapi/examples.ts";
 import { audience, issuer } from "../../fixtures/envelope-tokens.ts";
 import { runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
@@ -138,6 +139,19 @@ test("tvs verify --now moves the clock", async () => {
   const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
   expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
   expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", input("valid.json")])).code).toBe(0);
+});
+
+test("tvs verify shows how many people a statement counts, and each of its rows", async () => {
+  const path = await save("statement.json", JSON.stringify(statement));
+  const { code, stdout } = await run([path, ...settings]);
+  expect(code).toBe(0);
+  const people = "of the 2 named by the list, 2 different people; 1 of them eligible (50 %)";
+  expect(stdout).toContain(`Statement on 1 March 2026: ${people}`);
+  expect(stdout).toContain("Government College, Ikorodu, CENTRE-4711");
+  expect(stdout).toMatch(/row 2 +999999, NOT_FOUND, not eligible, TEACHER_NOT_FOUND/);
+  const { objects } = await run([path, "--json", ...settings]);
+  const { rows, summary, statementId } = statement;
+  expect(objects).toMatchObject([{ valid: true, verificationId: statementId, statement: { rows, summary } }]);
 });
 
 const file = input("valid.json");

@@ -1,4 +1,6 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -64,6 +66,18 @@ test("tvs console prints links to the running service's console, as serve does; 
     expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
   } finally {
     await service.stop();
+  }
+});
+
+test("serve warns of a master key that other users may read, with the command that closes it", async () => {
+  const file = join(folder, "master.key");
+  for (const mode of [0o600, 0o644]) {
+    await chmod(file, mode);
+    service = await startService({ dataDir: folder });
+    expect(await service.stop()).toBe(0);
+    const isOpen = mode === 0o644;
+    expect(service.stderr().includes("open to other users (mode 0644)")).toBe(isOpen);
+    expect(service.stderr().includes(`chmod 600 ${file}`)).toBe(isOpen);
   }
 });
 
