@@ -91,7 +91,7 @@ test.concurrent("tvs init asks at a terminal, again where an answer cannot be, a
       ["How long", "\r"],
       ["on or off", "maybe\r"],
       ["must be true or false", "\r"],
-      ["Serve signed lists", "off\r"],
+      ["Serve signed status lists", "off\r"],
     ] as const;
     const { code, text } = await onTerminal(["init"], { dataDir, typed });
     expect(code).toBe(0);
