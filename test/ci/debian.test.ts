@@ -116,7 +116,7 @@ async function configured(before: string, after: string): Promise<string> {
 const folderOwner = "stat -c '%U:%G %a' /var/lib/tvs";
 
 describe.skipIf(!canMount)("configuring the Debian package", () => {
-  test("the package makes the user, its group and its folder on a new machine", async () => {
+  test("the package makes user, group and folder on a new machine", async () => {
     expect(await configured("", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
   });
 
@@ -135,14 +135,14 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     );
   });
 
-  test("the package gives the service only the folder where others could have put files into it", async () => {
+  test("the package gives the service only the folder, and no file, if others could write there", async () => {
     const before =
       "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
     const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
   });
 
-  test("the package leaves a link in the folder's place and its target as they are", async () => {
+  test("the package changes neither a link at the folder's path nor its target", async () => {
     const before = "mkdir -m 700 /var/lib/elsewhere; ln -s elsewhere /var/lib/tvs";
     expect(await configured(before, "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs")).toBe(
       "root 700\nelsewhere",

@@ -48,7 +48,7 @@ test.each([
     ["x.csv", "y.csv"],
     /unexpected argument number 2: the command takes FILE and nothing else;/,
   ],
-])("a command line with %s is refused before anything is done", async (_what, rawArgs, message) => {
+])("a command line with %s is refused before the command runs", async (_what, rawArgs, message) => {
   const { seen, error } = await call(rawArgs);
   expect(seen).toBeUndefined();
   expect(error).toMatchObject({ code: "USAGE" });
@@ -57,7 +57,7 @@ test.each([
   expect(error?.message).not.toContain("\n");
 });
 
-test("a command line with too many operands does not repeat them: they may be personal", async () => {
+test("the refusal of too many operands does not repeat them, because they may be personal", async () => {
   const { error } = await call(["x.csv", "12345678901"]);
   expect(error?.message).not.toContain("12345678901");
 });

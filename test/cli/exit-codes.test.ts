@@ -23,7 +23,7 @@ async function codeUnread(...args: readonly string[]): Promise<number> {
 const input = (name: string) => join(fixtures, "inputs", name);
 const keys = ["--jwks", join(fixtures, "keys", "jwks.json"), "--issuer", issuer, "--audience", audience];
 
-test("verify never ends with 0 for an envelope without a verdict because its output has no reader", async () => {
+test("verify whose output has no reader does not end with 0 for an envelope without a verdict", async () => {
   expect(await codeUnread("verify", input("payload-changed.json"), ...keys)).toBe(2);
   expect(await codeUnread("verify", "--json", input(""), ...keys)).toBe(2);
 });

@@ -70,7 +70,7 @@ test("tvs doctor makes neither a data directory nor a database", () =>
     expect(await readdir(dataDir)).toEqual([]);
   }));
 
-test("tvs doctor names modes that let others in, and an environment with which serve would not start; a pending key of a day may be promoted", () =>
+test("tvs doctor finds open file modes, settings that serve would refuse, and a pending key that may be promoted", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     await withTestContext(dataDir, async ({ driver }) => {

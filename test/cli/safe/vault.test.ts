@@ -11,7 +11,7 @@ import { withStores } from "../../harness/store.ts";
 
 const configOf = (data: string, key?: string) => readConfig({ data }, { TVS_MASTER_KEY: key });
 
-test("the first use of a database makes a master key that its owner alone may read, and remembers which", () =>
+test("the first use of a database makes a master key file for its owner alone, and stores its check value", () =>
   withStores(async ({ folder, settings }) => {
     const made = await openVault(configOf(folder), settings);
     const file = join(folder, "master.key");
@@ -21,7 +21,7 @@ test("the first use of a database makes a master key that its owner alone may re
     expect((await openVault(configOf(folder), settings)).check).toBe(made.check);
   }));
 
-test("the first use of a database adopts a key that is there already: a kill may have come between the two", () =>
+test("the first use of a database uses an existing key file, such as after a kill", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), `${masterKey}\n`);
     expect((await openVault(configOf(folder), settings)).check).toBe(secrets.check);
@@ -36,7 +36,7 @@ test("the first use of a database with the key in the environment writes no file
     expect(values).not.toContain(masterKey);
   }));
 
-test("the first use of a database where the key cannot be written remembers none", () =>
+test("the first use of a database stores no check value if the key cannot be written", () =>
   withStores(async ({ folder, settings }) => {
     const config = { ...configOf(folder), masterKeyFile: join(folder, "missing", "master.key") };
     expect(await rejection(openVault(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });

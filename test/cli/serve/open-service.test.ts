@@ -51,7 +51,7 @@ test("a delivery that a killed service had leased is sent at the next start, bef
   }
 });
 
-test("health is 503 from the first evidence that the disk refuses until there is room again, without a call", () =>
+test("health is 503 from the first refused write until the disk has room again, without a call", () =>
   withTempDir(async (folder) => {
     await makeRegister(folder);
     let offsetMs = 0;

@@ -95,7 +95,7 @@ test("a table shows times to the second, a record in full", () => {
   expect(record({ at: time })).toBe(`at  ${time}`);
 });
 
-test("a record's long list goes on below itself, and a word is never broken", () => {
+test("a record's long list continues on further lines, and no word is broken", () => {
   const purposes = Array.from({ length: 8 }, (_, index) => `PURPOSE_NUMBER_${index}`);
   const lines = record({ id: "x", purposes: purposes.join(", ") }).split("\n");
   expect(lines.length).toBeGreaterThan(2);
@@ -104,7 +104,7 @@ test("a record's long list goes on below itself, and a word is never broken", ()
   expect([...shown.matchAll(/PURPOSE_NUMBER_\d/g)].map(([name]) => name)).toEqual(purposes);
 });
 
-test("a hidden character beyond the basic plane is escaped as its two halves, and readable text stays", () => {
+test("a hidden character beyond the basic plane is escaped as two surrogates, and readable text stays", () => {
   const hidden = "a\u{e0041}b";
   expect(printable(hidden)).toBe("a\\udb40\\udc41b");
   expect(JSON.parse(`"${printable(hidden)}"`)).toBe(hidden);

@@ -10,7 +10,7 @@ function keyFile(name: string): string {
   return join(folder, "keys", name);
 }
 
-test("a stranger's key history beside the JWKS makes no forged envelope valid", async () => {
+test("tvs verify refuses a forged envelope with a stranger's key history beside the JWKS", async () => {
   const forged = ["--jwks", jwks, "--key-history", keyFile("history-by-stranger.jose"), ...expected];
   const { code, objects } = await run([...forged, "--json", input("anchor-stranger.json")]);
   expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
@@ -38,7 +38,7 @@ test("tvs verify accepts a key history alone with the right --anchor, and refuse
   expect([wrong.code, wrong.objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
 });
 
-test("a genuine answer that says no is valid, and shows the answer beside the signature, without a green word", async () => {
+test("tvs verify shows a genuine NOT_FOUND as valid, with the answer in red and no green word", async () => {
   const { stdout } = await run([...settings, input("valid-not-found.json")], { color: true });
   const [first, second, third] = stdout.split("\n");
   expect(first).toStartWith("valid  ");
@@ -51,7 +51,7 @@ test("a genuine answer that says no is valid, and shows the answer beside the si
 
 const at = (time: string) => [...settings, "--now", time, input("valid.json")];
 
-test("an old yes says in amber that the licence has ended, and leads to today's answer", async () => {
+test("tvs verify shows in amber that the licence of an old answer has ended, with the address of today's answer", async () => {
   const { code, stdout } = await run(at("2030-06-01T00:00:00Z"), { color: true });
   expect(code).toBe(0);
   const [first, , answer, since] = stdout.split("\n");
@@ -63,7 +63,7 @@ test("an old yes says in amber that the licence has ended, and leads to today's 
   expect(stdout).not.toContain("\u001b[32m");
 });
 
-test("no check that failed reads as its opposite", async () => {
+test("tvs verify marks a failed check FAILED and a skipped check not made", async () => {
   const { stdout } = await run([...settings, input("compromised.json")]);
   expect(stdout).toContain("  FAILED   compromise ");
   expect(stdout).toContain("  not made window ");
