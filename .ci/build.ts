@@ -1,7 +1,6 @@
 /**
- * How one executable is made: the program, its assets and libSQL's native addon in one file (decision D1.1).
- * Run, it compiles the one for this machine's platform, unless told otherwise: `npm run build`. Build time only, so the
- * files of this folder may use Bun's own APIs.
+ * Compiles an executable: the program, its assets and libSQL's native addon in one file (decision D1.1). `npm run build`
+ * makes the one for this machine, or for `--target`. This folder runs at build time only, so it may use Bun's APIs.
  */
 
 import { existsSync } from "node:fs";
@@ -12,7 +11,7 @@ import type { BunPlugin } from "bun";
 
 export const projectFolder = resolve(import.meta.dirname, "..");
 
-/** One platform to build for: Bun's name of it, and where its parts lie once npm has installed them. */
+/** A platform: Bun's name for it, and the paths of its installed parts. */
 type Target = {
   readonly name: Bun.Build.CompileTarget;
   /** The native addon's file. */
@@ -21,7 +20,7 @@ type Target = {
   readonly runtime: string | undefined;
 };
 
-/** A failure that is told in one line. */
+/** A failure that is printed in one line. */
 export class BuildError extends Error {}
 
 /** This machine's platform in Bun's spelling. */
@@ -38,7 +37,7 @@ type TargetPackages = {
 
 /**
  * @param name such as `bun-linux-arm64-musl`
- * @throws {BuildError} when the name is none that libSQL has an addon for
+ * @throws {BuildError} for a platform without an addon of libSQL
  */
 export function packagesOf(name: string): TargetPackages {
   const match = /^bun-(linux|darwin)-(x64|arm64)(-musl)?$/.exec(name);
@@ -155,7 +154,7 @@ async function main(): Promise<void> {
   console.log(`${outfile}: ${megabytes} MB for ${target.name}, built in ${seconds} s`);
 }
 
-/** Runs what a script of this folder is for, and tells in a line what stands in its way. */
+/** Runs a script of this folder, and prints its failure in one line. */
 export async function runScript(name: string, main: () => Promise<void>): Promise<void> {
   try {
     await main();

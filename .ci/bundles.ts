@@ -1,7 +1,7 @@
 /**
- * Makes what the service hands out as files of its own: the scripts of the envelope page and the module for partners,
- * which Deno and the executable have no bundler for. The launcher runs it before all else, with `--due`: then it makes
- * them only when a source is newer than they are. With `--watch`, as `npm run dev` runs it, it makes them again and again.
+ * Makes files that need a bundler, which Deno and the executable lack: scripts of the envelope page, the partners' module
+ * and others. The launcher runs it first, with `--due`: then it makes them only if a source is newer. With `--watch`, as
+ * in `npm run dev`, it makes them after every change.
  */
 
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, writeFileSync } from "node:fs";
@@ -57,7 +57,7 @@ function openApiJson(): string {
   );
 }
 
-/** How each bundle is made, by its file; the others are made of the types. */
+/** The function that makes each bundle, by its file. Other bundles import the types, which come first. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [typesFile]: async () => apiTypes(),
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
@@ -70,8 +70,8 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
 };
 
 /**
- * Writes in place, because `bun --watch` loses sight of a file that another one is renamed over, and writes only what is
- * new, because it starts anew for every write. That a bundle was looked at, its date tells.
+ * Writes in place, because `bun --watch` does not see a rename over a file. An unchanged bundle only gets a new date,
+ * because `bun --watch` restarts for every write.
  */
 async function writeBundles(): Promise<void> {
   const now = new Date();
@@ -97,7 +97,7 @@ function isDue(): boolean {
   return Math.min(...made.map(date)) < Math.max(...newest.map(date));
 }
 
-/** Makes the bundles again whenever a source of theirs is saved; one that does not compile is told, and awaited. */
+/** Makes the bundles after every change of a source, and prints why one does not compile. */
 function watchSources(): void {
   let isSettling = false;
   const onChange = (_: string, name: string | null) => {

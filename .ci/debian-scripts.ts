@@ -1,13 +1,13 @@
-/** What dpkg runs around an installation, an upgrade, a removal and a purge. POSIX shell, without debhelper's helpers. */
+/** The scripts that dpkg runs at an installation, upgrade, removal and purge. POSIX shell without debhelper. */
 
 const head = "#!/bin/sh\nset -e\n";
 
-/** systemd is told only where it runs: in an image that is being made, it does not. */
+/** systemd does not run while an image is built. */
 const hasSystemd = "[ -d /run/systemd/system ]";
 
 /**
- * The group and the user may be there already, each by itself, and the user with another primary group. The unit and the
- * settings go by the group, so the user is made a member of it.
+ * Group and user may exist, also one without the other, and the user with another primary group. The unit and the
+ * settings use the group, so the user becomes a member.
  */
 const makeUser = `\
 getent group tvs >/dev/null || groupadd --system tvs
@@ -22,8 +22,8 @@ esac
 `;
 
 /**
- * Root's folder becomes the service's, and root's files in it while nobody else could have put anything there: a link
- * would otherwise hand over what it leads to. The files go first, because afterwards the service's user could change them.
+ * Gives the folder of root to the service. Root's files in it follow only if nobody else could write there: a planted
+ * link would hand over its target. The files come first, because the service's user could change them afterwards.
  */
 const makeDataFolder = `\
 data=/var/lib/tvs
@@ -45,10 +45,7 @@ elif [ "$(stat -c %U "$data")" != tvs ]; then
 fi
 `;
 
-/**
- * A first installation makes the user, the data folder and the settings, and starts nothing: there is no register yet.
- * An upgrade restarts what runs.
- */
+/** A first installation makes user, data folder and settings, and starts nothing. An upgrade restarts a running service. */
 export const postinst = `${head}
 [ "$1" = configure ] || exit 0
 
@@ -75,7 +72,7 @@ if [ -z "$2" ] && [ ! -e /var/lib/tvs/tvs.db ]; then
 fi
 `;
 
-/** A removal stops the service and its timers; an upgrade lets it run on until the new one is in place. */
+/** A removal stops the service and its timers. An upgrade keeps it running until the new program is installed. */
 export const prerm = `${head}
 [ "$1" = remove ] || exit 0
 ${hasSystemd} || exit 0
@@ -84,7 +81,7 @@ for unit in tvs-backup.timer tvs-import.timer tvs.service; do
 done
 `;
 
-/** A purge takes the settings too, and never the register: it is evidence, and its keys open what partners hold. */
+/** A purge deletes the settings and never the register, which is evidence. */
 export const postrm = `${head}
 if [ "$1" = purge ]; then
   rm -f /etc/tvs/tvs.env

@@ -19,7 +19,7 @@ import { scripts } from "../cli/terminal/completion.ts";
 import { BuildError, projectFolder } from "./build.ts";
 import { readChangelog } from "./changelog.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
-import { noticesFile } from "./notices.ts";
+import { works } from "./notices.ts";
 
 /** What a package is made of. */
 export type PackageParts = {
@@ -88,7 +88,6 @@ function lay(root: string, parts: PackageParts): void {
   put("usr/share/fish/vendor_completions.d/tvs.fish", scripts.fish);
   const gzip = (text: string) => new Uint8Array(gzipSync(text, { level: 9 }));
   put("usr/share/doc/tvs/copyright", copyright());
-  put("usr/share/doc/tvs/licenses.gz", gzip(readFileSync(noticesFile, "utf8")));
   put("usr/share/lintian/overrides/tvs", lintianOverrides);
   put("usr/share/doc/tvs/changelog.gz", gzip(changes(parts)));
   put("usr/share/man/man1/tvs.1.gz", gzip(manualPage(parts)));
@@ -115,20 +114,39 @@ function md5sums(root: string): string {
 /** A text as a paragraph of a Debian file: each line is indented, and an empty one is a dot. */
 const indented = (text: string) => text.trim().replace(/^/gm, " ").replace(/^ $/gm, " .");
 
-/** In the form that Debian's tools read (DEP 5). */
+/** The licence of the program and of each work in it, in the form that Debian's tools read (DEP 5). */
 function copyright(): string {
   const ours = readFileSync(join(projectFolder, "LICENSE"), "utf8").trim();
-  const holder = /^Copyright.*$/m.exec(ours)?.[0].replace(/^Copyright (\(c\) )?/, "") ?? "";
+  const paragraphs = works().map(({ folder, title, license, text }) => {
+    // A name may be defined once, so each work has its own.
+    const name = `${license.replace(/[()]/g, "")} ${folder.replaceAll("node_modules/", "")}`;
+    return `Files: ${folder}/*
+Comment: ${title}
+Copyright: ${holdersIn(text).join("\n ") || "its authors"}
+License: ${name.replace(/[^\w.+]+/g, "-")}
+${indented(text.replace(apacheLicense, onDebian))}
+`;
+  });
   return `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: tvs
-Comment: /usr/share/doc/tvs/licenses.gz has the licences of everything that the program contains, and so has
- the command \`tvs licenses\`.
 
 Files: *
-Copyright: ${holder}
+Copyright: ${holdersIn(ours).join("\n ")}
 License: Expat
 ${indented(ours.replace(/^.*?(?=Permission)/s, ""))}
-`;
+
+${paragraphs.join("\n")}`;
+}
+
+/** Debian's policy wants a reference instead of this text. */
+const apacheLicense =
+  /^ *Apache License$[\s\S]*?END OF TERMS AND CONDITIONS(?:[\s\S]*limitations under the License\.)?/m;
+const onDebian = "The text of the Apache License, Version 2.0, is in /usr/share/common-licenses/Apache-2.0.";
+
+/** The holders that a licence's text names in its copyright lines. */
+function holdersIn(text: string): string[] {
+  const lines = text.matchAll(/\bCopyright (?:\([cC]\) ?|© ?)?((?!License|Notice|Holder|Owner)[\dA-Z].*)$/gm);
+  return [...lines].map(([, holder = ""]) => holder.trim());
 }
 
 /** What lintian says of the runtime's own file, which comes as it is and holds the program behind its code. */

@@ -10,15 +10,15 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const PROJECT = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Makes what browsers and partners get as one file each, which nothing but Bun can make, and git does not hold. */
+/** Makes the files that browsers and partners get. Only Bun can make them, and git does not have them. */
 const BUNDLER = ".ci/bundles.ts";
 
-/** What test/suites.ts has a row for. */
+/** The suites of test/suites.ts. */
 const SUITES = ["test", "faults", "pages", "blackbox", "signing", "serving"];
 
 const BIOME = ["node_modules/@biomejs/biome/bin/biome", "check"];
 
-/** What Bun runs for each command: one step behind the other, the last with what else stood on the command line. */
+/** The steps that Bun runs for each command, in order. The last step gets the arguments. */
 const COMMANDS = {
   dev: [["--watch", "cli/main.ts", "serve", "--sandbox"]],
   watch: [["--watch", "test", "--timeout=60000"]],
@@ -39,7 +39,7 @@ const COMMANDS = {
   format: [[...BIOME, "--write"]],
 };
 
-/** A problem to tell in one line, without a stack. */
+/** A failure that is printed in one line, without a stack. */
 class LaunchError extends Error {}
 
 function readJson(...path) {
@@ -47,8 +47,8 @@ function readJson(...path) {
 }
 
 /**
- * Whether node_modules holds what the lock file names. npm writes its own account of the tree as the last act of
- * an install, so an interrupted one counts as none; dates would not tell, since a copy or a checkout changes them.
+ * Whether node_modules has what the lock file names. npm writes its own lock file at the end of an installation, so an
+ * interrupted one does not count. Dates are no help, because a copy or a checkout changes them.
  */
 function isInstalled() {
   if (!existsSync(join(PROJECT, "node_modules/.package-lock.json"))) return false;
@@ -104,10 +104,7 @@ async function installBun() {
   return bun;
 }
 
-/**
- * How a user's own command is run: files are named from where the user stands, which npm tells, and the register is the
- * one that `npm start` uses.
- */
+/** Settings of a user's own command: the user's working directory (INIT_CWD of npm), and the register of `npm start`. */
 function asUser() {
   const cwd = process.env.INIT_CWD ?? process.cwd();
   const data = process.env.TVS_DATA ? {} : { TVS_DATA: join(PROJECT, "data") };
@@ -130,7 +127,7 @@ async function run(bun, args, { cwd = PROJECT, env = {} } = {}) {
   const [code, signal] = await once(child, "exit");
   for (const name of signals) process.off(name, forward);
   if (signal === null) return code;
-  // Ending by the same signal tells the shell the truth; the number is for signals that Node itself survives.
+  // The shell sees the same signal. The number is for signals that Node survives.
   process.kill(process.pid, signal);
   return 128 + constants.signals[signal];
 }

@@ -1,5 +1,6 @@
 // Compiles the executables of every platform, and makes what goes out with them: Debian packages, units for systemd,
-// the version's notes from the changelog, checksums and a list of what is in them: `npm run release`.
+// the version's notes from the changelog, checksums and the bill of materials: `npm run release`. With `--bill` it
+// prints the bill of materials and makes nothing.
 // Parts for other platforms are fetched at the versions, and held to the hashes, that the lock file names.
 
 import { execFileSync } from "node:child_process";
@@ -21,6 +22,7 @@ import lock from "../package-lock.json" with { type: "json" };
 import { BuildError, build, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
 import { type Release, readChangelog } from "./changelog.ts";
 import { canPackage, type PackageParts, packageFor, systemdFolder } from "./debian.ts";
+import { parts } from "./notices.ts";
 
 const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
 const maxBillBytes = 64 * 1024 * 1024;
@@ -73,22 +75,37 @@ function checksums(folder: string, files: readonly string[]): string {
   return files.map(line).join("");
 }
 
-type BillOfMaterials = { metadata: { component: { name: string } }; components: object[] };
+type BillOfMaterials = {
+  metadata: { component: { name: string; "bom-ref": string } };
+  components: { "bom-ref": string }[];
+  dependencies: { ref: string; dependsOn: string[] }[];
+};
 
 /**
- * The bill of materials, CycloneDX, written by npm: every package that the executables are made of, with version,
- * licence and hash. npm calls the program by its folder's name, and counts the runtime inside the executables as a
- * tool.
+ * The bill of materials, CycloneDX, written by npm: every package in the executables, with version, licence and hash.
+ * Three things in npm's own bill are wrong here. The program has its folder's name, the runtime is missing, and
+ * `--omit=dev` leaves out packages that tools use too.
  */
 function billOfMaterials(): string {
   const form = ["--sbom-format=cyclonedx", "--sbom-type=application"];
-  const words = ["sbom", ...form, "--omit=dev", "--package-lock-only", "--loglevel=error"];
+  const words = ["sbom", ...form, "--package-lock-only", "--loglevel=error"];
   const text = execFileSync("npm", words, { cwd: projectFolder, encoding: "utf8", maxBuffer: maxBillBytes });
-  const bill = JSON.parse(text) as BillOfMaterials;
-  bill.metadata.component.name = manifest.name;
-  const version = manifest.devDependencies.bun;
-  const purl = `pkg:npm/bun@${version}`;
-  bill.components.push({ "bom-ref": `bun@${version}`, type: "platform", name: "bun", version, purl });
+  const { metadata, components, dependencies, ...rest } = JSON.parse(text) as BillOfMaterials;
+  const refs = parts.map(([path, { version }]) => `${path.replace(/^.*node_modules\//, "")}@${version}`);
+  const isInside = (ref: string) => refs.includes(ref);
+  const bun = { type: "platform", name: "bun", version: manifest.devDependencies.bun };
+  const ref = `bun@${bun.version}`;
+  const bill = {
+    ...rest,
+    metadata: { ...metadata, component: { ...metadata.component, name: manifest.name } },
+    components: [
+      ...components.filter((one) => isInside(one["bom-ref"])),
+      { "bom-ref": ref, ...bun, purl: `pkg:npm/${ref}` },
+    ],
+    dependencies: dependencies
+      .filter((one) => isInside(one.ref) || one.ref === metadata.component["bom-ref"])
+      .map((one) => ({ ...one, dependsOn: one.dependsOn.filter(isInside) })),
+  };
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
@@ -132,8 +149,13 @@ async function main(): Promise<void> {
   const options = {
     out: { type: "string", default: join(projectFolder, "dist/release") },
     target: { type: "string", multiple: true, default: targets },
+    bill: { type: "boolean", default: false },
   } as const;
-  const { out, target } = parseArgs({ options }).values;
+  const { out, target, bill } = parseArgs({ options }).values;
+  if (bill) {
+    process.stdout.write(billOfMaterials());
+    return;
+  }
   const folder = resolve(out);
   const release = releaseOf(manifest.version);
   mkdirSync(folder, { recursive: true });

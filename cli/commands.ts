@@ -14,7 +14,7 @@ import { setWorkerEntry } from "./program.ts";
 import { fail, helpText, rootHelp, withUsage } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
-/** The command table, by what the commands are for: help and completion follow from it. */
+/** The command table, by purpose: help and completion follow from it. */
 const sections: Readonly<Record<string, Commands>> = {
   "RUN THE SERVICE": {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
@@ -70,7 +70,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       process.stdout.write(`${version}\n`);
       return exitCodes.done;
     }
-    // The completion scripts ask with this word, which no help mentions; what follows is not ours to reorder.
+    // The completion scripts call this. No help mentions it, and the order of its words matters.
     if (argv[0] === "__complete")
       return await (await import("./terminal/completion.ts")).complete(root, argv.slice(1));
     if (words[0] === "help")
@@ -88,7 +88,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
   }
 }
 
-/** Follows the words to a command; @throws TvsError USAGE for a word that is none. */
+/** Follows the words to a command. @throws TvsError USAGE for a word that names none */
 async function findCommand(words: readonly string[]) {
   let command: OurCommand = root;
   const parents: string[] = [];
@@ -106,7 +106,7 @@ async function findCommand(words: readonly string[]) {
     }
     const hasOperand = Object.values(argsOf(command)).some(({ type }) => type === "positional");
     if (command.run !== undefined && hasOperand) break;
-    // The list would bury the one word that is probably wanted.
+    // The list of all commands would bury the word that is probably meant.
     const meant =
       suggestion(name, Object.keys(table)) ||
       (await suggestionBelow(name, table)) ||
@@ -120,12 +120,12 @@ async function findCommand(words: readonly string[]) {
   return { command, parents, rest };
 }
 
-/** What is wrong with a line that ends at a group of commands. */
+/** The refusal of a line that ends at a group of commands. */
 function missingCommand(group: OurCommand, path: string, [flag = ""]: readonly string[]): string {
   const name = flag.replace(/^-+|=.*$/g, "");
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
     return `${path} needs a command: ${Object.keys(commandsOf(group)).join(", ")}`;
-  // Before a command only the options of every command can be meant.
+  // Only common options may come before a command.
   const meant = suggestion(name, Object.keys(commonArgs), "--").replace(/\?$/, "");
   return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
@@ -148,7 +148,7 @@ async function explain(words: readonly string[]): Promise<number> {
   return exitCodes.done;
 }
 
-/** The words with the options of every command moved to the end: `tvs --data DIR keys list` is accepted too. */
+/** Moves common options to the end, so that `tvs --data DIR keys list` works too. */
 function commonFlagsLast(argv: readonly string[]): string[] {
   const isOption = (word: string | undefined) =>
     word?.startsWith("-") === true && word !== "--help" && word !== "-h";

@@ -5,13 +5,13 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
 };
 
-/** The only entry: the main thread runs a command, a worker its loop. The rest is loaded when needed: a fast start. */
+/** The only entry: the main thread runs a command, a worker its loop. Other modules load when needed, for a fast start. */
 if (isMainThread) {
-  // Whatever is written here (the database, its lock, reports, backups) is for its owner alone.
+  // Every file that a command writes (database, lock, report, backup) is readable by its owner alone.
   process.umask(0o077);
-  // A log that nobody reads any more must not end the service.
+  // The service runs on after the reader of its log has gone.
   process.stderr.on("error", () => {});
-  // `tvs … | head` closes the pipe early; that is no fault, and no verdict either: the command goes on to its own code.
+  // `tvs … | head` closes the pipe early. The command then runs on to its own exit code.
   let isClosed = false;
   process.stdout.on("error", (error: { code?: string }) => {
     isClosed ||= error.code === "EPIPE";
@@ -19,7 +19,7 @@ if (isMainThread) {
   });
   const entry = new URL(import.meta.url);
   const [word, asked = ""] = process.argv.slice(2);
-  // Not a command: this program as it reads a workbook for another process of it.
+  // A `tvs` process starts this one to read a workbook.
   if (word === "workbook-process")
     await (await import("./register/workbook-process.ts")).runWorkbookProcess(asked, entry);
   const { runCommandLine } = await import("./commands.ts");

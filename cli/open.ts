@@ -37,39 +37,39 @@ import { ensureDataDir, openVault } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** What the operator's commands work with: the stores, what is around them, and so what the acts of the domain take. */
+/** An open register: its stores, secrets and settings, as commands and functions of the domain take them. */
 export type CommandContext = Awaited<ReturnType<typeof openContext>>;
 
 export type OpenOptions = {
   readonly clock?: Clock;
-  /** Whether this process answers callers, who wait less long for a server than a command does. */
+  /** Whether this process serves. Callers wait less long for a libSQL server than a command does. */
   readonly isService?: boolean;
-  /** The issuer of a service that was never told one; null when it must be told. */
+  /** The issuer if none was ever set; null if one must be set. */
   readonly defaultIssuer?: string | null;
-  /** With it, a register is made where there is none, and these are the words to say so. */
+  /** Allows to make a missing register, and is called with the sentence that says so. */
   readonly whenMade?: (words: string) => void;
-  /** Settings that a register has from its beginning: those of one that was made before are not touched. */
+  /** The first settings of a new register. An existing register keeps its own. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
-  /** How acts share commits. */
+  /** How concurrent writes share commits. */
   readonly commits?: CommitOptions;
-  /** Who acts, where it is not the operator who gave the command. */
+  /** Who makes the changes (default: the operator). */
   readonly actor?: string;
-  /** Told of each request to a server. */
+  /** Called for each request to a libSQL server. */
   readonly onRequest?: (kind: RequestKind) => void;
-  /** Told, once, that this process cannot work with the database any more until it is started anew. */
+  /** Called once if this process can no longer use the database and must be restarted. */
   readonly onLost?: (error: TvsError) => void;
 };
 
 const defaultKeyBits = 2048;
 
 /**
- * Opens the database and everything over it. With `whenMade`, what a register needs is made where it is missing, the
- * keys last; else nothing is. @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
+ * Opens the database and everything over it. With `whenMade`, missing parts of a register are made, the keys last.
+ * Without it nothing is made. @throws TvsError REGISTER_MISSING, or another code with a message of one line
  */
 export async function openContext(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const acting = {
-    // Who only reads need not have a name that a list could show.
+    // Evaluated on the first change: a command that only reads needs no operator's name.
     get actor() {
       return options.actor ?? actorOf(config);
     },
@@ -86,9 +86,9 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     const stores = createStores(driver, { commits, acting });
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
-    // A further machine over a server: what is its own lies in a folder of its own.
+    // Each machine over a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
-    // Before the keys, with which a register is made to its end: one that was cut off here is begun again.
+    // The keys come last and complete the register. After a kill before them it is made again.
     if (firstSettings !== undefined && !(await holdsRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -98,12 +98,12 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     return {
       ...{ ...stores, stores, driver, config, clock, secrets, settingsInForce, keyKind, isNew },
       blindIndex: createBlindIndex(secrets.blindIndexKey),
-      /** What the database remembered when they were read. */
+      /** The stored settings when the register was opened. */
       remembered: stored,
-      /** False for an issuer that nobody chose: the address at which a service happened to listen. */
+      /** False if the issuer is only the address at which a service listened. */
       issuerTold: config.issuer !== undefined || isIssuerSet(stored),
       calendar: createCalendar(settingsInForce.timeZone),
-      /** In whose name changes are made: the operator's, or the service's own. */
+      /** Who makes the changes: the operator, or `service`. */
       get actor() {
         return acting.actor;
       },
@@ -118,14 +118,14 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
 }
 
 /**
- * Makes the data directory of a new register, once nothing stands against it: a refused command leaves none behind.
+ * Makes the data directory of a new register after all checks, so that a refused command makes none.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
 async function prepareNew(config: Config, options: OpenOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
   if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegister(config);
-  // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
-  // just now. The schema comes before the key, so it is looked for after it.
+  // A key beside an incomplete database is left by a killed command, or by one that makes the register now. The schema
+  // is written before the key, so it is read after it.
   const refusal = loneKeyRefusal(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await settingsOf(new Map(), config, defaultIssuer);
@@ -133,23 +133,23 @@ async function prepareNew(config: Config, options: OpenOptions, driver?: Driver)
   ensureDataDir(config);
 }
 
-/** Whether there is a database, though it may not be made to its end. */
+/** Whether there is a database, complete or not. */
 async function isBegun(config: Config, driver: Driver | undefined): Promise<boolean> {
   if (config.database.kind === "file" || driver === undefined) return hasDatabase(config);
   return (await readSchema(driver)) > 0;
 }
 
-/** For a command that reads the database by itself. @throws TvsError REGISTER_MISSING */
+/** For a command that opens the database on its own. @throws TvsError REGISTER_MISSING */
 export async function requireRegister(config: Config): Promise<void> {
   if (!(await hasRegister(config))) throw noRegister(config);
 }
 
-/** Whether there is a register, which a libSQL server may be without. */
+/** Whether there is a register. A libSQL server may have an empty database. */
 export async function hasRegister(config: Config): Promise<boolean> {
   return (await settingsOfRegister(config)) !== null;
 }
 
-/** What a register remembers, for who must know it before opening the register; null where there is none. */
+/** The stored settings, read without opening the register; null without a register. */
 export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
   return closing(await openDriver(config), async (driver) => {
@@ -167,7 +167,7 @@ export async function openDriver({ database }: Config, options: OpenOptions = {}
   return openFile({ file: database.file, onLost });
 }
 
-/** The stores over a database. @param acting in whose name they change it: the service's, unless told otherwise */
+/** The stores over a database. @param acting who makes the changes (default: the service) */
 export function createStores(
   driver: Driver,
   { commits, acting = service }: { commits?: CommitOptions | undefined; acting?: Acting } = {},
@@ -191,25 +191,25 @@ export function createStores(
   };
 }
 
-/** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
+/** The dependencies of an import. It stages rows in the data directory, also for a libSQL server. */
 export function importDependencies(operator: CommandContext): ImportDependencies {
   if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
-/** Opens, acts and closes: the frame of every operator's command. */
+/** Runs a function over the open register, and closes it. */
 export async function withContext<T>(
   config: Config,
-  act: (operator: CommandContext) => Promise<T>,
+  run: (operator: CommandContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
   const operator = await openContext(config, options);
-  return closing(operator.driver, () => act(operator));
+  return closing(operator.driver, () => run(operator));
 }
 
-export async function closing<T>(driver: Driver, act: (driver: Driver) => Promise<T>): Promise<T> {
+export async function closing<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
   try {
-    return await act(driver);
+    return await run(driver);
   } finally {
     await driver.close();
   }

@@ -4,6 +4,8 @@ import type { Config } from "../src/config.ts";
 import { type Settings, unknownIssuer } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
 import { command, configOf, option } from "./command.ts";
+import { withContext } from "./open.ts";
+import { hasDatabase, noRegister } from "./register/register.ts";
 import { note, print } from "./terminal/output.ts";
 
 export const openapiCommand = command({
@@ -16,14 +18,10 @@ export const openapiCommand = command({
   },
 });
 
-/** What the command was told, else what a service over this database was; a database is never made for this. */
+/** Issuer and site of the database, if there is one; else the given issuer. No database is made. */
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
-  const { hasDatabase, noRegister } = await import("./register/register.ts");
-  if (!hasDatabase(config)) {
-    if (config.issuer === undefined)
-      note(`${noRegister(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`);
-    return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };
-  }
-  const { withContext } = await import("./open.ts");
-  return withContext(config, async ({ settingsInForce }) => settingsInForce);
+  if (hasDatabase(config)) return withContext(config, async ({ settingsInForce }) => settingsInForce);
+  if (config.issuer === undefined)
+    note(`${noRegister(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`);
+  return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };
 }

@@ -13,14 +13,14 @@ import { type CommandContext, withContext } from "./open.ts";
 type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;
 
 type ContextCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
-  /** Refuses what the options say together, before anything is opened. @throws TvsError */
+  /** Refuses a wrong combination of options before anything is opened. @throws TvsError */
   check?(args: Given<T>): void;
-  /** Makes ready, before anything is opened, what the act needs besides, such as a file to write. @throws TvsError */
+  /** Prepares something for `act` before the register is opened, such as a file to write. @throws TvsError */
   prepare?(args: Given<T>, config: Config): P | Promise<P>;
   act(operator: CommandContext, args: Given<T>, prepared: P): Promise<void>;
 };
 
-/** Defines a command over the register at hand, which is opened for it and closed behind it. */
+/** Defines a command that works with the open register. The register is closed after it. */
 export function operatorCommand<const T extends Args, P = undefined>({
   check,
   prepare,

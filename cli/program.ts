@@ -1,4 +1,4 @@
-/** How this very program is called from where it was started: printed commands are to work as they are pasted. */
+/** The words by which this program is called here, so that printed commands work when pasted. */
 
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
@@ -13,7 +13,7 @@ export function isExecutable(path = process.execPath): boolean {
 /** The words before a command: `tvs`, the executable's path, or what runs the source. */
 export function programWords(): string {
   if (isExecutable()) return executableWords(process.execPath);
-  // npm tells which script it runs; ours find a Bun that no PATH has.
+  // npm sets this variable for the scripts of package.json, which find a Bun outside PATH.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
   const main = shown(fileURLToPath(workerEntry()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
@@ -29,7 +29,7 @@ function executableWords(path: string): string {
   return shown(path);
 }
 
-/** Whether a file is there and can be run: on a mount that runs none, the system says no whatever the file's mode. */
+/** Whether a file exists and can be run. On a `noexec` mount no file can, whatever its mode. */
 export function canRun(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -39,18 +39,16 @@ export function canRun(path: string): boolean {
   }
 }
 
-/** A path below the current folder from there, any other whole. */
+/** A path, relative where it is below the current folder. */
 function shown(path: string): string {
   const below = relative(process.cwd(), path);
-  const isOutside = below.startsWith("..") || isAbsolute(below);
-  const inside = below.includes(sep) ? below : `.${sep}${below}`;
-  const written = isOutside ? path : inside;
-  return shellWord(written);
+  if (below.startsWith("..") || isAbsolute(below)) return shellWord(path);
+  return shellWord(below.includes(sep) ? below : `.${sep}${below}`);
 }
 
 let entry: URL | undefined;
 
-/** Remembers the address of main.ts, which only main.ts knows. */
+/** Called once by main.ts, with its own address. */
 export function setWorkerEntry(url: URL): void {
   entry = url;
 }

@@ -5,6 +5,9 @@ declare module "embedded-text" {
   export default text;
 }
 
+declare module "*.yml" {
+  export { default } from "embedded-text";
+}
 declare module "*.sql" {
   export { default } from "embedded-text";
 }

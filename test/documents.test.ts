@@ -84,11 +84,22 @@ test.each([
 
 test("the README's pictures are small, and said in words", () => {
   const text = read("README.md").replace(/<img src="([^"]+)"[^>]* alt="([^"]*)">/g, "![$2]($1)");
-  const pictures = [...text.matchAll(/!\[([^\]]*)\]\(([^)]+)\)/g)];
+  const pictures = [...text.matchAll(/(?<!\[)!\[([^\]]*)\]\(([^)]+)\)/g)];
   expect(pictures).toHaveLength(2);
   for (const [, words = "", path = ""] of pictures) {
     expect([path, words.length > 40]).toEqual([path, true]);
     expect([path, statSync(join(root, path)).size < 100_000]).toEqual([path, true]);
+  }
+});
+
+test("the README's badges show the version and the licence of package.json", () => {
+  const { version, license } = JSON.parse(read("package.json"));
+  for (const [name, words] of [
+    ["version", `version ${version}`],
+    ["licence", `licence ${license}`],
+  ]) {
+    expect(read("README.md")).toContain(`[![${words}](.github/${name}.svg)]`);
+    expect(read(`.github/${name}.svg`)).toContain(`aria-label="${words}"`);
   }
 });
 

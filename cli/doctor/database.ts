@@ -25,14 +25,14 @@ import { checkReceivers, checkSettings } from "./service.ts";
 
 /** The largest database whose pages are all checked without `--full`: the check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
-/** Small tables without which the service does not work. */
+/** Small tables that the service cannot work without. */
 const smallTables = "settings partners api_keys certificates signing_keys quota_windows imports".split(" ");
-/** How far a clock may be behind: corrections of a clock are seconds. */
+/** How far the clock may be behind stored times. Clock corrections are seconds. */
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = {
   readonly checks: readonly Check[];
-  /** For `checkMasterKey` in machine.ts. */
+  /** The stored check value of the master key; null without a database, undefined if it cannot be read. */
   readonly masterKeyCheck: string | null | undefined;
   readonly isMissing: boolean;
   readonly certificates?: number;
@@ -42,7 +42,7 @@ type DatabaseReport = {
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
 
-/** Checks the database as it is: nothing is created or repaired. */
+/** Checks the database, and creates or repairs nothing. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { config } = options;
   const { database } = config;
@@ -61,7 +61,6 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   }
 }
 
-/** The report on a database whose master key is not known. */
 function unread(...checks: Check[]): DatabaseReport {
   return { checks, masterKeyCheck: undefined, isMissing: false };
 }
@@ -76,7 +75,7 @@ function checkFile(file: string): Check | null {
   try {
     if (beginsAsDatabase(realpathSync(file))) return null;
   } catch {
-    // A file that cannot be read is no database.
+    // The file cannot be read.
   }
   return fail("database", `${file} is not a database`, "restore a backup");
 }
@@ -126,7 +125,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
 
 type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
-/** Makes the checks of the console, and those of the log. */
+/** Makes the checks of the console and those of the log. */
 async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
   const readings = await takeReadings({
     ...stores,
@@ -179,7 +178,7 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
   return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
 }
 
-/** Checks the clock: nothing that is stored can be younger than now, unless the clock was set back. */
+/** Checks the clock: a stored time after now shows that the clock was set back. */
 function checkClock(times: readonly number[], now: number): Check {
   const newest = Math.max(...times);
   if (newest <= now + clockToleranceMs) return ok("clock", isoTime(now));
@@ -187,7 +186,7 @@ function checkClock(times: readonly number[], now: number): Check {
   return fail("clock", found, "set the clock (NTP) before the service signs again");
 }
 
-/** Checks that the native engine loads; the executable unpacks it first. */
+/** Checks that the native engine loads. The executable unpacks it first. */
 export async function checkEngine(): Promise<Check> {
   const { ok, fail } = checkNamed("database-engine");
   try {

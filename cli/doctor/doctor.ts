@@ -23,7 +23,6 @@ export const doctorCommand = command({
   ...words.doctor,
   args: { full: flag() },
   async run({ args }) {
-    // The settings of the installed service, where there is one.
     const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
@@ -44,7 +43,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
-/** The findings as text, with the advice below the table: no terminal is wide enough for one more column. */
+/** The findings as a table, with the advice below, because a terminal is too narrow for a further column. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>

@@ -1,4 +1,4 @@
-/** What `tvs doctor` says of this machine: its runtime, folders, files, limits and clock service. */
+/** The checks of `tvs doctor` on this machine: runtime, folders, files, limits and clock. */
 
 import { execFile } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -16,7 +16,7 @@ import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
-/** Free space below which the next import or backup may fill the disk; far below, the next minutes may. */
+/** With less free space the next import or backup may fill the disk. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
 const fullBytes = mebibyte;
@@ -34,7 +34,7 @@ export function checkRuntime(programVersion: string): Check {
   return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
 }
 
-/** The mode of a path, and whether others may use what has it. */
+/** The mode of a path, and whether it lets other users in. */
 function modeOf(path: string) {
   const mode = fs.statSync(path).mode & 0o777;
   return { text: `mode ${mode.toString(8).padStart(4, "0")}`, isOpen: (mode & 0o077) !== 0 };
@@ -57,7 +57,7 @@ export function checkDataDirectory(config: Config): Check {
   return ok(`${folder}, ${text}`);
 }
 
-/** @param stored the check of the database's key; null without a database, undefined when it cannot be read */
+/** @param stored the check value in the database; null without a database, undefined if it cannot be read */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
   const { ok, fail } = checkNamed("master-key");
   const { masterKeyFile: file, masterKey } = config;
@@ -95,23 +95,24 @@ export function checkFileModes(config: Config): Check {
   return warn(found, `chmod 600 ${open.join(" ")}`);
 }
 
-export function checkDisk(config: Config): Check {
+/** @param freeBytes the free space of a folder's disk */
+export function checkDisk(config: Config, freeBytes = freeBytesAt): Check {
+  const { ok, warn, fail } = checkNamed("disk");
   let folder = homeOf(config);
   while (!fs.existsSync(folder)) folder = dirname(folder);
-  const { bavail, bsize } = fs.statfsSync(folder);
-  return judgeDisk(folder, Number(bavail) * Number(bsize));
-}
-
-/** @param bytes that are free */
-export function judgeDisk(folder: string, bytes: number): Check {
-  const { ok, warn, fail } = checkNamed("disk");
+  const bytes = freeBytes(folder);
   const found = `${Math.floor(bytes / mebibyte)} MiB free at ${folder}`;
   if (bytes < fullBytes) return fail(found, "free some space: the service refuses partners until then");
   if (bytes < emptyBytes) return fail(found, "free some space: writes are about to be refused");
   return bytes < scarceBytes ? warn(found, "free some space before the next import or backup") : ok(found);
 }
 
-/** Checks the folder where the executable unpacks its database engine: it cannot load it from a `noexec` mount. */
+function freeBytesAt(folder: string): number {
+  const { bavail, bsize } = fs.statfsSync(folder);
+  return Number(bavail) * Number(bsize);
+}
+
+/** Checks the folder where the executable unpacks its database engine, which must not be mounted `noexec`. */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
   const { ok, warn } = checkNamed("temp-directory");
   const folder = environment.BUN_TMPDIR || tmpdir();
@@ -131,8 +132,8 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
 }
 
 /**
- * The engine is unpacked once, under a name that anybody can compute. Where that belongs to another user, each command
- * unpacks one more under a random name and leaves it.
+ * Bun unpacks the engine once, under a name that anybody can compute. If another user owns that name, each command
+ * unpacks a copy under a random name and leaves it.
  */
 function checkLeftEngines(folder: string, uid: number): Check | null {
   const found = fs.readdirSync(folder).flatMap((name) => {
@@ -159,7 +160,7 @@ export function checkDescriptors(): Check {
   return limit >= minDescriptors ? ok(`${limit} at once`) : warn(`${limit} at once`, advice);
 }
 
-/** Checks that a service keeps the clock right: quotas, expiry at midnight and `iat` depend on the clock. */
+/** Checks that something synchronises the clock: quotas, expiry at midnight and `iat` depend on it. */
 export async function checkTimeSync(): Promise<Check> {
   const { ok, warn } = checkNamed("time-sync");
   if (fs.existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");

@@ -1,4 +1,4 @@
-/** What `tvs doctor` says of the service: its settings, how it signs, whose headers it trusts, whom it reaches. */
+/** The checks of `tvs doctor` on the service: settings, signing, trusted proxies and webhook receivers. */
 
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -15,14 +15,14 @@ import { rememberedSite } from "../../src/domain/site.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { checkRetention } from "./log.ts";
 
-/** How long to wait for a resolver; they give up later by themselves. */
+/** How long to wait for a resolver, whose own timeout is longer. */
 const lookupMs = 5_000;
 const namesInOneLine = 5;
-/** The shortest prefixes of a network of proxies; a wider one is the world. */
+/** The shortest prefix that a network of proxies may have. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
 const measureMs = 200;
 const inFlight = 64;
-/** Signatures in a second below which a batch of a hundred takes longer than a caller waits. */
+/** Signatures a second. With fewer a batch of 100 takes longer than a caller waits. */
 const slowPerSecond = 100;
 
 type Stored = ReadonlyMap<string, string>;
@@ -77,7 +77,7 @@ function checkPrivateWebhooks(stored: Stored): Check {
   );
 }
 
-/** Checks the engine with which `serve` would sign, and its speed, with a key of its own. */
+/** Checks the engine that `serve` would use, and its speed with a new key. */
 export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Check> {
   const { fail } = checkNamed("signing");
   let signer: ChosenSigner | undefined;
@@ -86,7 +86,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
     const key = await generateKey(secrets, 2048, Date.now());
     signer = await openSigner({ secrets, engine: signingEngine, cryptoMbFile });
     await signer.load({ keys: [key], active: key, pending: key });
-    return judgeSigning(signer, await measure(signer, key.kid));
+    return signingCheck(signer, await measure(signer, key.kid));
   } catch (error) {
     if (isTvsError(error, "CONFIG_INVALID")) return fail("`tvs serve` would not start", error.message);
     return fail("this runtime cannot sign with RSA", "use the tvs executable, or a current Bun or Deno");
@@ -95,8 +95,8 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
   }
 }
 
-/** @param perSecond signatures that were made in a second */
-export function judgeSigning(
+/** @param perSecond signatures a second */
+export function signingCheck(
   signer: Pick<ChosenSigner, "engine" | "reason" | "isTogetherMissed">,
   perSecond: number,
 ): Check {
@@ -155,7 +155,7 @@ type Presented = {
 };
 const reportedMs = 24 * 3_600_000;
 
-/** A certificate is no secret: in a header it is only as good as the proxy that wrote it, which is not seen here. */
+/** Checks from whom `Client-Cert` is accepted. A certificate is public, so the header proves only what its writer did. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
   { certificates: registered = 0, unreadableAt = null, now }: Presented,

@@ -1,4 +1,4 @@
-/** A partner's API keys and client certificates, and the arguments of the commands on partners. */
+/** Commands for a partner's API keys and client certificates, and options that partner commands share. */
 
 import words from "../../data/commands.json" with { type: "json" };
 import type { CredentialUses } from "../../src/domain/attestations.ts";
@@ -39,11 +39,11 @@ export const partnerIdArg = {
 export const filterArgs = {
   events: someOf(
     eventTypes,
-    `Which events it is told of: all (default), or some of ${eventTypes.join(", ")}`,
+    `Which events it is notified of: all (default), or some of ${eventTypes.join(", ")}`,
   ),
   teachers: choice(
     teacherChoices,
-    "Events about which teachers: all (default), or only those whom it has verified, or those whom it watches",
+    "Events about which teachers: all (default), or only those that it has verified, or those that it watches",
   ),
 } as const;
 
@@ -64,7 +64,6 @@ async function apiKeyIds({ partners, clock }: CommandContext) {
   });
 }
 
-/** The keys themselves are not stored. */
 export const keyColumns: Columns<ReturnType<typeof describeApiKey>> = {
   KEY: "keyId",
   STATE: "state",
@@ -93,16 +92,15 @@ const issueKeyCommand = operatorCommand({
   },
 });
 
-/** The attestations read for a key's answers, in some seconds. */
+/** The most attestations that are counted for a key. Counting them takes some seconds. */
 const maxLooked = 500_000;
 
 function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): string {
   const listed = `tvs attestations list --key ${keyId} --limit 100000`;
   if (count === 0 && isAll) return "no answer that is kept was given to it";
   if (firstAt === null) return `whether answers were given to it: ${listed}`;
-  return readable(
-    `it was given ${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"} since ${isoTime(firstAt)}: ${listed}`,
-  );
+  const answers = `${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"}`;
+  return readable(`it was given ${answers} since ${isoTime(firstAt)}: ${listed}`);
 }
 
 const revokeKeyCommand = operatorCommand({
@@ -115,16 +113,12 @@ const revokeKeyCommand = operatorCommand({
     const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
     const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
     const given = { partnerId, credential, since, until: revokedAt ?? now };
-    const { count, isAll, firstAt } = await attestations.usesOf(given, maxLooked);
-    const answers = { count, isAll, firstAt: isoTime(firstAt) };
-    const uses = usesText({ count, isAll, firstAt }, credential);
-    print(
-      args,
-      { ...describeApiKey(key, now), answers },
-      () => `${credential} of ${partnerId} is revoked\n${uses}`,
-    );
-    const none = `partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`;
-    if (isLast) note(none);
+    const uses = await attestations.usesOf(given, maxLooked);
+    const { count, isAll, firstAt } = uses;
+    const shown = { ...describeApiKey(key, now), answers: { count, isAll, firstAt: isoTime(firstAt) } };
+    print(args, shown, () => `${credential} of ${partnerId} is revoked\n${usesText(uses, credential)}`);
+    if (isLast)
+      note(`partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`);
   },
 });
 

@@ -11,16 +11,13 @@ import { note } from "../terminal/output.ts";
 const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
 const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
 
-function isDeliveryError(code: string): code is DeliveryError {
-  return Object.hasOwn(deliveryErrors, code);
-}
+const isDeliveryError = (code: string): code is DeliveryError => Object.hasOwn(deliveryErrors, code);
 
 export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
   if (error === null) return "The endpoint acknowledged it.";
-  const sentence = isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
-  return error === "BAD_STATUS" && status !== null
-    ? `The endpoint answered with ${status}, which is not 2xx.`
-    : sentence;
+  if (error === "BAD_STATUS" && status !== null)
+    return `The endpoint answered with ${status}, which is not 2xx.`;
+  return isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
 }
 
 function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {

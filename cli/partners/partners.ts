@@ -16,8 +16,8 @@ import {
 } from "../../src/domain/partners.ts";
 import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { type ArgsOf, command, configOf, group, operand, option } from "../command.ts";
-import { type CommandContext, withContext } from "../open.ts";
+import { type ArgsOf, group, operand, option } from "../command.ts";
+import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
@@ -55,7 +55,7 @@ const termsArgs = {
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-/** The given terms; an absent one changes nothing. */
+/** The given terms, without absent ones. */
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
@@ -70,45 +70,43 @@ function partnerText(partner: Partner): string {
   return record({ ...rest, ...lists });
 }
 
-const addCommand = command({
+const addArgs = {
+  id: operand(),
+  ...termsArgs,
+  name: { ...termsArgs.name, required: true },
+  scopes: { ...termsArgs.scopes, required: true },
+  purposes: { ...termsArgs.purposes, required: true },
+  "per-minute": { ...termsArgs["per-minute"], required: true },
+  "per-day": { ...termsArgs["per-day"], required: true },
+} as const;
+
+/** @throws TvsError USAGE for a wrong term */
+function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
+  const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
+  const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };
+  const eventFilter = { ...allEvents, ...terms.eventFilter };
+  return checkPartner({ ...terms, partnerId: args.id, eventFilter, createdAt, disabledAt: null });
+}
+
+const addCommand = operatorCommand({
   ...words["partners add"],
-  args: {
-    id: operand(),
-    ...termsArgs,
-    name: { ...termsArgs.name, required: true },
-    scopes: { ...termsArgs.scopes, required: true },
-    purposes: { ...termsArgs.purposes, required: true },
-    "per-minute": { ...termsArgs["per-minute"], required: true },
-    "per-day": { ...termsArgs["per-day"], required: true },
-    ...byArg,
-  },
-  async run({ args }) {
-    const { id: partnerId } = args;
-    const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
-    // All others are required.
-    const given = termsOf(args) as Required<PartnerChange>;
-    const terms = { ...given, ...usual, ...given, eventFilter: { ...allEvents, ...given.eventFilter } };
-    const partner = (now: number): Partner =>
-      checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
-    // A wrong flag is refused before anything is made on the disk.
-    partner(0);
-    const add = async (operator: CommandContext) => {
-      const { partners, secrets, keyKind, clock } = operator;
-      const added = partner(clock.now());
-      const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
-      await partners.add(added, key.record);
-      const { partnerId, ...rest } = describePartner(added);
-      const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
-      const keyText = `keyId       ${key.record.keyId}\napiKey      ${key.text}`;
-      print(args, shown, () => `${partnerText(added)}\n${keyText}`);
-      note("the API key is shown only once; hand it over securely");
-      hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
-    };
-    await withContext(configOf(args), add);
+  args: { ...addArgs, ...byArg },
+  check: (args) => void newPartner(args, 0),
+  async act(operator, args) {
+    const { partners, secrets, keyKind, clock } = operator;
+    const added = newPartner(args, clock.now());
+    const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
+    await partners.add(added, key.record);
+    const { partnerId, ...rest } = describePartner(added);
+    const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
+    const keyText = `keyId       ${key.record.keyId}\napiKey      ${key.text}`;
+    print(args, shown, () => `${partnerText(added)}\n${keyText}`);
+    note("the API key is shown only once; hand it over securely");
+    hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
   },
 });
 
-/** The partner's first page. An issuer that the operator has not set is a guess, and may be another service's. */
+/** The partner's first page. Without an issuer that the operator set, its host is unknown. */
 function firstPage({ settingsInForce: { issuer }, issuerTold }: CommandContext): string {
   const path = "/v1/inter-agency/getting-started";
   if (issuerTold) return `the partner's first page is ${issuer}${path}`;

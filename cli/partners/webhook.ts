@@ -56,8 +56,7 @@ const rotateCommand = operatorCommand({
     await requireEndpoint(operator, args.id);
     const lost = `The old secret is deleted, and ${args.id} will refuse every delivery until it has the new one. This cannot be undone.`;
     if (args.overlap === 0) await confirm(args, lost);
-    const rotated = { overlapMs: args.overlap };
-    const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, rotated);
+    const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs: args.overlap });
     const { partnerId, url, previousUntil } = endpoint;
     const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
     print(args, shown, () => record(shown));
@@ -108,12 +107,11 @@ const removeCommand = operatorCommand({
   args: { ...partnerIdArg, ...yesArg, ...byArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
-    // Where there is none, a removal that was cut off may still have deliveries to end.
+    // Without an endpoint, a removal that was killed may still have deliveries to end.
     if ((await operator.stores.webhooks.endpoint(args.id)) !== null) await confirm(args, question);
     const dead = await removeWebhook(operator, args.id);
-    print(args, { partnerId: args.id, removed: true, dead }, () => {
-      return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
-    });
+    const text = `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
+    print(args, { partnerId: args.id, removed: true, dead }, () => text);
   },
 });
 

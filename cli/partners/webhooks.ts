@@ -80,7 +80,7 @@ async function describeWhole({ webhooks, driver, clock }: CommandContext, delive
       ...describeAttempt(one),
       explanation: explainAttempt(one),
     })),
-    // As it is sent, to the byte: parsed and written again it would no longer fit its signature.
+    // The bytes as sent: JSON that was parsed and written again would not match its signature.
     body: delivery.body,
   };
 }

@@ -23,9 +23,6 @@ import { hasProgress } from "../terminal/progress.ts";
 import { prepareOutput } from "./output-file.ts";
 import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
 
-/** Whether the master key at hand is the one that a backup was made with. */
-type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
-
 /** The database file that a command works with. @throws TvsError REFUSED for a libSQL server */
 export function databaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
@@ -35,27 +32,24 @@ export function databaseFile({ database }: Config): string {
   );
 }
 
-/** @throws TvsError MASTER_KEY_INVALID */
-export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts): MasterKeyState {
+/** Compares the master key here with that of a backup. @throws TvsError MASTER_KEY_INVALID */
+export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
   const text = masterKeyAtHand(config);
   if (text === undefined) return "absent";
   if (masterKeyCheck === null) return "unrecorded";
   return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
 }
 
-export function describeFacts({
-  bytes,
-  sha256,
-  schema,
-  environment,
-  counts,
-  newestAttestation,
-  log,
-}: BackupFacts) {
+export function describeFacts({ counts, newestAttestation, log, masterKeyCheck: _, ...facts }: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
-  const newest = isoTime(newestAttestation);
-  const ofLog = { logOrigin: log?.origin ?? null, logEntries: log?.entries ?? null };
-  return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest, ...ofLog };
+  return {
+    ...facts,
+    ...others,
+    signingKeys,
+    newestAttestation: isoTime(newestAttestation),
+    logOrigin: log?.origin ?? null,
+    logEntries: log?.entries ?? null,
+  };
 }
 
 const makeCommand = command({
@@ -66,36 +60,36 @@ const makeCommand = command({
     const source = databaseFile(config);
     await requireRegister(config);
     const replace = args.force === true;
-    const { keep = null } = args;
-    const path = keep === null ? args.file : await backupPlace(args.file, config);
-    if (keep === null) requireNoFolder(args.file);
+    const { keep } = args;
+    if (keep === undefined) requireNoFolder(args.file);
+    const path = keep === undefined ? args.file : await backupPath(args.file, config);
     const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
-    const unfinished = keep === null ? [] : await dropUnfinished(file);
+    const unfinished = keep === undefined ? [] : await dropUnfinished(file);
     announceWork("copying and checking", source);
-    // Nothing is unlocked: a backup without the master key is one too.
+    // A backup needs no master key.
     const driver = await openFile({ file: source });
     const facts = await closing(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
-    const dropped = keep === null ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
+    const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
     print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
     );
-    tellDropped(dropped);
+    noteDropped(dropped);
     hint(args, `tvs backup verify ${file} checks it, also on another machine`);
   },
 });
 
-/** The smallest file whose work is announced; of smaller ones it is done before that is read. */
+/** The size from which work on a file is announced. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** Says at a terminal what keeps this process busy to the end, and so shows no progress. */
+/** Announces long work at a terminal. It blocks the process, so no bar can be shown. */
 function announceWork(work: string, file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (hasProgress() && bytes >= leastBytes) note(`${work} ${Math.round(bytes / 1e6)} MB`);
 }
 
-/** A clock that was ahead is told by the exit code too: a timer's log is read by nobody while it succeeds. */
-function tellDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
+/** Names the deleted files. Files with a future time also set exit code 1: nobody reads the log of a good run. */
+function noteDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
   const { deleted = [], ahead = [], unfinished = [] } = dropped;
   if (unfinished.length > 0) note(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
   if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
@@ -145,24 +139,21 @@ export const backupCommand: OurCommand = {
   subCommands: { verify: async () => verifyCommand },
 };
 
-/**
- * Where a backup of this moment goes; its name has the time, so that the names are in the order of the times. After one
- * of the same second it waits for the next.
- */
-export async function backupPlace(dir: string, config: Config): Promise<string> {
+/** The path of a backup made now. Its name is the time, to the second: if that name is taken, it waits for the next. */
+export async function backupPath(dir: string, config: Config): Promise<string> {
   const folder = resolve(dir);
-  // A folder is never made: a share that is not mounted would be filled below its place.
+  // The folder is not created: it may be a share that is not mounted.
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new TvsError("USAGE", `FILE: there is no folder ${folder}; create it, or choose another`);
   for (;;) {
     const time = new Date().toISOString().replace(/[:-]|\.\d+(?=Z$)/g, "");
-    const place = join(folder, `${config.sandbox ? "sandbox" : "tvs"}-${time}.db`);
-    if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return place;
+    const path = join(folder, `${config.sandbox ? "sandbox" : "tvs"}-${time}.db`);
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
     await sleep(100);
   }
 }
 
-/** @throws TvsError USAGE for a folder in a file's place, with what takes one */
+/** @throws TvsError USAGE for a folder, which needs --keep */
 function requireNoFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
   const message = `FILE: ${path} is a folder; name a file in it, or give --keep N as well, which names it by its time`;
@@ -176,9 +167,9 @@ function readKeep(text: string, flag: string): number {
   throw new TvsError("USAGE", `${flag} must be at least 1`);
 }
 
-/** Those names that {@link backupPlace} gives, in their order, with when they say that they were made. */
-function ownAmong(names: Iterable<string>, place: string): { name: string; at: number }[] {
-  const [start] = basename(place).split("-", 1);
+/** The names that have the form of {@link backupPath}, oldest first, with their times. */
+function ownAmong(names: Iterable<string>, path: string): { name: string; at: number }[] {
+  const [start] = basename(path).split("-", 1);
   const form = new RegExp(`^${start}-(\\d{4})(\\d\\d)(\\d\\d)T(\\d\\d)(\\d\\d)(\\d\\d)Z\\.db$`);
   return [...names]
     .filter((name) => form.test(name))
@@ -186,18 +177,15 @@ function ownAmong(names: Iterable<string>, place: string): { name: string; at: n
     .map((name) => ({ name, at: Date.parse(name.replace(form, "$1-$2-$3T$4:$5:$6Z")) }));
 }
 
-/**
- * Deletes what killed backups have left here, none of which another process is writing just now.
- * @returns the backups that it would have become
- */
-async function dropUnfinished(place: string): Promise<string[]> {
-  const names = readdirSync(dirname(place)).flatMap((name) => backupOfPartial(name) ?? []);
+/** Deletes partial files of killed backups, except those that another process is writing. @returns their final paths */
+async function dropUnfinished(path: string): Promise<string[]> {
+  const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
   const dropped: string[] = [];
-  for (const { name } of ownAmong(new Set(names), place)) {
-    const path = join(dirname(place), name);
+  for (const { name } of ownAmong(new Set(names), path)) {
+    const unfinished = join(dirname(path), name);
     try {
-      await (await takePartial(path)).release();
-      dropped.push(path);
+      await (await takePartial(unfinished)).release();
+      dropped.push(unfinished);
     } catch (error) {
       if (!isTvsError(error, "REFUSED")) throw error;
     }
@@ -206,17 +194,16 @@ async function dropUnfinished(place: string): Promise<string[]> {
 }
 
 /**
- * Deletes all but the newest backups that were named here, never the one that was just made; no other file is ever
- * touched. What does not begin as a database counts as none, and neither does what a clock has named that was ahead.
- * @returns those that were deleted, and those whose time is still to come
+ * Deletes all but the newest `keep` backups with names of this program, and never the one at `path`. Files that do not
+ * begin as a database, and files with a future time, are neither counted nor deleted.
  */
-function dropOlder(place: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {
-  const folder = dirname(place);
+function dropOlder(path: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {
+  const folder = dirname(path);
   const pathsOf = (those: { name: string }[]) => those.map(({ name }) => join(folder, name));
-  const others = ownAmong(readdirSync(folder), place).filter(({ name }) => name !== basename(place));
+  const others = ownAmong(readdirSync(folder), path).filter(({ name }) => name !== basename(path));
   const older = pathsOf(others.filter(({ at }) => at <= now)).filter(beginsAsDatabase);
   const deleted = older.slice(0, Math.max(0, older.length - keep + 1));
-  for (const path of deleted) rmSync(path);
-  if (deleted.length > 0) syncFolderOf(place);
+  for (const one of deleted) rmSync(one);
+  if (deleted.length > 0) syncFolderOf(path);
   return { deleted, ahead: pathsOf(others.filter(({ at }) => at > now)) };
 }

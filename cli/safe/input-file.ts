@@ -1,19 +1,14 @@
-/** Files that a command was given, which may be anything: endless, a pipe, or gone half way. */
+/** Input files with a limit: a path may lead to a pipe or a device without an end. */
 
 import { Buffer } from "node:buffer";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
 import { note } from "../terminal/output.ts";
 
-/** The largest small file: keys, certificates and policies have some kilobytes. */
+/** The limit for keys, certificates and policies, which have some kilobytes. */
 const maxBytes = 1024 * 1024;
 
-/**
- * Reads a small file that somebody handed over: a certificate, a key, a policy. A wrong one, which may be a device or a
- * pipe without an end, cannot take the memory.
- * @param called how messages name it
- * @throws TvsError INPUT_UNREADABLE
- */
+/** Reads at most 1 MiB. @param called the file's name in messages @throws TvsError INPUT_UNREADABLE */
 export function readSmallFile(file: string, called = file): Buffer {
   const bytes = Buffer.alloc(maxBytes + 1);
   let length = 0;
@@ -32,12 +27,7 @@ export function readSmallFile(file: string, called = file): Buffer {
   throw new TvsError("INPUT_UNREADABLE", `${called} is larger than 1 MiB; give the right file`);
 }
 
-/**
- * Reads a whole file, a pipe or a device, but never much more than the limit: what a file says of its size is not
- * asked, because a pipe has none and a device lies.
- * @returns its bytes; null when there are more
- * @throws Error of the file system when it cannot be read
- */
+/** Reads a file, pipe or device up to a limit. @returns null if there are more bytes @throws Error of the file system */
 export async function readBounded(
   source: string | AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -53,9 +43,8 @@ export async function readBounded(
 }
 
 /**
- * Reads the one line that standard input is to hold; at a terminal it is asked for.
- * @param called what is typed. @param wanted what the input must contain, for the refusal of more than `maxBytes`
- * @throws TvsError USAGE
+ * Reads one line from standard input, with a prompt at a terminal.
+ * @param called what to type @param wanted the content in the refusal of more than `maxBytes` @throws TvsError USAGE
  */
 export async function readLine(
   called: string,

@@ -5,15 +5,15 @@ import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { codeOf, placeNew, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 
-/** A file that a command is to write, by the name that the operator gave it. */
+/** A file that a command will write. */
 type OutputFile = {
   readonly path: string;
-  /** Writes it whole, under its name only when it is complete. @throws TvsError REFUSED */
+  /** Writes the file; its name appears when it is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;
 };
 
 type OutputRequest = {
-  /** How messages call it: the option, or the operand. */
+  /** The option or operand, for messages. */
   readonly flag: string;
   readonly path: string;
   readonly force: boolean | undefined;
@@ -21,14 +21,13 @@ type OutputRequest = {
   readonly inputs?: readonly string[];
 };
 
-/** The endings of the files beside a database. */
+/** Endings of a database's own files. */
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
 /**
- * Checks that a file may and can be written, before the work for it begins: a slip of the finger must never cost
- * the master key, the database or an extract.
- * @throws TvsError USAGE in one line
+ * Checks before the work begins that a file can be written, and that it replaces no master key, database or input
+ * (decision D1.6). @throws TvsError USAGE
  */
 export function prepareOutput(request: OutputRequest): OutputFile {
   const path = withoutLinks(request);
@@ -39,13 +38,13 @@ export function prepareOutput(request: OutputRequest): OutputFile {
   return { path, write: (content) => write(path, content, request) };
 }
 
-/** As {@link prepareOutput}, of a file that need not be written: undefined where none is named. */
+/** Like {@link prepareOutput}; undefined without a path. */
 export function prepareIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
   const { path } = request;
   return path === undefined ? undefined : prepareOutput({ ...request, path });
 }
 
-/** The path without any link in it but perhaps the last name. */
+/** The path with the links of its folder resolved. */
 function withoutLinks({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
   if (path === "-") throw new TvsError("USAGE", `${flag} must be the path of a file; - is none`);
@@ -76,10 +75,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
   throw new TvsError("USAGE", message);
 }
 
-/**
- * Whether a path is within a folder, by the folders' inodes: one may have several names, by a mount or in other
- * letters.
- */
+/** Whether a path is within a folder, by inodes: a mount or another case gives a folder a second name. */
 function isWithin(folder: string, path: string): boolean {
   const found = statSync(folder, { throwIfNoEntry: false });
   for (let above = dirname(path), below = path; above !== below; [above, below] = [dirname(above), above]) {
@@ -89,7 +85,7 @@ function isWithin(folder: string, path: string): boolean {
   return false;
 }
 
-/** The path without links, as far as it exists. */
+/** The path with links resolved in the part that exists. */
 function realOf(path: string): string {
   try {
     return realpathSync(path);
@@ -110,7 +106,7 @@ function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }
   if (!force) throw refusal("already exists; choose another name, or replace it with --force");
 }
 
-/** Checks that a file can be made in the folder, which its mode alone does not tell. */
+/** Checks by making a file that the folder is writable. */
 function tryFolder(path: string, flag: string): void {
   const probe = join(dirname(path), `.tvs-${randomUUID()}`);
   try {
@@ -122,11 +118,11 @@ function tryFolder(path: string, flag: string): void {
   }
 }
 
-/** Writes the file whole. The work is done by now, so its result is kept in any case. */
+/** Writes the file. If its name was taken during the work, the result stays under a temporary name. */
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   const temporary = await writeBeside(path, content).catch((cause) => {
     const code = codeOf(cause);
-    // What the content's own maker says is not the file's fault.
+    // An error of the content's producer.
     if (code === "" || isTvsError(cause)) throw cause;
     const message = `${path} could not be written (${code}); check its folder and the disk`;
     throw new TvsError("REFUSED", message, { cause });
@@ -135,7 +131,7 @@ async function write(path: string, content: string | AsyncIterable<string>, { fo
     if (force) placeOver(temporary, path);
     else placeNew(temporary, path);
   } catch (cause) {
-    const message = `${path} was created by another program meanwhile; the output is in ${temporary}`;
+    const message = `${path} was created by another program; the output is in ${temporary}`;
     throw new TvsError("REFUSED", message, { cause });
   }
 }

@@ -43,7 +43,7 @@ export const restoreCommand = command({
         args,
         `${target} will be replaced by the backup, and everything that changed since the backup was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
       );
-    // Only now, so that a backup which is refused leaves no folder behind.
+    // After all checks, so that a refused backup makes no folder.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     let settled: Awaited<ReturnType<typeof settleRestoredLog>> = null;
@@ -56,7 +56,7 @@ export const restoreCommand = command({
     };
     const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
-    // Over the assignment in a callback, which the compiler does not follow.
+    // The compiler does not see the assignment in the callback.
     const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
     await pin?.();
     const { replaced, undone } = restored;
@@ -71,7 +71,7 @@ export const restoreCommand = command({
       restoreText({ ...made, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
-    // At the very end, where it is read: it is what comes first.
+    // At the end of the output, where it is read: the operator must do this first.
     if (args.json !== true) for (const line of first) note(line);
   },
 });
@@ -90,7 +90,7 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** Notes on what the operator must know and do now: the restored database itself does not say what is undone. */
+/** What is undone, and what the operator must do now. */
 function remarks(
   { replaced, undone }: Restored,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },

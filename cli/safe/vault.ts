@@ -7,10 +7,10 @@ import { placeNew, writeBeside } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
- * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
+ * Reads the master key, or makes one for a new database, and derives the secrets.
  *
- * The key is on the disk before the database says that it belongs to it: a kill between the two leaves a
- * key that the next start adopts, never a database whose key nobody has.
+ * The key is on the disk before the database stores its check value. After a kill between the two, the next command
+ * uses that key.
  * @throws TvsError MASTER_KEY_MISSING, MASTER_KEY_WRONG, MASTER_KEY_INVALID
  */
 export async function openVault(config: Config, settings: SettingsStore): Promise<Secrets> {
@@ -39,12 +39,12 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** The master key's text, from the environment or from its file; undefined when there is none. */
+/** The master key's text, from the environment or from its file. */
 export function masterKeyAtHand(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
-/** Where the master key is, which no backup contains. */
+/** The variable or the file that has the master key. */
 export function masterKeyLocation(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }
@@ -58,10 +58,7 @@ function readMasterKey(file: string): string | undefined {
   }
 }
 
-/**
- * Makes a master key in its file, which appears whole or not at all: of two first commands at once, the second finds
- * the whole key and uses it. A key that was put in the place of another's could open nothing that one has sealed.
- */
+/** Makes the file of a new master key, complete or not at all. If another command made one first, that key is used. */
 async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();
   let temporary: string | undefined;

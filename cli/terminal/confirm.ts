@@ -10,27 +10,27 @@ export const yesArg = {
   yes: flag("Do not ask for confirmation"),
 } as const;
 
-/** How long an answer is waited for that may stand in a pipe: it was written before, or nobody writes one. */
+/** How long to wait for an answer in a pipe. It was written before the command began, or never will be. */
 const waitingAnswerMs = 500;
 
 /**
- * Asks for confirmation at a terminal; only y and yes agree. A script has said what it wants by calling the command
- * (decision D1.7), but an answer that waits on its standard input counts.
- * @param consequence what cannot be undone, a whole sentence @throws TvsError REFUSED when the answer is not yes
+ * Asks for confirmation at a terminal; only y and yes agree. A script is not asked (decision D1.7), but an answer that
+ * waits on its standard input counts.
+ * @param consequence a sentence that says what cannot be undone @throws TvsError REFUSED if the answer is not yes
  */
 export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
   if (args.yes === true) return;
   if (process.stdin.isTTY !== true) {
     if (isYes((await waitingAnswer()) ?? "yes")) return;
-    const found = "what stands on standard input is no yes (with --yes it is not read)";
+    const found = "the answer on standard input is not yes (with --yes it is not read)";
     throw new TvsError("REFUSED", `cancelled; nothing was changed: ${found}`);
   }
   if (process.stderr.isTTY !== true) return;
   const question = `${wrapped(printable(consequence), terminalWidth())}\nContinue? [y/N] `;
-  // The question goes where remarks go: stdout may be a file that is to hold the result alone.
+  // Questions go to stderr: stdout may be a file for the result alone.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   process.stderr.write(question);
-  // Ctrl-D ends the input, which is no yes; the promise of question() would never settle then.
+  // Ctrl-D ends the input and counts as no. The promise of question() would never settle then.
   const { value: answer = "" } = await asked[Symbol.asyncIterator]().next();
   asked.close();
   if (!isYes(answer))
@@ -39,13 +39,13 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
 
 const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
-/** The first line that waits on standard input; null where there is none, as in a timer's or a closed one. */
+/** The first line on standard input; null without one, as under a timer. */
 function waitingAnswer(): Promise<string | null> {
   const { stdin } = process;
   return new Promise((resolve) => {
     const settle = (text: string | null) => {
       clearTimeout(timer);
-      // An input that somebody holds open would keep the process from ending.
+      // An open input would keep the process alive.
       stdin.destroy();
       resolve(text);
     };

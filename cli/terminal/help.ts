@@ -1,4 +1,4 @@
-/** The pages of `--help`: the first one, and one for each command. */
+/** The texts of `--help`: of `tvs` and of each command. */
 
 import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
@@ -11,7 +11,7 @@ import { wrapped } from "./tables.ts";
 type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
-/** The narrowest column for meanings; with less room they go under the names instead of beside them. */
+/** The narrowest column for meanings, in characters. With less room they go below the names. */
 const leastMeaningWidth = 40;
 
 const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
@@ -21,15 +21,14 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs serve                                    go live
   tvs doctor                                   when something looks wrong`;
 
-/** The text of `tvs --help`: the commands by what they are for, and where to begin. */
+/** The text of `tvs --help`: the commands by purpose, and the first steps. */
 export async function rootHelp({ description, sections = {} }: OurCommand): Promise<string> {
   const listings = await Promise.all(
     Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
   );
-  // One width for all sections, so that the eye runs down one edge.
   const nameWidth = Math.max(...listings.flatMap(([, lines]) => lines.map(([name]) => name.length)));
   const more =
-    "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs completion bash|zsh|fish` enables completion in your shell.";
+    "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs help --print FILE` prints alerts.yml (alert rules for Prometheus) or grafana-dashboard.json; `tvs completion bash|zsh|fish` enables completion in your shell.";
   return [
     `${wrapped(`${description} (tvs ${version})`, terminalWidth())}\n`,
     section("USAGE", "  tvs COMMAND [OPTIONS]"),
@@ -88,7 +87,7 @@ async function commandLines(commands: Commands): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description } = await load();
-      // The list wants what it is for; how it does it is for its own help.
+      // A list shows the first sentence. The command's own help shows all.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),
   );
@@ -116,7 +115,7 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
   return new TvsError("USAGE", `${wrong}; usage: ${words}; --help explains them`);
 }
 
-/** Prints a failure in one line that says what to do, never a stack trace. @returns the exit code */
+/** Prints a failure in one line, with a stack trace only if TVS_DEBUG is set. @returns the exit code */
 export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
   const { code, message } = known;

@@ -1,10 +1,10 @@
-/** The options by which a list is cut: which, from when on, and how many. */
+/** Options of commands that list: choices, a start time, and a limit. */
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
 import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./output.ts";
 
-/** The largest `--limit`; more is wanted in parts. */
+/** The largest `--limit`. */
 const maxLimit = 100_000;
 
 /** One of a few words. */
@@ -12,7 +12,7 @@ export function choice<const T extends string>(choices: readonly T[], descriptio
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }
 
-/** `all`, or some of them. @param words what they are for */
+/** `all`, or some of the known words. @param words the description of the option */
 export function someOf<const T extends string>(known: readonly T[], words: string) {
   const read = (text: string, flag: string) => parseList(text, flag, known);
   return {
@@ -21,7 +21,7 @@ export function someOf<const T extends string>(known: readonly T[], words: strin
   };
 }
 
-/** From when on. @param which whose time it is, such as `Only those made` */
+/** A start time. @param which the rows that are kept, such as `Only those made` */
 export function sinceArg(which: string) {
   const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
   return option("TIME", words, readSince);

@@ -3,24 +3,26 @@ import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 import { layOut, member, wrapped } from "./tables.ts";
 
-/** Control characters, and marks that reverse or hide text: no file or caller may steer the reader's terminal. */
+/** Control characters, and marks that reverse or hide text. Data of files and callers must not control the terminal. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A text that is safe for a terminal: what would not be seen is written as JSON escapes it. */
+/** A text that is safe for a terminal: invisible characters are written as JSON escapes. */
 export const printable = (text: string): string => text.replace(unprintable, escaped);
 
-/** JSON for a terminal, laid out: names in it come from the register, and must not steer it. */
+/** Indented JSON that is safe for a terminal. */
 export function printableJson(value: object): string {
   return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
 }
 
 function escaped(character: string): string {
-  // Beyond the basic plane JSON knows a character by its two halves only.
-  const halves = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
-  return halves.map((half) => `\\u${half.toString(16).padStart(4, "0")}`).join("");
+  // JSON writes a character beyond the basic plane as its two surrogates.
+  return character
+    .split("")
+    .map((half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
 }
 
-/** Exit codes, frozen: done or all valid; refused, not valid or not known; could not decide. */
+/** Exit codes (decision D1.2): done or all valid; refused, not valid or not known; could not decide. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
 
 const undecidedCodes: readonly ErrorCode[] = [
@@ -37,22 +39,22 @@ export function exitCodeOf(error: TvsError): number {
 
 type Asked = { json?: unknown };
 
-/** Prints a command's result: with `--json` one JSON value, else the text for people. */
+/** Prints a command's result: one JSON value with `--json`, else text. */
 export function print(args: Asked, value: unknown, human: () => string): void {
-  // JSON escapes no control character beyond U+001F; as escapes they are the same to whoever parses it.
+  // JSON.stringify escapes control characters up to U+001F only.
   process.stdout.write(args.json === true ? `${printable(JSON.stringify(value))}\n` : ensureLineEnd(human()));
 }
 
-/** Prints a note beside the result, to stderr, so that stdout stays what scripts read. */
+/** Prints a note to stderr, so that stdout has only the result. */
 export function note(words: string): void {
-  // It may name what stands in the database, such as the address of a node.
+  // A note may quote the database.
   const lines = words.split("\n").map(printable);
-  // A terminal would break it in the middle of words, which a pasted command does not survive.
+  // A terminal would break lines within words, and a command could not be pasted.
   const shown = process.stderr.isTTY === true ? lines.map(hanging) : lines;
   process.stderr.write(ensureLineEnd(shown.join("\n")));
 }
 
-/** A line of a note, broken for the terminal; what follows stands below its beginning. */
+/** A line of a note, wrapped for the terminal with its own indentation. */
 function hanging(line: string): string {
   const indent = /^ */.exec(line)?.[0] ?? "";
   const width = terminalWidth(process.stderr) - indent.length;
@@ -63,7 +65,7 @@ export function noteTable(head: readonly string[], rows: readonly (readonly Cell
   process.stderr.write(ensureLineEnd(table(head, rows, process.stderr)));
 }
 
-/** Prints a hint, such as the next command, at a terminal only; in a script's log it would be noise. */
+/** Prints a hint, such as the next command, at a terminal only. */
 export function hint(args: Asked, text: string): void {
   if (args.json !== true && process.stderr.isTTY === true) note(text);
 }
@@ -72,7 +74,7 @@ const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? te
 
 export type Cell = string | number | boolean | null | undefined;
 
-/** A table of printable cells, laid out to fit a terminal; elsewhere every row is one line, for `grep` and `cut`. */
+/** A table that fits the terminal. Elsewhere every row is one line, for `grep` and `cut`. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -85,7 +87,7 @@ export function table(
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
 
-/** The columns of a list by their titles: the member that stands in each, or what makes its cell. */
+/** The columns of a list by their titles: the name of a member, or a function that makes the cell. */
 export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
 
 export function listing<T>(list: readonly T[], columns: Columns<T>): string {
@@ -96,12 +98,12 @@ export function listing<T>(list: readonly T[], columns: Columns<T>): string {
   return table(Object.keys(columns), rows);
 }
 
-/** Prints a list: with `--json` one array, else a table. @param none what is said of an empty one */
+/** Prints a list: one array with `--json`, else a table. @param none the text for an empty list */
 export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T>, none?: string): void {
   print(args, list, () => (list.length === 0 && none !== undefined ? none : listing(list, columns)));
 }
 
-/** A record, a line for each member; a list that is too long for its line continues below itself. */
+/** A record, with a line for each member. A long list continues on further lines. */
 export function record(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
@@ -109,7 +111,7 @@ export function record(members: Readonly<Record<string, Cell>>): string {
     .map(([name, value]) => {
       const text = cell(value);
       const pad = nameWidth - name.length;
-      // In a script's output only lists are broken, as they always were: all else is one line, for `grep`.
+      // In a script's output only lists are wrapped. Other values stay on one line, for `grep`.
       const isOneLine = !isSeen && !text.includes(", ");
       if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
       const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
@@ -118,17 +120,17 @@ export function record(members: Readonly<Record<string, Cell>>): string {
     .join("\n");
 }
 
-/** Columns of the terminal; 80 where there is none, and no more than 100, because longer lines read badly. */
+/** The width for text in columns: 40 to 100, and 80 without a terminal. */
 export function terminalWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
   return Math.min(Math.max(columns, 40), 100);
 }
 
-/** A sentence of a command's result: broken between words on a terminal, one line elsewhere. */
+/** A sentence of a command's result: wrapped on a terminal, one line elsewhere. */
 export function readable(sentence: string): string {
   return process.stdout.isTTY === true ? wrapped(sentence, terminalWidth()) : sentence;
 }
 
-/** A time to the second, because columns of a table are dear; `--json` and single records have its milliseconds. */
+/** Cuts a time to the second to save columns. `--json` and records show milliseconds. */
 function toSecond(text: string): string {
   return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
 }
@@ -137,7 +139,7 @@ function cell(value: Cell): string {
   return value === null || value === undefined || value === "" ? "-" : printable(String(value));
 }
 
-/** A title, in bold where color is wanted. */
+/** A title, bold at a terminal unless NO_COLOR is set. */
 export function heading(title: string, isTTY = process.stdout.isTTY): string {
   const colourful = isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
@@ -152,7 +154,7 @@ export function parseDuration(text: string, flag: string): number {
 
 /**
  * Reads an ISO 8601 time with an offset, or a date, which begins at midnight UTC.
- * @param orElse what else is taken there, for the refusal @returns milliseconds since the epoch @throws TvsError USAGE
+ * @param orElse other accepted forms, for the message @returns milliseconds since the epoch @throws TvsError USAGE
  */
 export function parseTime(text: string, flag: string, orElse = ""): number {
   const wellFormed = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
@@ -162,7 +164,7 @@ export function parseTime(text: string, flag: string, orElse = ""): number {
   return time;
 }
 
-/** Reads `all`, or names separated by commas. @throws TvsError USAGE naming the flag and what it takes */
+/** Reads `all`, or names separated by commas. @throws TvsError USAGE with the flag and the known names */
 export function parseList<T extends string>(text: string, flag: string, known: readonly T[]): T[] {
   if (text === "all") return [...known];
   const names = text.split(",").map((name) => name.trim());
@@ -172,7 +174,7 @@ export function parseList<T extends string>(text: string, flag: string, known: r
   throw new TvsError("USAGE", `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${meant}`);
 }
 
-/** Reads one of a few words, in either case. @throws TvsError USAGE with the words, and the one probably meant */
+/** Reads one of a few words, ignoring case. @throws TvsError USAGE with the words, and the one probably meant */
 export function parseChoice<T extends string>(text: string, flag: string, choices: readonly T[]): T {
   const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;

@@ -1,26 +1,26 @@
-/** The progress of a long command: one bar, with its rate and the time left, on a terminal only. */
+/** The progress of a long command: a bar with rate and remaining time, at a terminal only. */
 
 import { Presets, SingleBar } from "cli-progress";
 
 export type Bar = {
-  /** @param more `total` is of how much, where that was not known; `counted` what its rate goes by, unless by `done` */
+  /** @param more `total` if it was not known before; `counted`, from which the rate is computed (default: `done`) */
   show(done: number, more?: { readonly total?: number; readonly counted?: number }): void;
   stop(): void;
 };
 
 const silent: Bar = { show: () => {}, stop: () => {} };
 
-/** Whether a bar is shown: at a terminal only, so that logs of scripts and timers stay free of it. */
+/** Whether a bar is shown: at a terminal, and never in the log of a script or timer. */
 export const hasProgress = (): boolean => process.stderr.isTTY === true;
 
 type BarOptions = {
   readonly label: string;
-  /** What its rate counts; MB for bytes. */
+  /** The unit of the rate; MB for bytes. */
   readonly unit: string;
   readonly total?: number;
 };
 
-/** A bar that is there from the first step on. */
+/** Makes a bar. It appears with the first step. */
 export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
   if (!hasProgress()) return silent;
   const startedAt = performance.now();
@@ -30,7 +30,7 @@ export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
       if (total === 0) return;
       bar ??= startBar(label, total);
       const perSecond = counted / Math.max(0.001, (performance.now() - startedAt) / 1_000);
-      // Before the first step nobody knows how long there is left.
+      // Before the first step the remaining time is unknown.
       if (done > 0) bar.update(Math.min(done, total), { text: rateText(perSecond, unit) });
     },
     stop: () => bar?.stop(),
@@ -42,7 +42,7 @@ function startBar(label: string, total: number): SingleBar {
     {
       format: `${label} [{bar}] {percentage} %  {text}  {eta_formatted} left`,
       stream: process.stderr,
-      // With the longest text the line still fits eighty columns.
+      // The longest line fits 80 columns.
       barsize: 20,
       clearOnComplete: true,
       hideCursor: true,

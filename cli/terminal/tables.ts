@@ -1,19 +1,19 @@
-/** Tables for people: aligned where they fit the terminal, wrapped or one member below the other where they do not. */
+/** Tables for people: aligned if they fit the terminal, else wrapped, else a block of lines for each row. */
 
 import Table from "cli-table3";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 
-/** The narrowest column for sentences; in a narrower one they are towers of words. */
+/** The narrowest column for sentences, in characters. */
 const leastWrappedWidth = 24;
 const columnGap = 2;
 
-/** @param width the terminal's columns; null when nobody looks, and every row must stay one line */
+/** @param width the terminal's columns; null without a terminal, where every row stays one line */
 type Layout = { readonly width: number | null; readonly heading: (title: string) => string };
 
 /**
- * Lays out rows of printable cells. Nothing is ever cut, because an id that was cut cannot be pasted: where the table is
- * wider than the terminal its sentences are broken, and where that is not enough each row becomes a block of lines.
+ * Lays out rows of printable cells. No cell is cut, so that an id can be pasted. In a table wider than the terminal
+ * sentences are wrapped; if that is not enough, each row becomes a block of lines.
  */
 export function layOut(head: readonly string[], rows: readonly (readonly string[])[], layout: Layout) {
   const { width } = layout;
@@ -33,7 +33,7 @@ function widthOf(head: readonly string[], rows: readonly (readonly string[])[]):
   return widths.reduce((sum, one) => sum + one, 0) + columnGap * (widths.length - 1);
 }
 
-/** The rows with the widest column of sentences wrapped; null when the others leave it too little room. */
+/** The rows with the widest column of sentences wrapped; null if the other columns leave too little room. */
 function wrapSentences(head: readonly string[], rows: readonly (readonly string[])[], width: number) {
   const widths = columnWidths(head, rows);
   const isText = (index: number) => rows.some((row) => (row[index] ?? "").includes(" "));
@@ -65,7 +65,7 @@ function stacked(head: readonly string[], rows: readonly (readonly string[])[], 
   return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
 }
 
-/** A name with its value, which goes below the name where an id in it is longer than the room beside it. */
+/** A name with its value. The value goes below the name if a word of it is too long for the room beside it. */
 export function member(options: { name: string; pad: number; value: string; width: number }): string {
   const { name, pad, value, width } = options;
   const indent = stringWidth(name) + pad + columnGap;
@@ -76,14 +76,11 @@ export function member(options: { name: string; pad: number; value: string; widt
   return `${name}${" ".repeat(pad + columnGap)}${wrapped(value, room, `\n${" ".repeat(indent)}`)}`;
 }
 
-/**
- * Breaks text between words; a longer word stays whole, to be copied, and a number stays with what it counts: `0` at the
- * end of one line and `REVOKED` on the next would be read apart.
- */
+/** Wraps text between words. A long word stays whole, for copying, and a number stays with the word that it counts. */
 export function wrapped(text: string, width: number, lineBreak = "\n"): string {
   const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);
   return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
 }
 
-/** A character of no meaning anywhere, which is a part of a word to whoever breaks lines. */
+/** A private-use character, which wrapping takes for a letter. */
 const noBreak = "\ue000";

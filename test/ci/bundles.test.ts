@@ -1,11 +1,14 @@
 import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder } from "../../.ci/build.ts";
 import { bundles, sourceFolders } from "../../.ci/bundles.ts";
+import { works } from "../../.ci/notices.ts";
+import manifest from "../../package.json" with { type: "json" };
 
-/** A stale bundle would verify by yesterday's rules. To mend it: npm run bundle. What compiles takes too long here. */
-test("the bundles are made from the source as it is", async () => {
+// A stale bundle would verify by yesterday's rules. `npm run bundle` makes a new one.
+test("the bundles of scripts are made from the present source", async () => {
   const quick = Object.entries(bundles).filter(([file]) => file.endsWith(".js"));
   expect(quick).toHaveLength(4);
   for (const [file, make] of quick)
@@ -14,7 +17,7 @@ test("the bundles are made from the source as it is", async () => {
     );
 });
 
-test("the folders by whose dates bundles are due hold all their sources", async () => {
+test("the folders whose dates make bundles due have all their sources", async () => {
   const isWatched = (path: string) => sourceFolders.includes(dirname(path));
   for (const entry of [
     "src/site/verify-envelope/app.ts",
@@ -30,4 +33,15 @@ test("the folders by whose dates bundles are due hold all their sources", async 
     expect(sources).toContain(entry);
     expect(sources.filter((path) => !isWatched(path))).toEqual([]);
   }
+});
+
+test("the bill of materials names every package of the notices, and the runtime", () => {
+  const words = [process.execPath, join(projectFolder, ".ci/release.ts"), "--bill"] as const;
+  const { stdout } = spawnSync(words[0], words.slice(1), { encoding: "utf8" });
+  const { components } = JSON.parse(stdout) as { components: { name: string; version: string }[] };
+  const named = components.map(({ name, version }) => `${name} ${version}`);
+  const packages = works().map(({ title }) => title.replace(/ \(.*$/, ""));
+  expect(packages.length).toBeGreaterThan(40);
+  for (const name of packages.slice(0, -1)) expect(named).toContain(name);
+  expect(named).toContain(`bun ${manifest.devDependencies.bun}`);
 });

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { canPackage, packageFor } from "../../.ci/debian.ts";
 import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
+import { works } from "../../.ci/notices.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const parts = {
@@ -13,84 +14,75 @@ const parts = {
   releasedAt: 1_700_000_000,
 } as const;
 
+/** Makes the package of a fake program. */
+function withPackage(run: (folder: string, file: string) => void): Promise<void> {
+  return withTempDir(async (folder) => {
+    const executable = join(folder, "program");
+    writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
+    const name = packageFor({ ...parts, executable }, folder);
+    expect(name).toBe("tvs_0.1.0_amd64.deb");
+    run(folder, join(folder, name));
+  });
+}
+
 describe.skipIf(!canPackage())("the Debian package", () => {
-  test("the Debian package holds the program, unit, completions and settings of root, and is reproducible", () =>
-    withTempDir(async (folder) => {
-      const executable = join(folder, "program");
-      writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
-      const name = packageFor({ ...parts, executable }, folder);
-      expect(name).toBe("tvs_0.1.0_amd64.deb");
-      const first = readFileSync(join(folder, name));
-      const listed = spawnSync("dpkg-deb", ["--contents", join(folder, name)], { encoding: "utf8" }).stdout;
-      const listing = [...listed.matchAll(/^(-\S+) (\S+) .* \.(\/\S+)$/gm)].map((match) =>
-        match.slice(1).join(" "),
-      );
-      expect(listing).toEqual(
-        [
-          "-rwxr-xr-x root/root /usr/bin/tvs",
-          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-backup.service",
-          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-backup.timer",
-          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-import.service",
-          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-import.timer",
-          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs.service",
-          "-rw-r--r-- root/root /usr/share/bash-completion/completions/tvs",
-          "-rw-r--r-- root/root /usr/share/doc/tvs/changelog.gz",
-          "-rw-r--r-- root/root /usr/share/doc/tvs/copyright",
-          "-rw-r--r-- root/root /usr/share/doc/tvs/licenses.gz",
-          "-rw-r--r-- root/root /usr/share/fish/vendor_completions.d/tvs.fish",
-          "-rw-r--r-- root/root /usr/share/lintian/overrides/tvs",
-          "-rw-r--r-- root/root /usr/share/man/man1/tvs.1.gz",
-          "-rw-r--r-- root/root /usr/share/tvs/tvs.env",
-          "-rw-r--r-- root/root /usr/share/zsh/vendor-completions/_tvs",
-        ].map((line) => expect.stringMatching(new RegExp(`^${line}$`))),
-      );
-      packageFor({ ...parts, executable }, folder);
-      expect(readFileSync(join(folder, name)).equals(first)).toBe(true);
-      const files = join(folder, "files");
-      spawnSync("dpkg-deb", ["--extract", join(folder, name), files]);
-      const unit = readFileSync(join(files, "usr/lib/systemd/system/tvs.service"), "utf8");
-      expect(unit).toContain("\nExecStart=/usr/bin/tvs serve\n");
-      const sums = spawnSync("dpkg-deb", ["--info", join(folder, name), "md5sums"], {
-        encoding: "utf8",
-      }).stdout;
-      const checked = spawnSync("md5sum", ["--check", "--quiet"], {
-        cwd: files,
-        input: sums,
-        encoding: "utf8",
-      });
-      expect([checked.status, sums.split("\n")]).toEqual([
-        0,
-        expect.arrayContaining([expect.stringMatching(/ usr\/bin\/tvs$/)]),
+  test("the Debian package has the program, unit, completions and settings of root, and is reproducible", () =>
+    withPackage((folder, file) => {
+      const first = readFileSync(file);
+      const listed = spawnSync("dpkg-deb", ["--contents", file], { encoding: "utf8" }).stdout;
+      const listing = [...listed.matchAll(/^(-\S+) (\S+) .* \.(\/\S+)$/gm)];
+      const jobs = ["tvs-backup.service", "tvs-backup.timer", "tvs-import.service", "tvs-import.timer"];
+      expect(listing.map(([, mode, owner, path]) => [path, owner, mode])).toEqual([
+        ["/usr/bin/tvs", "root/root", "-rwxr-xr-x"],
+        ...[
+          ...[...jobs, "tvs.service"].map((name) => `/usr/lib/systemd/system/${name}`),
+          "/usr/share/bash-completion/completions/tvs",
+          "/usr/share/doc/tvs/changelog.gz",
+          "/usr/share/doc/tvs/copyright",
+          "/usr/share/fish/vendor_completions.d/tvs.fish",
+          "/usr/share/lintian/overrides/tvs",
+          "/usr/share/man/man1/tvs.1.gz",
+          "/usr/share/tvs/tvs.env",
+          "/usr/share/zsh/vendor-completions/_tvs",
+        ].map((path) => [path, "root/root", "-rw-r--r--"]),
       ]);
+      packageFor({ ...parts, executable: join(folder, "program") }, folder);
+      expect(readFileSync(file).equals(first)).toBe(true);
     }));
 
-  test.skipIf(Bun.which("lintian") === null)(
-    "lintian finds no error and no warning in the Debian package",
-    () =>
-      withTempDir(async (folder) => {
-        const executable = join(folder, "program");
-        writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
-        const file = join(folder, packageFor({ ...parts, executable }, folder));
-        const { stdout } = spawnSync("lintian", ["--allow-root", file], { encoding: "utf8" });
-        // What the overrides name concerns the real executable.
-        expect(
-          stdout.split("\n").filter((line) => /^[EW]: /.test(line) && !line.includes("mismatched-override")),
-        ).toEqual([]);
-      }),
+  test("the Debian package runs its own program, names every work's licence, and has right checksums", () =>
+    withPackage((folder, file) => {
+      const files = join(folder, "files");
+      spawnSync("dpkg-deb", ["--extract", file, files]);
+      const read = (path: string) => readFileSync(join(files, path), "utf8");
+      expect(read("usr/lib/systemd/system/tvs.service")).toContain("\nExecStart=/usr/bin/tvs serve\n");
+      const copyright = read("usr/share/doc/tvs/copyright");
+      for (const { folder: part } of works()) expect(copyright).toContain(`\nFiles: ${part}/*\n`);
+      const { stdout: input } = spawnSync("dpkg-deb", ["--info", file, "md5sums"], { encoding: "utf8" });
+      expect(input).toContain("usr/bin/tvs\n");
+      expect(spawnSync("md5sum", ["--check", "--quiet"], { cwd: files, input }).status).toBe(0);
+    }));
+
+  const noLintian = Bun.which("lintian") === null;
+  test.skipIf(noLintian)("lintian finds no error and no warning in the Debian package", () =>
+    withPackage((_, file) => {
+      const { stdout } = spawnSync("lintian", ["--allow-root", file], { encoding: "utf8" });
+      // Overrides are for the real executable.
+      const found = stdout.split("\n").filter((line) => /^[EW]: /.test(line));
+      expect(found.filter((line) => !line.includes("mismatched-override"))).toEqual([]);
+    }),
   );
 
   test.each(Object.entries({ postinst, prerm, postrm }))(
     "the %s of the Debian package is readable by every shell",
-    (_, script) => {
-      expect(spawnSync("sh", ["-n"], { input: script, encoding: "utf8" })).toMatchObject({
-        status: 0,
-        stderr: "",
-      });
+    (_, input) => {
+      const { status, stderr } = spawnSync("sh", ["-n"], { input, encoding: "utf8" });
+      expect([status, stderr]).toEqual([0, ""]);
     },
   );
 });
 
-/** Real users and owners, in a mount namespace of its own with an /etc and a /var/lib of its own, which only root may make. */
+/** Whether users can be made in a mount namespace with its own /etc and /var/lib, which needs root. */
 const canMount =
   process.getuid?.() === 0 &&
   spawnSync("unshare", ["-m", "true"]).status === 0 &&
@@ -98,11 +90,7 @@ const canMount =
     (name) => Bun.which(name, { PATH: "/usr/sbin:/usr/bin" }) !== null,
   );
 
-/**
- * Configures the package on a machine of which some things are made before.
- * @param before lines of a shell
- * @param after lines whose output is given back
- */
+/** Configures the package in such a namespace. @param before lines of a shell @returns the output of the lines `after` */
 async function configured(before: string, after: string): Promise<string> {
   return withTempDir(async (folder) => {
     mkdirSync(join(folder, "lib"));
@@ -120,10 +108,7 @@ async function configured(before: string, after: string): Promise<string> {
     ].join("\n");
     const env = { ...process.env, PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
     const ended = spawnSync("unshare", ["-m", "sh", "-c", setUp], { encoding: "utf8", env });
-    expect({ code: ended.status, stderr: ended.status === 0 ? "" : ended.stderr }).toEqual({
-      code: 0,
-      stderr: "",
-    });
+    expect([ended.status, ended.status === 0 ? "" : ended.stderr]).toEqual([0, ""]);
     return ended.stdout.trim();
   });
 }
@@ -131,7 +116,7 @@ async function configured(before: string, after: string): Promise<string> {
 const folderOwner = "stat -c '%U:%G %a' /var/lib/tvs";
 
 describe.skipIf(!canMount)("configuring the Debian package", () => {
-  test("the package makes the user, its group and its folder on a new machine", async () => {
+  test("the package makes user, group and folder on a new machine", async () => {
     expect(await configured("", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
   });
 
@@ -150,14 +135,14 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     );
   });
 
-  test("the package gives the service only the folder where others could have put files into it", async () => {
+  test("the package gives the service only the folder, and no file, if others could write there", async () => {
     const before =
       "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
     const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
   });
 
-  test("the package leaves a link in the folder's place and its target as they are", async () => {
+  test("the package changes neither a link at the folder's path nor its target", async () => {
     const before = "mkdir -m 700 /var/lib/elsewhere; ln -s elsewhere /var/lib/tvs";
     expect(await configured(before, "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs")).toBe(
       "root 700\nelsewhere",

@@ -21,7 +21,7 @@ test("the lock file has a checksum for every package, of other platforms too, an
   expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
 });
 
-/** Stands for npm: says what it was told, and unpacks a "Bun" that says what it is to run. */
+/** A fake npm: it records its arguments and unpacks a fake Bun that prints its own. */
 const npm = `
 import fs from "node:fs";
 fs.writeFileSync("seen", process.argv.slice(2).join(" "));
@@ -43,14 +43,14 @@ async function launch(unpacks: string) {
   });
 }
 
-test("the launcher has npm install what the lock file names where Bun is missing, optional packages too, and bundles", async () => {
+test("the launcher has npm install the lock file where Bun is missing, optional packages too, and bundles", async () => {
   const { stdout, status, seen } = await launch(bunPath);
   expect({ stdout, status }).toEqual({ stdout: ".ci/bundles.ts\ntest/run.ts\n", status: 0 });
   expect(seen).toStartWith("ci ");
   expect(seen).toContain("--include=optional");
 });
 
-test("the launcher says so in a line where npm has no Bun for the machine", async () => {
+test("the launcher prints one line where npm has no Bun for the machine", async () => {
   const { stdout, stderr, status } = await launch("node_modules/elsewhere");
   expect({ stdout, status }).toEqual({ stdout: "", status: 1 });
   expect(stderr).toContain("launch: npm has no Bun for ");

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { runCommand } from "citty";
-import { command, everyValue, group } from "../../cli/command.ts";
+import { command, everyValue, group, moveKeyIdsLast, option } from "../../cli/command.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -48,7 +48,7 @@ test.each([
     ["x.csv", "y.csv"],
     /unexpected argument number 2: the command takes FILE and nothing else;/,
   ],
-])("a command line with %s is refused before anything is done", async (_what, rawArgs, message) => {
+])("a command line with %s is refused before the command runs", async (_what, rawArgs, message) => {
   const { seen, error } = await call(rawArgs);
   expect(seen).toBeUndefined();
   expect(error).toMatchObject({ code: "USAGE" });
@@ -57,7 +57,7 @@ test.each([
   expect(error?.message).not.toContain("\n");
 });
 
-test("a command line with too many operands does not repeat them: they may be personal", async () => {
+test("the refusal of too many operands does not repeat them, because they may be personal", async () => {
   const { error } = await call(["x.csv", "12345678901"]);
   expect(error?.message).not.toContain("12345678901");
 });
@@ -67,6 +67,18 @@ test("a variadic command takes any number of operands", async () => {
   expect(error).toBeUndefined();
   expect(seen?._).toEqual(["a", "b", "c"]);
   expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
+});
+
+test("a key id that begins with a dash is an operand, or the value of the option before it", () => {
+  const made = command({ description: "", example: "", args: { anchor: option("KID") }, async run() {} });
+  const kid = `-_${"a".repeat(41)}`;
+  expect(moveKeyIdsLast([kid, "--json"], made)).toEqual(["--json", "--", kid]);
+  expect(moveKeyIdsLast(["--anchor", kid, "file"], made)).toEqual([`--anchor=${kid}`, "file"]);
+  expect(moveKeyIdsLast(["--json", kid.slice(1), `${kid}a`], made)).toEqual([
+    "--json",
+    kid.slice(1),
+    `${kid}a`,
+  ]);
 });
 
 test("a flag that is given several times keeps all its values, in either spelling", () => {

@@ -1,36 +1,60 @@
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
-import { expectOneLine } from "../blackbox/used-folder.ts";
+import { audience, folder as fixtures, issuer } from "../fixtures/envelope-tokens.ts";
 import { runTvs } from "../harness/command.ts";
-import { sharedFolder } from "../harness/folder.ts";
+import { withTempDir } from "../harness/folder.ts";
 import { patienceMs, programWords } from "../harness/program.ts";
+import { expectRefusal } from "../harness/refusal.ts";
 import { makeRegister } from "../harness/service.ts";
 
 setDefaultTimeout(patienceMs);
 
-const folder = sharedFolder();
-const used = join(folder, "used");
-beforeAll(() => makeRegister(used));
+/** Runs a command whose reader has gone before it writes. @returns its exit code */
+async function codeUnread(...args: readonly string[]): Promise<number> {
+  const [program = "", ...words] = [...programWords, ...args];
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "ignore"] });
+  child.stdout.destroy();
+  const [code] = await once(child, "exit");
+  return code;
+}
+
+const input = (name: string) => join(fixtures, "inputs", name);
+const keys = ["--jwks", join(fixtures, "keys", "jwks.json"), "--issuer", issuer, "--audience", audience];
+
+test("verify whose output has no reader does not end with 0 for an envelope without a verdict", async () => {
+  expect(await codeUnread("verify", input("payload-changed.json"), ...keys)).toBe(2);
+  expect(await codeUnread("verify", "--json", input(""), ...keys)).toBe(2);
+});
+
+test("a command whose output has no reader ends with its own exit code", () =>
+  withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
+    expect(await codeUnread("attestations", "check", input("valid.json"), "--data", dataDir)).toBe(1);
+    expect(await codeUnread("partners", "list", "--data", dataDir)).toBe(0);
+  }));
 
 // On Bun a write is called done before a reader through a pipe has all of it.
-test("a long JSON output reaches a slow reader whole", async () => {
-  const [file, keys] = [join(folder, "envelopes.json"), join(folder, "no-keys.json")];
-  const count = 450;
-  await Bun.write(file, JSON.stringify(Array.from({ length: count }, () => ({ signature: "a.b.c" }))));
-  await Bun.write(keys, '{"keys":[]}');
-  const words = [...programWords, "verify", file, "--jwks", keys, "--issuer", "https://a.example"];
-  const piped = ["sh", "-c", '"$@" | cat', "sh", ...words, "--audience", "a", "--json"];
-  const text = await new Response(Bun.spawn(piped, { stdout: "pipe" }).stdout).text();
-  const lines = text.trimEnd().split("\n");
-  expect(lines).toHaveLength(count);
-  for (const line of lines) expect(JSON.parse(line)).toMatchObject({ valid: false });
-  expect(text.length).toBeGreaterThan(256 * 1024);
-});
+test("a long JSON output reaches a slow reader whole", () =>
+  withTempDir(async (folder) => {
+    const [file, noKeys] = [join(folder, "envelopes.json"), join(folder, "no-keys.json")];
+    const count = 450;
+    await Bun.write(file, JSON.stringify(Array.from({ length: count }, () => ({ signature: "a.b.c" }))));
+    await Bun.write(noKeys, '{"keys":[]}');
+    const words = [...programWords, "verify", file, "--jwks", noKeys, ...keys.slice(2), "--json"];
+    const piped = Bun.spawn(["sh", "-c", '"$@" | cat', "sh", ...words], { stdout: "pipe" });
+    const text = await new Response(piped.stdout).text();
+    const lines = text.trimEnd().split("\n");
+    expect(lines).toHaveLength(count);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ valid: false });
+    expect(text.length).toBeGreaterThan(256 * 1024);
+  }));
 
-test("a key id that begins with a dash is an operand, not options", async () => {
-  const words = ["keys", "compromise", `-_${"a".repeat(41)}`, "--since", "2026-01-01T00:00:00Z"];
-  const unknown = await runTvs([...words, "--data", used]);
-  expectOneLine(unknown, 1);
-  expect(unknown.stderr).toContain("no key has this kid");
-  expectOneLine(await runTvs([...words.slice(0, 3), "--data", used]), 2);
-});
+test("a key id that begins with a dash is found or missing like any other", () =>
+  withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
+    const words = ["keys", "compromise", `-_${"a".repeat(41)}`, "--data", dataDir];
+    await expectRefusal(runTvs([...words, "--since", "2026-01-01T00:00:00Z"]), 1, "no key has this kid");
+    await expectRefusal(runTvs(words), 2, "--since");
+  }));

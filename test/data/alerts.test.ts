@@ -1,4 +1,4 @@
-/** The rules that operators copy, judged by Prometheus's own tool over what the service's metrics say. */
+/** The alert rules, evaluated by promtool over the service's metrics. */
 
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -21,27 +21,27 @@ type Rule = { alert: string; expr: string; labels: object; annotations: { summar
 const { groups } = parse(readFileSync(rulesFile, "utf8")) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-/** When the rules are judged, in seconds: twenty scrapes after the first. */
-const judgedAt = 600;
+/** The time of evaluation, in seconds: twenty scrapes after the first. */
+const evaluatedAt = 600;
 const scrapeSeconds = 30;
 
 type Series = { series: string; values: string };
 const steady = (series: string, value: number): Series => ({
   series,
-  values: `${value}+0x${judgedAt / scrapeSeconds}`,
+  values: `${value}+0x${evaluatedAt / scrapeSeconds}`,
 });
 
-/** The series of an exposition, its times moved so that it is now when the rules are judged. */
+/** The series of an exposition, with its times moved to the time of evaluation. */
 function seriesIn(text: string, at: number): Series[] {
   return [...parseExposition(text).values()].flatMap(({ samples }) =>
     samples.map(({ name, labels, value }) => {
-      const since = name.endsWith("_timestamp_seconds") ? at / 1000 - judgedAt : 0;
+      const since = name.endsWith("_timestamp_seconds") ? at / 1000 - evaluatedAt : 0;
       return steady(seriesName(name, labels), value - since);
     }),
   );
 }
 
-/** What a service tells that is as the readings say. */
+/** The metrics of a service with these readings. */
 async function scrape(world: TestConsole, change: Change, own: Partial<Sources>): Promise<Series[]> {
   const { readings, keys, credentials } = judgedWith(change);
   const current = () => ({ ...world.service.configuration.current(), keys, credentials });
@@ -65,8 +65,8 @@ function seriesName(name: string, labels: Readonly<Record<string, string>> = {})
   return `${name}{${pairs.map(([label, word]) => `${label}=${JSON.stringify(word)}`).join(",")}}`;
 }
 
-/** Runs promtool on rules and series. @returns what it has said; empty when it agrees with what is expected */
-function judgeRules(folder: string, series: readonly Series[], expected: object): string {
+/** Evaluates the rules over series with promtool. @returns its complaint; empty if the expectation holds */
+function evaluate(folder: string, series: readonly Series[], expected: object): string {
   const file = join(folder, "cases.yml");
   const one = { interval: `${scrapeSeconds}s`, input_series: series, ...expected };
   writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: "30s", tests: [one] }));
@@ -78,7 +78,7 @@ const firing = (names: readonly string[]) => ({
   promql_expr_test: [
     {
       expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
-      eval_time: `${judgedAt}s`,
+      eval_time: `${evaluatedAt}s`,
       exp_samples: names.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 })),
     },
   ],
@@ -92,7 +92,7 @@ const credentials = (endsInDays: number) => ({
   certificates: new Map([["ab", { ...certificate, validTo: now + endsInDays * 24 * hourMs }]]),
 });
 
-/** A real service's own scrape, some days after a partner was given a certificate that lasts a hundred. */
+/** A real service's scrape, some days after a partner got a certificate that lasts 100 days. */
 async function scrapeAfter(world: TestConsole, days: number): Promise<Series[]> {
   world.forward(days * 24 * hourMs);
   const { text } = await world.call("/metrics");
@@ -123,7 +123,7 @@ beforeAll(async () => {
   await world.close();
 });
 
-test("the alerts each say what to do, how bad it is, and which page of the manual says more", () => {
+test("each alert has a summary, a severity and a page of the manual", () => {
   const pages = topics.map(({ name }) => name).join("|");
   for (const { alert, labels, annotations } of rules) {
     expect([alert, labels, annotations]).toEqual([
@@ -137,36 +137,36 @@ test("the alerts each say what to do, how bad it is, and which page of the manua
   }
 });
 
-test("the alerts stand in the manual, every one and no other", () => {
+test("the manual lists every alert and no other", () => {
   const { text = "" } = topics.find(({ name }) => name === "metrics") ?? {};
   const documented = [...text.matchAll(/^\| `(Tvs\w+)`/gm)].map(([, name]) => name);
   expect(documented).toEqual(rules.map(({ alert }) => alert));
 });
 
-test.skipIf(promtool === null)("the alerts are rules, by promtool's own judgement", () => {
+test.skipIf(promtool === null)("promtool finds nothing wrong with the alert rules", () => {
   const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
   expect([exitCode, String(stderr)]).toEqual([0, ""]);
 });
 
-test.skipIf(promtool === null)("the alerts are silent over a service that is as it should be", () =>
+test.skipIf(promtool === null)("no alert fires over a healthy service", () =>
   withTempDir(async (folder) => {
-    for (const series of [calm, atFirst]) expect(judgeRules(folder, series, firing([]))).toBe("");
+    for (const series of [calm, atFirst]) expect(evaluate(folder, series, firing([]))).toBe("");
   }),
 );
 
 test.skipIf(promtool === null)(
-  "the alerts say after a quarter that the key and a certificate of a real service are due",
+  "the alerts for key and certificate fire over a real service after a quarter",
   () =>
     withTempDir(async (folder) => {
-      expect(judgeRules(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
+      expect(evaluate(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
     }),
 );
 
 test.skipIf(promtool === null)("each alert fires over a service that fails or is silent", () =>
   withTempDir(async (folder) => {
-    const steps = judgedAt / scrapeSeconds;
-    // Its first 5xx comes after the service was scraped for a while; it is restarted, and gone for the last minutes.
-    const told = wrong
+    const steps = evaluatedAt / scrapeSeconds;
+    // Its first 5xx comes after some scrapes. It restarts, and is gone in the last minutes.
+    const failing = wrong
       .filter(({ series }) => !/^process_(start|open|max)/.test(series))
       .map((one) => (one.series.includes('status="503"') ? { ...one, values: `_x${steps - 6} 1+0x6` } : one));
     const process = [
@@ -176,11 +176,11 @@ test.skipIf(promtool === null)("each alert fires over a service that fails or is
       { series: seriesName("up"), values: `1+0x${steps - 4} 0+0x3` },
     ];
     const all = rules.map(({ alert }) => alert);
-    expect(judgeRules(folder, [...told, ...process], firing(all.toSorted()))).toBe("");
+    expect(evaluate(folder, [...failing, ...process], firing(all.toSorted()))).toBe("");
   }),
 );
 
-test.skipIf(promtool === null)("the alerts fire once for a failure of several nodes", () =>
+test.skipIf(promtool === null)("an alert fires once for a failure that several nodes report", () =>
   withTempDir(async (folder) => {
     const second = wrong.map(({ series, values }) => ({
       series: series.replace('instance="one"', 'instance="two"'),
@@ -194,10 +194,10 @@ test.skipIf(promtool === null)("the alerts fire once for a failure of several no
         ["TvsCredentialEnds", '{partner="exam-body-a"}'],
       ].map(([name, labels]) => ({
         expr: `count by (instance, partner) (ALERTS{alertname="${name}"})`,
-        eval_time: `${judgedAt}s`,
+        eval_time: `${evaluatedAt}s`,
         exp_samples: [{ labels, value: 1 }],
       })),
     };
-    expect(judgeRules(folder, [...wrong, ...second], expected)).toBe("");
+    expect(evaluate(folder, [...wrong, ...second], expected)).toBe("");
   }),
 );

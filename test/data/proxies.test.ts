@@ -19,14 +19,14 @@ const configurations = join(import.meta.dir, "../../data/proxies");
 const folder = sharedFolder();
 const here = (name: string) => join(folder, name);
 
-/** How a proxy is started: its file's text with the paths and addresses of this test, and its command. */
+/** A proxy: its configuration with the paths and addresses of this test, and its command. */
 type Proxy = {
   readonly file: string;
-  /** The files that must be there besides the program. */
+  /** Files that it needs. */
   readonly needs: readonly string[];
   /** Whether a POST to a node that refuses connections goes to the next one; if not, once it knows that one. */
   readonly repeatsPosts: boolean;
-  /** Texts that the test's own take the place of, besides nodes, folder and port. */
+  /** Texts that the test replaces, in addition to nodes, folder and port. */
   own(port: number): Readonly<Record<string, string>>;
   words(config: string): Promise<string[]>;
 };

@@ -10,7 +10,7 @@ test("the sample extract is what the script makes, byte for byte", () => {
   expect(sampleExtract() === committed).toBe(true);
 });
 
-test("the sample extract is imported without a remark, and has teachers in every state", () =>
+test("the sample extract is imported without a warning, and has teachers in every state", () =>
   withImports(async ({ add, teachers: store, driver }) => {
     const { rows, inserted, rejected, warnings } = await add(committed, {
       pieceBytes: 65_536,

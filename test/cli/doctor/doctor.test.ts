@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkTempDirectory, checkTls, judgeDisk } from "../../../cli/doctor/machine.ts";
-import { judgeSigning } from "../../../cli/doctor/service.ts";
+import { checkDisk, checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
+import { signingCheck } from "../../../cli/doctor/service.ts";
+import { readConfig } from "../../../src/config.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
@@ -44,16 +45,15 @@ test("tvs doctor finds no failure on a healthy machine", () =>
   }));
 
 test("tvs doctor warns where a batch would take longer than a caller waits for it", () => {
-  const description = "WebCrypto";
-  const engine = { name: "webcrypto" as const, description };
+  const engine = { name: "webcrypto" as const, description: "WebCrypto" };
   const signer = { engine, reason: null, isTogetherMissed: false };
-  expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
-  expect(judgeSigning(signer, 99)).toMatchObject({
+  expect(signingCheck(signer, 100)).toMatchObject({ result: "ok", advice: null });
+  expect(signingCheck(signer, 99)).toMatchObject({
     result: "warn",
     found: "WebCrypto, 99 RSA-2048 signatures a second",
     advice: "give the service more processor time",
   });
-  expect(judgeSigning({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
+  expect(signingCheck({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
 });
 
 test("tvs doctor makes neither a data directory nor a database", () =>
@@ -70,7 +70,7 @@ test("tvs doctor makes neither a data directory nor a database", () =>
     expect(await readdir(dataDir)).toEqual([]);
   }));
 
-test("tvs doctor names modes that let others in, and an environment with which serve would not start; a pending key of a day may be promoted", () =>
+test("tvs doctor finds open file modes, settings that serve would refuse, and a pending key that may be promoted", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     await withTestContext(dataDir, async ({ driver }) => {
@@ -86,10 +86,8 @@ test("tvs doctor names modes that let others in, and an environment with which s
     expect(of("data-directory")).toMatchObject({ result: "warn", advice: `chmod 700 ${dataDir}` });
     const found = "one active, one pending that may be promoted";
     expect(of("signing-keys")).toMatchObject({ result: "ok", found });
-    expect(of("configuration")).toMatchObject({
-      result: "fail",
-      advice: expect.stringContaining("--tls-key"),
-    });
+    const refused = { result: "fail", advice: expect.stringContaining("--tls-key") };
+    expect(of("configuration")).toMatchObject(refused);
   }));
 
 test("tvs doctor fails for a master key that is missing, of another database, or unreadable", () =>
@@ -98,12 +96,10 @@ test("tvs doctor fails for a master key that is missing, of another database, or
     const key = join(dataDir, "master.key");
     const found = async () => (await doctor(dataDir)).of("master-key");
     const other = Buffer.alloc(32, 7).toString("base64url");
-    const told = await doctor(dataDir, [], { TVS_MASTER_KEY: other });
-    expect(told.of("master-key")).toMatchObject({
-      result: "fail",
-      found: expect.stringContaining("not the one"),
-    });
-    expect(JSON.stringify(told)).not.toContain(other);
+    const wrong = await doctor(dataDir, [], { TVS_MASTER_KEY: other });
+    const notTheOne = { result: "fail", found: expect.stringContaining("not the one") };
+    expect(wrong.of("master-key")).toMatchObject(notTheOne);
+    expect(JSON.stringify(wrong)).not.toContain(other);
     await writeFile(key, other);
     expect((await found())?.result).toBe("fail");
     await writeFile(key, "rubbish");
@@ -147,10 +143,8 @@ test("tvs doctor fails for a clock behind the data and for a newer program's sch
       const later = clock.now() + 3_600_000;
       await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
     });
-    expect((await doctor(dataDir)).of("clock")).toMatchObject({
-      result: "fail",
-      advice: expect.stringContaining("NTP"),
-    });
+    const behind = { result: "fail", advice: expect.stringContaining("NTP") };
+    expect((await doctor(dataDir)).of("clock")).toMatchObject(behind);
     await withTestContext(dataDir, ({ driver }) =>
       driver.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]),
     );
@@ -160,15 +154,9 @@ test("tvs doctor fails for a clock behind the data and for a newer program's sch
 test("tvs doctor fails for a foreign trigger, and no other command runs", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    await withTestContext(dataDir, ({ driver }) =>
-      driver.batch([
-        {
-          sql: `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
-              UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`,
-          args: [],
-        },
-      ]),
-    );
+    const sql = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
+      UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
+    await withTestContext(dataDir, ({ driver }) => driver.batch([{ sql, args: [] }]));
     const { code, of } = await doctor(dataDir, ["--full"]);
     expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
     expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
@@ -192,47 +180,41 @@ test("tvs doctor counts leftover copies of the database engine and names a forei
     expect(check(uid).advice).toContain("TMPDIR");
     const other = uid + 1;
     await writeFile(join(folder, `.bun-${other}-f62bf34fc664bb18.node`), "not the other's");
-    expect(check(other)).toMatchObject({
-      result: "warn",
-      found: expect.stringContaining(`user ${uid} owns the name it should have, .bun-${other}-`),
-    });
+    expect(check(other).result).toBe("warn");
+    expect(check(other).found).toContain(`user ${uid} owns the name it should have, .bun-${other}-`);
   }));
 
 const now = Date.parse("2026-06-15T00:00:00Z");
-const ending = (notAfter: string) =>
-  makeCertificate({
-    commonName: "service",
-    notBefore: new Date("2026-01-01"),
-    notAfter: new Date(notAfter),
-  });
+type Made = Awaited<ReturnType<typeof makeCertificate>>;
+const ending = (notAfter: string) => {
+  const dates = { notBefore: new Date("2026-01-01"), notAfter: new Date(notAfter) };
+  return makeCertificate({ commonName: "service", ...dates });
+};
 
-test("the certificate of the service is judged by its end, by its chain's and by its key", () =>
+test("tvs doctor checks the end of the TLS chain, its key, and who may read the key", () =>
   withTempDir(async (folder) => {
     const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-    const [good, soon, over] = await Promise.all([
-      ending("2027-01-01"),
-      ending("2026-07-01"),
-      ending("2026-06-01"),
-    ]);
-    const judge = async (cert: string, key: string) => {
+    const ends = ["2027-01-01", "2026-07-01", "2026-06-01"];
+    const [good, soon, over] = (await Promise.all(ends.map(ending))) as [Made, Made, Made];
+    const check = () => checkTls({ port: 0, certFile, keyFile }, now);
+    const cases: [cert: string, key: string, result: string][] = [
+      [good.certPem, good.keyPem, "ok"],
+      [soon.certPem, soon.keyPem, "warn"],
+      [over.certPem, over.keyPem, "fail"],
+      [`${good.certPem}\n${over.certPem}`, good.keyPem, "fail"],
+      [good.certPem, soon.keyPem, "fail"],
+      ["nothing", good.keyPem, "fail"],
+    ];
+    for (const [cert, key, result] of cases) {
       await writeFile(certFile, cert);
       await writeFile(keyFile, key, { mode: 0o600 });
-      return checkTls({ port: 0, certFile, keyFile }, now).result;
-    };
-    expect(await judge(good.certPem, good.keyPem)).toBe("ok");
+      expect([cert, check().result]).toEqual([cert, result as "ok"]);
+    }
+    await writeFile(certFile, good.certPem);
     await chmod(keyFile, 0o644);
-    expect(checkTls({ port: 0, certFile, keyFile }, now)).toMatchObject({
-      result: "warn",
-      advice: `chmod 600 ${keyFile}`,
-    });
-    await chmod(keyFile, 0o600);
-    expect(await judge(soon.certPem, soon.keyPem)).toBe("warn");
-    expect(await judge(over.certPem, over.keyPem)).toBe("fail");
-    expect(await judge(`${good.certPem}\n${over.certPem}`, good.keyPem)).toBe("fail");
-    expect(await judge(good.certPem, soon.keyPem)).toBe("fail");
-    expect(await judge("nothing", good.keyPem)).toBe("fail");
+    expect(check()).toMatchObject({ result: "warn", advice: `chmod 600 ${keyFile}` });
     await rm(keyFile);
-    expect(checkTls({ port: 0, certFile, keyFile }, now).result).toBe("fail");
+    expect(check().result).toBe("fail");
     expect(checkTls(undefined, now).result).toBe("ok");
   }));
 
@@ -241,9 +223,7 @@ test.each([
   [10 * 2 ** 20, "fail", "writes are about to be refused"],
   [500 * 2 ** 20, "warn", "before the next import or backup"],
   [5 * 2 ** 30, "ok", null],
-])("tvs doctor says what a disk with %d bytes free means", (bytes, result, advice) => {
-  const check = judgeDisk("/srv", bytes);
-  expect(check.result).toBe(result as typeof check.result);
-  if (advice === null) expect(check.advice).toBeNull();
-  else expect(check.advice).toContain(advice);
+] as const)("tvs doctor says what a disk with %d bytes free means", (bytes, result, advice) => {
+  const check = checkDisk(readConfig({ data: "/" }, {}), () => bytes);
+  expect([check.result, check.advice]).toEqual([result, advice && expect.stringContaining(advice)]);
 });

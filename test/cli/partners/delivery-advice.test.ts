@@ -1,27 +1,18 @@
 import { expect, test } from "bun:test";
-import { explainAttempt, nextStep, whyDisabled, whyHeld } from "../../../cli/partners/delivery-advice.ts";
+import { explainAttempt, nextStep } from "../../../cli/partners/delivery-advice.ts";
 import { deliveryErrors } from "../../../src/delivery/exchange.ts";
 import type { Delivery } from "../../../src/domain/deliveries.ts";
+import type { DisabledReason } from "../../../src/domain/webhooks.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
-const running = { endpoint: { disabledReason: null }, serviceRunning: true, now };
+const endpoint = { disabledReason: null } as { disabledReason: DisabledReason | null } | null;
+const running = { endpoint, serviceRunning: true, now };
 
 function aDelivery(changes: Partial<Delivery> = {}): Delivery {
   return {
-    id: 1,
-    deliveryId: "d1",
-    eventId: "e1",
-    eventType: "license.revoked",
-    partnerId: "agency",
-    state: "pending",
-    attempts: 1,
-    createdAt: now - 60_000,
-    dueAt: now + 5_000,
-    leased: false,
-    heldBy: null,
-    finishedAt: null,
-    lastStatus: null,
-    lastError: "TIMEOUT",
+    ...{ id: 1, deliveryId: "d1", eventId: "e1", eventType: "license.revoked", partnerId: "agency" },
+    ...{ state: "pending", attempts: 1, createdAt: now - 60_000, dueAt: now + 5_000, leased: false },
+    ...{ heldBy: null, finishedAt: null, lastStatus: null, lastError: "TIMEOUT" },
     ...changes,
   };
 }
@@ -51,60 +42,48 @@ test.each(["ENDPOINT_INVALID", "ADDRESS_REFUSED"])(
   "the next step after %s names --allow-private-webhooks",
   (lastError) => {
     expect(explainAttempt({ error: lastError, status: null })).toContain("without --allow-private-webhooks");
-    expect(nextStep(aDeadOne({ lastError }), running)).toContain(
-      "restart tvs serve with --allow-private-webhooks",
-    );
+    const step = nextStep(aDeadOne({ lastError }), running);
+    expect(step).toContain("restart tvs serve with --allow-private-webhooks");
   },
 );
 
-test("the next step for a dead delivery depends on the status", () => {
-  const words = (lastStatus: number) => nextStep(aDeadOne({ lastError: "BAD_STATUS", lastStatus }), running);
-  expect(words(404)).toContain("tvs partners webhook set agency URL");
-  expect(words(401)).toContain("the whole secret");
-  expect(words(503)).toContain("receiver's log");
+const badStatus = (lastStatus: number) => aDeadOne({ lastError: "BAD_STATUS", lastStatus });
+const withEndpoint = (endpoint: { disabledReason: DisabledReason | null } | null) => ({
+  ...running,
+  endpoint,
 });
+const disabled = (disabledReason: DisabledReason) => withEndpoint({ disabledReason });
+const held = aDelivery({ heldBy: "endpoint" });
 
-test("the next step for a dead delivery sets a missing endpoint and enables a disabled one", () => {
-  const none = nextStep(aDeadOne(), { ...running, endpoint: null });
-  expect(none).toContain("tvs partners webhook set agency URL, then tvs webhooks retry d1");
-  const gone = nextStep(aDeadOne(), { ...running, endpoint: { disabledReason: "gone" } });
-  expect(gone).toContain("tvs webhooks retry d1");
-  expect(gone).toContain("tvs partners webhook enable agency");
-});
-
-test("a delivery that died before any attempt is just retried", () => {
-  expect(nextStep(aDeadOne({ lastError: null, attempts: 0 }), running)).toBe("tvs webhooks retry d1");
-});
-
-const cases: [name: string, changes: Partial<Delivery>, words: RegExp][] = [
-  ["it waits", {}, /next attempt is at 2026-03-01T12:00:05\.000Z; tvs webhooks retry d1/],
-  ["it is due", { dueAt: now }, /^it is due/],
-  ["it is leased", { leased: true }, /^an attempt is in progress$/],
-  ["the lease has ended", { leased: true, dueAt: now - 1 }, /^it is due/],
-  ["its partner is disabled", { heldBy: "partner" }, /tvs partners enable agency/],
-  ["its database was restored", { heldBy: "restore" }, /tvs webhooks release/],
-];
-test.each(cases)("the next step for a pending delivery: %s", (_name, changes, words) => {
-  expect(nextStep(aDelivery(changes), running)).toMatch(words);
-});
-
-test.each(["operator", "gone", "failing"] as const)(
-  "the next step for a pending delivery says why its endpoint is disabled: %s",
-  (disabledReason) => {
-    const endpoint = { disabledReason };
-    const words = nextStep(aDelivery({ heldBy: "endpoint" }), { ...running, endpoint });
-    expect(words).toBe(`it is held: ${whyDisabled(disabledReason, "agency")}`);
-    expect(words).toContain("tvs partners webhook enable agency");
-  },
-);
-
-test("a pending delivery without an endpoint is explained", () => {
-  expect(whyHeld(aDelivery({ heldBy: "endpoint" }), { endpoint: null })).toContain(
-    "tvs partners webhook set",
-  );
-});
-
-test("the next step starts a service where none runs, and is nothing for a delivered one", () => {
-  expect(nextStep(aDelivery(), { ...running, serviceRunning: false })).toContain("start tvs serve");
-  expect(nextStep(aDelivery({ state: "delivered" }), running)).toMatch(/^nothing/);
+test.each<[name: string, delivery: Delivery, situation: typeof running, words: RegExp]>([
+  ["dead after a 404", badStatus(404), running, /tvs partners webhook set agency URL/],
+  ["dead after a 401", badStatus(401), running, /the whole secret/],
+  ["dead after a 503", badStatus(503), running, /receiver's log/],
+  [
+    "dead without an endpoint",
+    aDeadOne(),
+    withEndpoint(null),
+    /webhook set agency URL, then tvs webhooks retry d1/,
+  ],
+  [
+    "dead with a disabled endpoint",
+    aDeadOne(),
+    disabled("gone"),
+    /retry d1.*tvs partners webhook enable agency/,
+  ],
+  ["dead before any attempt", aDeadOne({ lastError: null, attempts: 0 }), running, /^tvs webhooks retry d1$/],
+  ["waiting", aDelivery(), running, /next attempt is at 2026-03-01T12:00:05\.000Z; tvs webhooks retry d1/],
+  ["due", aDelivery({ dueAt: now }), running, /^it is due/],
+  ["leased", aDelivery({ leased: true }), running, /^an attempt is in progress$/],
+  ["leased in the past", aDelivery({ leased: true, dueAt: now - 1 }), running, /^it is due/],
+  ["held for its partner", aDelivery({ heldBy: "partner" }), running, /tvs partners enable agency/],
+  ["held since a restore", aDelivery({ heldBy: "restore" }), running, /tvs webhooks release/],
+  ["held without an endpoint", held, withEndpoint(null), /tvs partners webhook set/],
+  ["held by the operator", held, disabled("operator"), /^it is held: .*an operator.*webhook enable agency/],
+  ["held after a 410", held, disabled("gone"), /^it is held: .*410 Gone.*webhook enable agency/],
+  ["held after five days", held, disabled("failing"), /^it is held: .*five days.*webhook enable agency/],
+  ["pending without a service", aDelivery(), { ...running, serviceRunning: false }, /start tvs serve/],
+  ["delivered", aDelivery({ state: "delivered" }), running, /^nothing/],
+])("the next step is right for a delivery that is %s", (_name, delivery, situation, words) => {
+  expect(nextStep(delivery, situation)).toMatch(words);
 });

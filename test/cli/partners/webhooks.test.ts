@@ -7,7 +7,6 @@ import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook
 
 let world: WebhookTerminal;
 const diedAt = Date.parse("2020-03-01T12:00:00Z");
-const ok = "HTTP/1.1 204 No Content\r\n\r\n";
 
 beforeAll(async () => {
   world = await makeWebhookTerminal();
@@ -25,7 +24,7 @@ async function subscribe(partnerId: string, port = 9): Promise<string> {
 test("a dead delivery is found, explained and retried with three commands", async () => {
   const received = Promise.withResolvers<string>();
   const receiver = await startReceiver((socket, request) => {
-    socket.end(ok);
+    socket.end("HTTP/1.1 204 No Content\r\n\r\n");
     received.resolve(request);
   });
   try {
@@ -53,8 +52,8 @@ test("a dead delivery is found, explained and retried with three commands", asyn
     expect(header("x-agency-delivery-id")).toBe(id);
     const signature = header("x-agency-signature");
     const words = ["verify-webhook", "-", "--secret", secret, "--signature", signature, "--json"];
-    const judged = await runTvs(words, { stdin: body });
-    expect(JSON.parse(judged.stdout)).toMatchObject({ valid: true, event: { data: { tId: null } } });
+    const verified = await runTvs(words, { stdin: body });
+    expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true, event: { data: { tId: null } } });
     const shown = await world.json(`webhooks show ${id}`);
     expect(shown).toMatchObject({ state: "delivered", attempts: 2, lastStatus: 204, lastError: null, body });
     expect(shown.attemptList).toMatchObject([
@@ -67,7 +66,7 @@ test("a dead delivery is found, explained and retried with three commands", asyn
   }
 });
 
-test("tvs webhooks list is newest first, by state and partner, and no longer than the limit", async () => {
+test("tvs webhooks list shows the newest first, by state and partner, up to the limit", async () => {
   await subscribe("listed");
   const retryAt = Date.parse("2099-01-01T00:00:00Z");
   const waiting = await world.addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
@@ -91,7 +90,7 @@ test("tvs webhooks list is newest first, by state and partner, and no longer tha
   expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
 });
 
-test("tvs webhooks retry --dead takes all dead ones, of one partner, from a time on; and prints how many", async () => {
+test("tvs webhooks retry --dead retries all dead deliveries, of one partner or since a time, and prints how many", async () => {
   await Promise.all([subscribe("first"), subscribe("second")]);
   const dead = (partnerId: string, at: number) =>
     world.addFailed(partnerId, { error: "TIMEOUT", status: null, at });
@@ -120,9 +119,8 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
     // Nothing says that it is sent while it is not.
     const enabled = await held.run("partners webhook enable agency");
     expect(enabled).toMatchObject({ code: 0, stdout: "the endpoint of agency is enabled\n" });
-    expect(enabled.stderr).toContain(
-      "what waits for agency (1): it is held because the database was restored",
-    );
+    const waits = "what waits for agency (1): it is held because the database was restored";
+    expect(enabled.stderr).toContain(waits);
     expect((await held.run("partners enable agency")).stderr).toContain("tvs webhooks release");
     expect((await held.run("webhooks retry --dead")).stderr).toContain("tvs webhooks release");
     const shown = await held.json(`webhooks show ${deliveryId}`);

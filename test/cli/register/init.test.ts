@@ -94,7 +94,7 @@ test.concurrent("tvs init asks at a terminal, repeats the question after a wrong
       ["How long", "\r"],
       ["on or off", "maybe\r"],
       ["must be true or false", "\r"],
-      ["Serve signed lists", "off\r"],
+      ["Serve signed status lists", "off\r"],
     ] as const;
     const { code, text } = await onTerminal(["init"], { dataDir, typed });
     expect(code).toBe(0);

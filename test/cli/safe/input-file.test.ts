@@ -1,8 +1,9 @@
-import { expect, test } from "bun:test";
+import { test } from "bun:test";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 
 test("a file that is far too large for a key, a certificate or a policy is refused in one line", () =>
   withTempDir(async (folder) => {
@@ -19,11 +20,7 @@ test("a file that is far too large for a key, a certificate or a policy is refus
       ["verify-webhook", body, ...signed],
     ];
     for (const line of lines) {
-      const { code, stdout, stderr } = await runTvs(line, { dataDir: join(folder, "data") });
-      expect({ line, code, stdout, stderr }).toMatchObject({
-        code: 2,
-        stdout: "",
-        stderr: expect.stringMatching(/^tvs: .*large\.pem is larger than 1 MiB; give the right file\n$/),
-      });
+      const refused = runTvs(line, { dataDir: join(folder, "data") });
+      await expectRefusal(refused, 2, /large\.pem is larger than 1 MiB; give the right file\n$/);
     }
   }));

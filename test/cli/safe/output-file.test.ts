@@ -16,6 +16,7 @@ import { type Config, readConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { makeRegister } from "../../harness/service.ts";
 
@@ -44,51 +45,36 @@ async function teachersIn({ run }: World): Promise<number> {
 }
 
 async function expectRefused(world: World, ended: ReturnType<typeof runTvs>, words: string): Promise<void> {
-  const { code, stdout, stderr } = await ended;
-  expect({ code, stdout, lines: stderr.trimEnd().split("\n").length, stderr }).toMatchObject({
-    code: 2,
-    stdout: "",
-    lines: 1,
-    stderr: expect.stringContaining(words),
-  });
+  await expectRefusal(ended, 2, words);
   expect(readdirSync(world.folder).filter((name) => name.startsWith(".tvs-"))).toEqual([]);
 }
 
-/** A name that is refused before anything is done with it, --force or not; the commands of these tests all ask here. */
+/** Expects a path to be refused by the function that all commands use, also with --force. */
 function expectNoOutput(path: string, config: Config, words: string, inputs: readonly string[] = []): void {
   const refusal = expect.objectContaining({ code: "USAGE", message: expect.stringContaining(words) });
   expect(() => prepareOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
 }
 
-test.concurrent("a file that a command writes is never one of the register's, by whatever name it is called", () =>
+test.concurrent("an output file is never one of the register's, under any of its names", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
     symlinkSync(dataDir, join(folder, "way"));
     symlinkSync(join(dataDir, "later.json"), join(folder, "dangling.json"));
     mkdirSync(join(folder, "sub"));
     const key = readFileSync(join(dataDir, "master.key"), "utf8");
-    const names = [
-      join(dataDir, "tvs.db"),
-      join(dataDir, "tvs.db-wal"),
-      join(dataDir, "tvs.db.lock"),
-      join(dataDir, "new.json"),
-      join(folder, "way", "master.key"),
-      `${folder}/sub/../data/master.key`,
-    ];
+    const own = ["tvs.db", "tvs.db-wal", "tvs.db.lock", "new.json"].map((name) => join(dataDir, name));
+    const links = [join(folder, "way", "master.key"), `${folder}/sub/../data/master.key`];
     const config = readConfig({ data: dataDir }, {});
-    for (const name of names) expectNoOutput(name, config, "belongs to the register");
+    for (const name of [...own, ...links]) expectNoOutput(name, config, "belongs to the register");
     expectNoOutput(join(folder, "dangling.json"), config, "symbolic link");
-    await expectRefused(
-      world,
-      run("teachers", "import", extract, "--force", "--report", join(dataDir, "master.key")),
-      "belongs to the register",
-    );
+    const overKey = ["--force", "--report", join(dataDir, "master.key")];
+    await expectRefused(world, run("teachers", "import", extract, ...overKey), "belongs to the register");
     expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
     expect(await teachersIn(world)).toBe(1);
     expect((await run("doctor", "--full")).code).toBe(0);
   }));
 
-test.concurrent("a file that a command writes is never a database elsewhere, its log, its lock or its key, and the folder around them is free", () =>
+test.concurrent("an output file is never a database elsewhere nor its log, lock or key, but may lie beside them", () =>
   withTempDir(async (folder) => {
     const [extract, elsewhere] = [join(folder, "extract.csv"), join(folder, "elsewhere")];
     writeFileSync(extract, csv([row(1)]));
@@ -98,37 +84,26 @@ test.concurrent("a file that a command writes is never a database elsewhere, its
     const where = ["--data", join(folder, "data"), "--database", `file:${folder}/named/link.db`];
     const run = (...words: string[]) => runTvs(["teachers", "import", extract, ...where, ...words]);
     expect((await run()).code).toBe(0);
-    const own = [
-      "elsewhere/real.db",
-      "elsewhere/real.db-wal",
-      "elsewhere/real.db-shm",
-      "elsewhere/real.db.lock",
-      "elsewhere/real.db.lock-journal",
-      "named/link.db",
-      "named/link.db-journal",
-      "named/master.key",
-    ];
+    const real = ["", "-wal", "-shm", ".lock", ".lock-journal"].map((end) => `elsewhere/real.db${end}`);
+    const own = [...real, "named/link.db", "named/link.db-journal", "named/master.key"];
     const flags = { data: join(folder, "data"), database: `file:${folder}/named/link.db` };
     for (const name of own)
       expectNoOutput(join(folder, name), readConfig(flags, {}), "belongs to the register");
     expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
   }));
 
-test.concurrent("a file that a command writes does not exist yet, unless it may be replaced, and is then replaced whole", () =>
+test.concurrent("an output file replaces no file without --force, and a file as a whole with it", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
-    const [report, copy, list] = [
-      join(folder, "report.json"),
-      join(folder, "copy.db"),
-      join(folder, "list.csv"),
-    ];
-    for (const name of [report, copy, list]) writeFileSync(name, "mine");
+    const files = ["report.json", "copy.db", "list.csv"].map((name) => join(folder, name));
+    const [report = "", copy = "", list = ""] = files;
+    for (const name of files) writeFileSync(name, "mine");
     const roster = ["roster", extract, "--purpose", "EMPLOYER_BACKGROUND_CHECK", "--out", list];
     const lines = [["teachers", "import", extract, "--report", report], ["backup", copy], roster];
     for (const line of lines) await expectRefused(world, run(...line), "already exists");
     expect(await teachersIn(world)).toBe(1);
-    expect([report, copy, list].map((name) => readFileSync(name, "utf8"))).toEqual(["mine", "mine", "mine"]);
-    // A second name of the key: what is replaced is the name, never what stands behind it.
+    for (const name of files) expect(readFileSync(name, "utf8")).toBe("mine");
+    // A second name of the key: the name is replaced, and never the file that it shares with the key.
     const key = readFileSync(join(dataDir, "master.key"), "utf8");
     const second = join(folder, "second-name");
     linkSync(join(dataDir, "master.key"), second);
@@ -139,10 +114,10 @@ test.concurrent("a file that a command writes does not exist yet, unless it may 
     expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ rows: 1, unchanged: 1 });
     expect(readFileSync(list, "utf8")).toStartWith("line,reg_no");
     expect((await run("backup", "verify", copy)).code).toBe(0);
-    expect([report, copy, list].map((name) => statSync(name).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+    for (const name of files) expect(statSync(name).mode & 0o777).toBe(0o600);
   }));
 
-test.concurrent("a file that a command writes is neither what the command reads, nor a folder, a device, a dash or in a folder that is not there", () =>
+test.concurrent("an output file is no input, folder, device or dash, and its folder exists", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
     const before = readFileSync(extract, "utf8");
@@ -167,7 +142,7 @@ test.concurrent("a file that a command writes is neither what the command reads,
     expect(existsSync(join(folder, "none"))).toBe(false);
   }));
 
-test.concurrent("a file that a command writes does not take the place of what somebody else put there while the work went on, and is not lost", () =>
+test.concurrent("an output whose name was taken during the work replaces nothing, and is kept elsewhere", () =>
   withTempDir(async (folder) => {
     const config = readConfig({ data: join(folder, "data") }, {});
     for (const force of [false, true]) {

@@ -11,6 +11,7 @@ import { withEndpoint } from "../../harness/endpoint.ts";
 import { until } from "../../harness/eventually.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { patienceMs, type Service, startService } from "../../harness/program.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 import { openSite } from "../../pages/site.ts";
 
@@ -67,7 +68,7 @@ test("a sandbox refuses http and private addresses but those of its own machine"
   }
 });
 
-test("reset puts a teacher, the filter and the watch list back and removes the webhook", async () => {
+test("tvs sandbox reset restores a teacher, the filter and the watch list, and removes the webhook", async () => {
   const apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
   const call = async (path: string, method = "GET") => {
     const url = `${service.url}/v1/inter-agency/${path}`;
@@ -87,7 +88,7 @@ test("reset puts a teacher, the filter and the watch list back and removes the w
   expect(await json("sandbox reset")).toEqual({ teachers: 0, endpoint: "none" });
 });
 
-test("a start makes another demo key where the kept one has ended, and then keeps that one", async () => {
+test("a sandbox's start replaces a revoked demo key, and keeps the new one", async () => {
   const site = await openSite();
   const keyAtStart = async () => (await prepareSandbox(site.operator, site.url)).demo.apiKey;
   try {
@@ -109,11 +110,10 @@ test.each(["trigger license.revoked", "sandbox reset"])(
     await makeRegister(configuration.path);
     const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
     const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
-    const beside = await runTvs([...line.split(" "), "--data", configuration.path]);
-    expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining("only a live register")]);
+    const words = [...line.split(" "), "--data", configuration.path];
+    await expectRefusal(runTvs(words), 2, "only a live register");
     const database = `file:${join(configuration.path, "tvs.db")}`;
-    const told = await runTvs([...line.split(" "), "--data", configuration.path, "--database", database]);
-    expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("is for a sandbox only")]);
+    await expectRefusal(runTvs([...words, "--database", database]), 1, "is for a sandbox only");
     expect([names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()]).toEqual(before);
     await configuration.remove();
   },

@@ -17,7 +17,7 @@ import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts
 
 configureLog(() => {});
 
-test("what a killed service had in hand is sent at the next start, not when its lease ends", async () => {
+test("a delivery that a killed service had leased is sent at the next start, before the lease ends", async () => {
   const world = await makeWebhookTerminal();
   const received = Promise.withResolvers<string>();
   const receiver = await startReceiver((socket, request) => {
@@ -51,7 +51,7 @@ test("what a killed service had in hand is sent at the next start, not when its 
   }
 });
 
-test("health is 503 from the first evidence that the disk refuses until there is room again, without a call", () =>
+test("health is 503 from the first refused write until the disk has room again, without a call", () =>
   withTempDir(async (folder) => {
     await makeRegister(folder);
     let offsetMs = 0;

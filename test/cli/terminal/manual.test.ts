@@ -58,11 +58,36 @@ test("tvs help prints a link to another page with the command that prints that p
   expect((await runTvs(["help", "privacy"])).stdout).toContain("evidence log (`tvs help evidence`)");
 });
 
-test("tvs help of a word that names a topic and a command shows both", async () => {
-  const [both, command] = await Promise.all([runTvs(["help", "keys"]), runTvs(["keys", "--help"])]);
-  expect(both.stdout).toStartWith("Signing keys and the master key\n");
-  expect(both.stdout).toEndWith(`\n\nThe command tvs keys\n\n${command.stdout}`);
-});
+test.each([["doctor"], ["partners"], ["partners webhook set"]])(
+  "tvs help %s ends with the help that --help prints for the command",
+  async (words) => {
+    const [helped, command] = await Promise.all([
+      runTvs(["help", ...words.split(" ")]),
+      runTvs([...words.split(" "), "--help"]),
+    ]);
+    const page = topics.some(({ name }) => name === words) ? `\n\nThe command tvs ${words}\n\n` : "";
+    expect([helped.code, command.code]).toEqual([0, 0]);
+    expect(helped.stdout).toEndWith(page + command.stdout);
+    expect(helped.stdout.length > command.stdout.length).toBe(page !== "");
+  },
+);
+
+test.each(["alerts.yml", "grafana-dashboard.json"])(
+  "tvs help --print %s prints the file of the source, byte for byte",
+  async (name) => {
+    const { code, stdout } = await runTvs(["help", "--print", name]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(readFileSync(join(folder, "..", name), "utf8"));
+  },
+);
+
+test.each([[[]], [["tvs.env"]], [["alerts.yml", "grafana-dashboard.json"]]])(
+  "tvs help --print with %p names the two files that it prints",
+  async (words) => {
+    const names = "one of alerts.yml, grafana-dashboard.json";
+    await expectRefusal(runTvs(["help", "--print", ...words]), 2, names);
+  },
+);
 
 test.each([
   ["bakcup", "backup"],

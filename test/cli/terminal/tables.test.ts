@@ -15,24 +15,23 @@ test("a table counts a wide character as two columns", () => {
   );
 });
 
-test("a table breaks its sentences where wide characters leave no room", () => {
+test("a table wraps a sentence that wide characters leave too little room for", () => {
   const width = "王小明".length + 2 + "a sentence of several words".length;
   expect(layOut(head, rows, { width, heading })).toBe(
     ["NAME    NOTE", "王小明  a sentence of several", "        words", "Ada     another one"].join("\n"),
   );
 });
 
-test("a member's value is broken by columns, not by characters", () => {
+test("a member's value is wrapped by columns of the terminal, not by characters", () => {
   const value = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
   const [, second] = member({ name: "title", pad: 0, value, width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 
-test("a number stays with what it counts", () => {
+test("a wrapped line keeps a number with the word that it counts", () => {
   const value = "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND";
-  expect(
-    member({ name: "licenses", pad: 9, value, width: 40 })
-      .split("\n")
-      .map((line) => line.trim()),
-  ).toEqual(["licenses           57 VALID, 2 EXPIRED,", "0 REVOKED, 1 NOT_FOUND"]);
+  expect(member({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
+    "licenses           57 VALID, 2 EXPIRED,",
+    "0 REVOKED, 1 NOT_FOUND",
+  ]);
 });

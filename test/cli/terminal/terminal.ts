@@ -1,4 +1,4 @@
-/** A pseudo-terminal of a given size, as an operator sits before it. */
+/** Runs commands on a pseudo-terminal. */
 import { programWords } from "../../harness/program.ts";
 
 type Seen = { readonly code: number; readonly text: string };
@@ -6,33 +6,26 @@ type Seen = { readonly code: number; readonly text: string };
 type TerminalOptions = {
   readonly dataDir?: string;
   readonly columns?: number;
-  readonly rows?: number;
-  /** Whether it shows colours and bold letters. */
-  readonly isColorful?: boolean;
-  /** The file that has the standard output, as behind `>`. */
-  readonly stdoutFile?: string;
-  /** What is typed, each once the text before it was shown. */
+  /** What is typed, each after its text was shown. */
   readonly typed?: readonly (readonly [shown: string, keys: string])[];
 };
 
-/** Runs one command line on a terminal. @returns what stood on it, without the terminal's line ends */
+/** Runs one command line on a terminal. @returns its text without the terminal's line ends */
 export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<Seen> {
-  const { dataDir, columns = 80, rows = 60, isColorful = false, stdoutFile, typed = [] } = options;
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(TVS_|NO_COLOR$|COLUMNS$)/.test(name));
+  const { dataDir, columns = 80, typed = [] } = options;
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(TVS_|COLUMNS$)/.test(name));
   let text = "";
   const waiting = [...typed];
   const decoder = new TextDecoder();
-  const redirected = stdoutFile === undefined ? [] : ["sh", "-c", 'exec "$@" > "$0"', stdoutFile];
-  const child = Bun.spawn([...redirected, ...programWords, ...args], {
+  const child = Bun.spawn([...programWords, ...args], {
     env: {
       ...(Object.fromEntries(inherited) as Record<string, string>),
-      ...(isColorful ? {} : { NO_COLOR: "1" }),
-      TERM: "xterm-256color",
+      ...{ NO_COLOR: "1", TERM: "xterm-256color" },
       ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }),
     },
     terminal: {
       cols: columns,
-      rows,
+      rows: 60,
       data(terminal, bytes) {
         text += decoder.decode(bytes, { stream: true });
         const [next] = waiting;

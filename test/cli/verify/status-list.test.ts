@@ -24,31 +24,26 @@ beforeAll(async () => {
   files = await Promise.all(cases.map(({ input }, index) => write(`${index}.json`, input)));
 });
 
-test("tvs verify shows what a status list says, with its day", async () => {
+test("tvs verify shows the verdict of a status list, with its day", async () => {
   const clear = await write("clear.jwt", statusList(pack()));
   const set = await write("set.jwt", statusList(pack(0)));
   const [file = ""] = files;
   const good = await run([...settings, "--status-list", clear, file]);
-  expect([good.code, good.stdout]).toEqual([
-    0,
-    expect.stringContaining("status list     not withdrawn on 2026-03-01T11:00:00Z"),
-  ]);
+  expect(good.code).toBe(0);
+  expect(good.stdout).toContain("status list     not withdrawn on 2026-03-01T11:00:00Z");
   const bad = await run([...settings, "--status-list", set, file]);
   expect(bad.code).toBe(1);
   expect(bad.stdout).toContain(`WITHDRAWN_SINCE: ${refusalReasons.WITHDRAWN_SINCE.explanation}`);
   expect(bad.stdout).toContain("status list     withdrawn on 2026-03-01T11:00:00Z");
   const { objects } = await run([...settings, "--json", "--status-list", set, file]);
-  expect(objects[0]?.statusList).toMatchObject({
-    idx: 0,
-    signedAt: "2026-03-01T11:00:00Z",
-    withdrawn: true,
-  });
+  const found = { idx: 0, signedAt: "2026-03-01T11:00:00Z", withdrawn: true };
+  expect(objects[0]?.statusList).toMatchObject(found);
 });
 
 const lists = [statusList(pack())];
 const packed = () => write("pack.json", offlinePack(history, lists));
 
-test("an offline pack needs nothing else but for whom, and says that trust rests on it, unless its signer is pinned", async () => {
+test("tvs verify --pack needs the audience only, and says that trust rests on the pack unless --anchor pins it", async () => {
   const file = await packed();
   const alone = await run(["--pack", file, ...forAudience, files[0] ?? ""]);
   expect(alone.code).toBe(0);
@@ -65,18 +60,4 @@ test("an offline pack in the verified folder is not taken for an envelope", asyn
   const { stdout } = await run(["--pack", file, ...forAudience, folder]);
   expect(stdout).not.toContain("pack.json:");
   expect(stdout).not.toMatch(/^undecidable {2}\S*pack\.json /m);
-});
-
-test.each([
-  ["--max-age is for status lists: give --status-list FILE or --pack FILE as well", ["--max-age", "1d"]],
-  ["--max-age must be a duration such as", ["--max-age", "soon", "--status-list", "list.jwt"]],
-  ["--pack or --status-list is empty", ["--status-list", ""]],
-  ["--pack or --status-list is empty", ["--pack", ""]],
-  ["missing.jwt cannot be read: check the path", ["--status-list", "missing.jwt"]],
-  ["missing.json cannot be read: check the path", ["--pack", "missing.json"]],
-  [`${keyHistory} is no offline pack: fetch it from the service's`, ["--pack", keyHistory]],
-])("a wrong option is told in one line: %s", async (message, words) => {
-  const { code, stderr } = await run([...settings, ...words, "envelope.json"]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
-  expect(stderr.trimEnd()).not.toContain("\n");
 });

@@ -1,8 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
-import { runTvs } from "../../harness/command.ts";
-import { expectRefusal } from "../../harness/refusal.ts";
 import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 const expected = ["--issuer", issuer, "--audience", audience];
@@ -12,7 +10,7 @@ function keyFile(name: string): string {
   return join(folder, "keys", name);
 }
 
-test("a stranger's key history beside the JWKS makes no forged envelope valid", async () => {
+test("tvs verify refuses a forged envelope with a stranger's key history beside the JWKS", async () => {
   const forged = ["--jwks", jwks, "--key-history", keyFile("history-by-stranger.jose"), ...expected];
   const { code, objects } = await run([...forged, "--json", input("anchor-stranger.json")]);
   expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
@@ -21,41 +19,26 @@ test("a stranger's key history beside the JWKS makes no forged envelope valid", 
   expect(stdout).toContain(`${keys.stranger.kid}, is not in the JWKS`);
 });
 
-test("a key history that belongs to the JWKS is used without a warning", async () => {
-  const { code, stdout } = await run([...settings, input("valid.json")]);
-  expect(code).toBe(0);
-  expect(stdout).not.toContain("rests on");
-});
-
-test("a key history alone is said to be all that trust rests on, with its signer, to people and to programs", async () => {
+test("tvs verify says when trust rests on the key history alone, to people and to programs", async () => {
+  const both = await run([...settings, input("valid.json")]);
+  expect([both.code, both.stdout]).toEqual([0, expect.not.stringContaining("rests on")]);
   const { code, stdout } = await run([...alone, input("valid.json")]);
+  const [signer, signedAt] = [keys.active.kid, "2026-02-01T00:00:00Z"];
   expect(code).toBe(0);
-  expect(stdout).toContain(
-    `trust rests on ${keyHistory} alone, signed by key ${keys.active.kid} on 2026-02-01T00:00:00Z`,
-  );
+  expect(stdout).toContain(`trust rests on ${keyHistory} alone, signed by key ${signer} on ${signedAt}`);
   const { objects } = await run([...alone, "--json", input("valid.json")]);
-  expect(objects[0]?.trust).toEqual({
-    basis: "key-history",
-    historySigner: keys.active.kid,
-    historySignedAt: "2026-02-01T00:00:00Z",
-  });
+  const basis = { basis: "key-history", historySigner: signer, historySignedAt: signedAt };
+  expect(objects[0]?.trust).toEqual(basis);
 });
 
-test("a key history alone with the right --anchor rests on it, and with another one refuses everything", async () => {
+test("tvs verify accepts a key history alone with the right --anchor, and refuses it with another one", async () => {
   const right = await run([...alone, "--anchor", keys.active.kid, "--json", input("valid.json")]);
   expect([right.code, right.objects[0]?.trust]).toMatchObject([0, { basis: "anchor" }]);
   const wrong = await run([...alone, "--anchor", keys.retired.kid, "--json", input("valid.json")]);
   expect([wrong.code, wrong.objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
 });
 
-test("--anchor takes a key id that begins with a dash", async () => {
-  const dashed = `-_${"a".repeat(41)}`;
-  const words = ["verify", ...alone, "--anchor", dashed, input("valid.json")];
-  const { code, stdout } = await runTvs(words);
-  expect([code, stdout]).toEqual([1, expect.stringContaining(`is not ${dashed}, the one that you pinned`)]);
-});
-
-test("a genuine answer that says no is valid, and shows the answer beside the signature, without a green word", async () => {
+test("tvs verify shows a genuine NOT_FOUND as valid, with the answer in red and no green word", async () => {
   const { stdout } = await run([...settings, input("valid-not-found.json")], { color: true });
   const [first, second, third] = stdout.split("\n");
   expect(first).toStartWith("valid  ");
@@ -68,7 +51,7 @@ test("a genuine answer that says no is valid, and shows the answer beside the si
 
 const at = (time: string) => [...settings, "--now", time, input("valid.json")];
 
-test("an old yes says in amber that the licence has ended, and leads to today's answer", async () => {
+test("tvs verify shows in amber that the licence of an old answer has ended, with the address of today's answer", async () => {
   const { code, stdout } = await run(at("2030-06-01T00:00:00Z"), { color: true });
   expect(code).toBe(0);
   const [first, , answer, since] = stdout.split("\n");
@@ -80,17 +63,9 @@ test("an old yes says in amber that the licence has ended, and leads to today's 
   expect(stdout).not.toContain("\u001b[32m");
 });
 
-test("no check that failed reads as its opposite", async () => {
+test("tvs verify marks a failed check FAILED and a skipped check not made", async () => {
   const { stdout } = await run([...settings, input("compromised.json")]);
   expect(stdout).toContain("  FAILED   compromise ");
   expect(stdout).toContain("  not made window ");
   expect(stdout).not.toMatch(/^ *(NO|--) /m);
-});
-
-test.each<[string, string[], string]>([
-  ["that pins nothing", ["--jwks", jwks, ...expected, "--anchor", keys.active.kid], "--key-history FILE"],
-  ["that is empty", [...alone, "--anchor", ""], "--anchor is empty"],
-  ["that is no key id", [...alone, "--anchor", "active"], "43 characters"],
-])("an anchor %s is a wrong command line", async (_name, args, words) => {
-  await expectRefusal(run([...args, input("valid.json")]), 2, words);
 });

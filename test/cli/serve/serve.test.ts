@@ -1,4 +1,6 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -19,12 +21,9 @@ beforeAll(() => makeRegister(folder));
 
 const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, ...flags]);
 
-test("tvs console says what to do while no service runs, and while one runs without a console", async () => {
-  await expectRefusal(
-    tvsConsole(),
-    1,
-    "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
-  );
+test("tvs console says how to start a service, or to restart one that has no console", async () => {
+  const start = "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n";
+  await expectRefusal(tvsConsole(), 1, start);
   service = await startService({ dataDir: folder });
   try {
     const closed = await tvsConsole("--json");
@@ -51,10 +50,8 @@ test("tvs console prints links to the running service's console, as serve does; 
     const page = await (
       await fetch(new URL(entered.headers.get("location") ?? "", made.url), { headers: { Cookie } })
     ).text();
-    expect(page).toContain(
-      "The register is empty: lookups and checks are answered with 503 until an extract is applied.",
-    );
-    await everyCommandIsOne(page);
+    expect(page).toContain("The register is empty: lookups and checks are answered with 503");
+    await expectCommands(page);
   } finally {
     expect(await service.stop()).toBe(0);
   }
@@ -72,11 +69,22 @@ test("tvs console prints links to the running service's console, as serve does; 
   }
 });
 
-/** What the console offers for pasting must be no usage error; what stands for a value is left to the operator. */
-async function everyCommandIsOne(page: string): Promise<void> {
-  const shown = [...page.matchAll(/<code class="command">tvs ([^<]+)<\/code>/g)].map(
-    ([, words = ""]) => words,
-  );
+test("serve warns of a master key that other users may read, with the command that closes it", async () => {
+  const file = join(folder, "master.key");
+  for (const mode of [0o600, 0o644]) {
+    await chmod(file, mode);
+    service = await startService({ dataDir: folder });
+    expect(await service.stop()).toBe(0);
+    const isOpen = mode === 0o644;
+    expect(service.stderr().includes("open to other users (mode 0644)")).toBe(isOpen);
+    expect(service.stderr().includes(`chmod 600 ${file}`)).toBe(isOpen);
+  }
+});
+
+/** Expects each command on the page to run without a usage error, except those with a placeholder. */
+async function expectCommands(page: string): Promise<void> {
+  const found = page.matchAll(/<code class="command">tvs ([^<]+)<\/code>/g);
+  const shown = [...found].map(([, words = ""]) => words);
   expect(shown.length).toBeGreaterThan(3);
   for (const words of shown.filter((one) => !one.includes("FILE"))) {
     expect(words).toEndWith(`--data ${folder}`);
