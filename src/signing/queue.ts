@@ -122,7 +122,7 @@ const outlier = 4;
  */
 export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();
-  const hands = helpers.map((helper) => ({ helper, underWay: 0 }));
+  const hands = helpers.map((helper) => ({ helper, groups: 0, signatures: 0 }));
   let averageMs = signatureMs;
   let isScheduled = false;
 
@@ -147,25 +147,34 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   }
 
   async function handOver(hand: (typeof hands)[number], group: Group): Promise<void> {
-    hand.underWay++;
+    hand.groups++;
+    hand.signatures += group.jobs.length;
     try {
       settle(group, await hand.helper.sign(group.kid, messagesOf(group)));
     } catch (error) {
       signHere(group, error);
     }
-    hand.underWay--;
+    hand.groups--;
+    hand.signatures -= group.jobs.length;
     handOut(true);
   }
 
-  /** Hands what waits to the least busy helpers: with `toIdle` all to idle ones, else only what is more than a group. */
+  /**
+   * Hands waiting signatures to the least busy helpers: with `toIdle` all to idle ones, else only those beyond a group. A
+   * busy helper gets at most its share of what is not made, in whole groups, so that all threads end together.
+   */
   function handOut(toIdle: boolean): void {
     while (calls.untaken() > 0) {
       const [hand] = hands
-        .filter(({ helper, underWay }) => underWay < helper.slots())
-        .sort((one, other) => one.underWay - other.underWay);
+        .filter(({ helper, groups }) => groups < helper.slots())
+        .sort((one, other) => one.signatures - other.signatures);
       if (hand === undefined) return;
-      if (!(toIdle && hand.underWay === 0) && calls.untaken() <= groupSize) return;
-      void handOver(hand, takeGroup(hand.helper.groupSize));
+      const isIdle = toIdle && hand.groups === 0;
+      if (!isIdle && calls.untaken() <= groupSize) return;
+      const share = (calls.left.single + calls.left.bulk) / parallel;
+      const room = Math.round((share - hand.signatures) / groupSize) * groupSize;
+      if (!isIdle && room < 1) return;
+      void handOver(hand, takeGroup(Math.min(Math.max(1, room), hand.helper.groupSize)));
     }
   }
 

@@ -45,7 +45,7 @@ export async function openSigner(options: SignerOptions) {
     inPlace &&
     options.threads &&
     startThreads({
-      ...{ ...options.threads, groupSize: engine.groupSize, data: { library, cryptoMb } },
+      ...{ ...options.threads, data: { library, cryptoMb } },
       keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
     });
   const queue = createQueue({

@@ -3,6 +3,7 @@
 import { parentPort, type Worker } from "node:worker_threads";
 import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
+import { lanes } from "./crypto-mb.ts";
 import { hashBytes } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { Helper, Made } from "./queue.ts";
@@ -25,15 +26,12 @@ export type ThreadOptions = {
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
   readonly clock: Clock;
-  readonly groupSize: number;
   /** Copies of the keys with which a thread begins. */
   keys(): readonly Key[];
 };
 
 /** The group that a thread signs, and the next ones: the thread that answers may be busy with a commit for a while. */
 const groupsOfThread = 3;
-/** Signatures that a thread is given in one message at least, where so many wait: a message costs a tenth of one. */
-const leastGroup = 4;
 /** How long a dead thread is missing: one that always dies is not started again and again without a pause. */
 const restartMs = 1_000;
 
@@ -70,7 +68,7 @@ export function startThreads(options: ThreadOptions) {
 }
 
 function createThread(
-  { start, data, keys, groupSize }: ThreadOptions,
+  { start, data, keys }: ThreadOptions,
   onDeath: (detail: string, restart: () => void) => void,
 ) {
   let worker = run();
@@ -112,7 +110,8 @@ function createThread(
     isReady: () => isReady,
     load,
     keep: (kids: Kids) => order({ kind: "keep", kids }),
-    groupSize: Math.max(leastGroup, groupSize),
+    // A message costs a tenth of a signature.
+    groupSize: lanes,
     slots: () => (isReady ? groupsOfThread : 0),
     sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
       const group = { ...Promise.withResolvers<Made>(), size: messages.length };
