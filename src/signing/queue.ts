@@ -164,7 +164,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
    * busy helper gets at most its share of what is not made, in whole groups, so that all threads end together.
    */
   function handOut(toIdle: boolean): void {
-    while (calls.untaken() > 0) {
+    while (calls.untaken() > (toIdle ? 0 : groupSize)) {
       const [hand] = hands
         .filter(({ helper, groups }) => groups < helper.slots())
         .sort((one, other) => one.signatures - other.signatures);

@@ -10,7 +10,7 @@ import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import { createQueue, type Helper } from "./queue.ts";
-import { startThreads, type ThreadOptions } from "./threads.ts";
+import { createThreads, type ThreadOptions } from "./threads.ts";
 
 export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
@@ -44,7 +44,7 @@ export async function openSigner(options: SignerOptions) {
   const threads =
     inPlace &&
     options.threads &&
-    startThreads({
+    createThreads({
       ...{ ...options.threads, data: { library, cryptoMb } },
       keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
     });

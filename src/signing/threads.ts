@@ -32,20 +32,22 @@ export type ThreadOptions = {
 
 /** The group that a thread signs, and the next ones: the thread that answers may be busy with a commit for a while. */
 const groupsOfThread = 3;
-/** How long a dead thread is missing: one that always dies is not started again and again without a pause. */
+/** The pause between a thread's death and its next start, in milliseconds: a thread may die at each start. */
 const restartMs = 1_000;
 
-/** Starts signer threads, and another one for each that dies. The queue makes what a dead one had in hand. */
-export function startThreads(options: ThreadOptions) {
+/**
+ * Makes signer threads. Each starts when signatures first wait for it, because an idle thread takes 8 MB, and starts
+ * again after it died. The queue makes the signatures that a dead thread had in hand.
+ */
+export function createThreads(options: ThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
   let isClosed = false;
 
-  function onDeath(detail: string, restart: () => void): void {
+  function onDeath(detail: string): void {
     if (isClosed) return;
     died.deaths++;
     died.lastDeathAt = options.clock.now();
     log.error("a signer thread died; other threads make its signatures", { detail });
-    setTimeout(() => isClosed || restart(), restartMs).unref();
   }
 
   const threads = Array.from({ length: options.count }, () => createThread(options, onDeath));
@@ -67,12 +69,10 @@ export function startThreads(options: ThreadOptions) {
   };
 }
 
-function createThread(
-  { start, data, keys }: ThreadOptions,
-  onDeath: (detail: string, restart: () => void) => void,
-) {
-  let worker = run();
+function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: string) => void) {
+  let worker: Worker | null = null;
   let isReady = false;
+  let mayStartAtMs = 0;
   const inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
 
   function run(): Worker {
@@ -84,9 +84,9 @@ function createThread(
     });
     started.on("exit", () => {
       isReady = false;
-      onDeath(detail, () => {
-        worker = run();
-      });
+      worker = null;
+      mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
+      onDeath(detail);
       for (const { reject } of inHand.splice(0)) reject(new Error(detail));
     });
     return started;
@@ -103,7 +103,7 @@ function createThread(
     resolve?.({ signatures, signatureMs: reply.ms / size });
   }
 
-  const order = (given: Order, moved: ArrayBuffer[] = []) => worker.postMessage(given, moved);
+  const order = (given: Order, moved: ArrayBuffer[] = []) => worker?.postMessage(given, moved);
   const load = ([kid, pkcs8]: Key) => order({ kind: "load", kid, pkcs8 }, [pkcs8.buffer]);
 
   return {
@@ -112,14 +112,21 @@ function createThread(
     keep: (kids: Kids) => order({ kind: "keep", kids }),
     // A message costs a tenth of a signature.
     groupSize: lanes,
-    slots: () => (isReady ? groupsOfThread : 0),
+    /** Starts the thread where none runs. */
+    slots(): number {
+      if (performance.now() >= mayStartAtMs) worker ??= run();
+      return isReady ? groupsOfThread : 0;
+    },
     sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
       const group = { ...Promise.withResolvers<Made>(), size: messages.length };
       inHand.push(group);
       order({ kind: "sign", kid, hashes: joined(messages.map(({ hash }) => hash)) });
       return group.promise;
     },
-    end: () => worker.terminate(),
+    async end(): Promise<void> {
+      mayStartAtMs = Number.POSITIVE_INFINITY;
+      await worker?.terminate();
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import { openSigner } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, verifies } from "../harness/keys.ts";
 import { secrets } from "../harness/samples.ts";
-import { signerThreads } from "./machine.ts";
+import { signerThreads, startThreads } from "./machine.ts";
 
 let logged: { level: string; message: string }[] = [];
 
@@ -16,14 +16,16 @@ beforeEach(() => {
 afterEach(() => configureLog(() => {}));
 
 describe.if(findLibcrypto() !== undefined)("signer threads", () => {
-  test("a thread that is killed while calls wait loses no signature, and another thread takes its place", async () => {
+  test("a thread starts when signatures wait; if it is killed, no signature is lost and another thread starts", async () => {
     const ring = await aRing("active", "pending");
     const { kid } = ring.active;
     const { options, workers } = signerThreads(2);
     const signer = await openSigner({ secrets, engine: "openssl", threads: options });
     try {
       await signer.load(ring);
-      await until(() => signer.threads().running === 2);
+      await signer.sign(kid, ["alone"]);
+      expect(workers).toEqual([]);
+      await startThreads(signer, kid, 2);
       const inputs = Array.from({ length: 300 }, (_, i) => `input ${i}`);
       const signing = signer.sign(kid, inputs, { bulk: true });
       await workers[0]?.terminate();
@@ -31,7 +33,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       expect(
         inputs.filter((input, i) => !verifies(ring, kid, { input, signature: signatures[i] ?? "" })),
       ).toEqual([]);
-      await until(() => signer.threads().running === 2);
+      await startThreads(signer, kid, 2);
       expect([workers.length, signer.threads().deaths]).toEqual([3, 1]);
       expect(signer.threads().lastDeathAt).toBeNumber();
       expect(logged.filter(({ level }) => level === "ERROR")).toEqual([
@@ -52,8 +54,10 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
     const signer = await openSigner({ secrets, engine: "openssl", threads: { ...options, start } });
     try {
       await signer.load(ring);
+      const sign = () => signer.sign(ring.active.kid, ["one", "two", "three"]);
+      expect(await sign()).toHaveLength(3);
       await until(() => signer.threads().deaths > 0);
-      expect(await signer.sign(ring.active.kid, ["one", "two", "three"])).toHaveLength(3);
+      expect(await sign()).toHaveLength(3);
       expect(signer.threads().running).toBe(0);
     } finally {
       await signer.close();
