@@ -31,7 +31,7 @@ export type Sources = {
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
 
-/** One look at everything, at one time. */
+/** A reading of all sources at one time. */
 export type MetricsInput = Awaited<ReturnType<typeof look<Sources>>>;
 
 export async function look<S extends Sources>({ readings, configuration, clock, ...rest }: S) {
@@ -48,7 +48,7 @@ const lossLabels = {
   revocations: "revocation",
 } as const;
 
-/** Readers of the metrics that are no counters, by name. The manual has type and help. */
+/** Readers of the metrics that are read on request, by name. The manual has type and help. */
 const readers: Readonly<Record<string, Reader>> = {
   tvs_signing_queue_length: ({ counters }) => counters.signaturesUnderWay(),
   tvs_webhook_backlog: ({ readings }) =>
@@ -87,7 +87,7 @@ const readers: Readonly<Record<string, Reader>> = {
   tvs_teachers({ readings }) {
     if (readings === null) return null;
     const { total, active, byLicenseStatus } = readings.teachers;
-    // A teacher who is not active has no licence, and is not missed.
+    // An inactive teacher has no licence and is not counted as missing one.
     const missed = byLicenseStatus.NOT_FOUND - (total - active);
     return byLabel("status", { ...byLicenseStatus, NOT_FOUND: missed });
   },

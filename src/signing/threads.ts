@@ -1,4 +1,4 @@
-/** The signer threads: each gets a key id and hashes, and gives signatures back. */
+/** The signer threads: each receives a key id and hashes, and returns signatures. */
 
 import { parentPort, type Worker } from "node:worker_threads";
 import type { Clock } from "../domain/clock.ts";
@@ -11,7 +11,7 @@ import type { Helper, Made } from "./queue.ts";
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
 
-/** What a thread is sent. It answers each group, in order, with a {@link Reply}. */
+/** A message to a thread, which answers each group, in order, with a {@link Reply}. */
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
@@ -30,7 +30,7 @@ export type ThreadOptions = {
   keys(): readonly Key[];
 };
 
-/** The group that a thread signs, and the next ones: the thread that answers may be busy with a commit for a while. */
+/** The group that a thread signs, and the next two: the main thread may be busy with a commit. */
 const groupsOfThread = 3;
 /** The pause between a thread's death and its next start, in milliseconds: a thread may die at each start. */
 const restartMs = 1_000;
