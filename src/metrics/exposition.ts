@@ -133,7 +133,7 @@ function ofQuotas(figure: "used" | "limit"): Reader {
     );
 }
 
-/** A reader without a value while the database was not read, or there is no log yet. */
+/** A reader without a value before the database was read and before the log has begun. */
 function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Reader {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }
@@ -141,7 +141,7 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
 /** One number under its labels. */
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
-/** Reads one number, or samples; null where there is no value. */
+/** Reads one number, or samples; null without a value. */
 type Reader = (look: MetricsInput) => number | null | readonly Sample[];
 
 /** A sample for each value of a label; `shared` are their other labels. */

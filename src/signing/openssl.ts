@@ -153,7 +153,7 @@ const functions = {
   EVP_sha256: { args: [], returns: "pointer" },
 } as const;
 
-/** Opens OpenSSL in this thread. @throws Error when there is no such library, or it is not version 3 */
+/** Opens OpenSSL in this thread. @throws Error when the library is missing or is not version 3 */
 export async function openLibcrypto(file: string) {
   const { functions: openssl, addressOf, numberOf } = await openLibrary(file, functions);
   const version = openssl.OpenSSL_version_num() >>> 0;

@@ -25,7 +25,7 @@ async function startWatching(register: Register, url: () => string) {
   return {
     apiKey: callers[0]?.apiKey ?? "",
     isUnderWay: () => answersAndReplays(load),
-    /** Has a command sign a checkpoint now: a service by itself does so every half minute. */
+    /** Has a command sign a checkpoint now; a service signs one every half minute. */
     async signNow({ mayFail = false } = {}): Promise<void> {
       const { code, stderr } = await runTvs(["log", "checkpoint"], register);
       if (code !== 0 && !mayFail) unexpected.push(`tvs log checkpoint: ${stderr}`);
@@ -62,7 +62,7 @@ test(
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
         await service.stop("SIGKILL");
-        // A command that signs while the service is killed leaves nothing half done either.
+        // The command that signs must also leave nothing half done.
         await signing;
         await watch.keepHead(dataDir);
         service = await start();
@@ -81,7 +81,7 @@ test(
 const healthMs = 2_000;
 const refusalMs = 5_000;
 
-/** Takes a node's server away from it, and gives it back when the node has said so. */
+/** Takes a node's server away until the node's health shows it, and gives it back. */
 async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
   link[fault]();
   const since = performance.now();
@@ -137,7 +137,7 @@ test.skipIf(noServer !== undefined)(
         await node.stop();
         await watch.keepHead(node.dataDir);
       }
-      // The node that kept house may have been killed last, and then nobody has signed for what came after.
+      // If the leader was killed last, no checkpoint covers the newest attestations.
       await watch.signNow();
       await first.start();
       await watch.judge();

@@ -1,4 +1,4 @@
-/** What the clients of the TLS port may cost, and who may not use the listener behind it. */
+/** The TLS port's suites and limits, and the listener behind it, which only the terminator may use. */
 import { afterEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type ConnectionOptions, connect } from "node:tls";
@@ -65,7 +65,7 @@ async function served(port: number, localAddress?: string): Promise<RawClient> {
   return client;
 }
 
-/** A TLS client for which there is no room: its connection is closed, before the handshake or before an answer. */
+/** Connects beyond the limit: the connection is closed, before the handshake or before an answer. */
 async function refused(port: number): Promise<void> {
   const client = await connected({ port, tls: true }).catch(() => null);
   client?.write(get("/"));
@@ -169,7 +169,6 @@ test("a connection to the TLS port ends if the client does not take its answer",
   const client = await connected({ port, tls: true });
   client.socket.pause();
   client.write(get("/large"));
-  // The terminator has no connection left when another client has the only place.
   await until(() => client.socket.bytesWritten > 0);
   await until(() => Promise.resolve(establishedTo(port) === 0));
   client.socket.resume();

@@ -133,7 +133,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
   });
 }
 
-// Where there is no OpenSSL 3, signer.test.ts shows what happens then.
+// signer.test.ts has the fallback of a machine without OpenSSL 3.
 describe.if(findLibcrypto() !== undefined)("signing with OpenSSL", () => {
   test("OpenSSL gives the bytes that WebCrypto gives, for inputs of any length", async () => {
     const ring = await aRing("active", "pending");
