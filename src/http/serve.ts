@@ -12,7 +12,14 @@ import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts
 import { createAddressTest } from "./peer.ts";
 import { failureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
-import { innerHost, openTerminator, type TlsCredentials, type TlsLimits, type TlsTerminator } from "./tls.ts";
+import {
+  innerHost,
+  openTerminator,
+  type Peer,
+  type TlsCredentials,
+  type TlsLimits,
+  type TlsTerminator,
+} from "./tls.ts";
 
 /** The app that answers requests; a Hono app fits. */
 export type App = {
@@ -58,8 +65,6 @@ export type Listener = {
   close(): Promise<void>;
 };
 
-type Peer = { readonly address: string; readonly port: number };
-
 /** Answers a request that came from a peer. */
 type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
 
@@ -103,8 +108,10 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
   });
   let secure: Server | undefined;
   if (tls !== undefined) {
-    const isTrusted = createAddressTest(trustedProxies);
-    secure = await openSecureServer(call, { ...server, tls, limits, isTrusted }).catch(async (error) => {
+    const at = { host: server.host, port: tls.port };
+    const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
+    const open = (innerPort: number) => openTerminator({ ...terminating, innerPort }, at);
+    secure = await openSecureServer(call, server, open).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
     });
@@ -123,20 +130,12 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
 /** Opens the TLS port and the listener behind it, which answers the terminator alone. */
 async function openSecureServer(
   fetch: App["fetch"],
-  {
-    tls,
-    limits,
-    isTrusted,
-    ...server
-  }: Omit<ServerOptions, "port" | "answer"> & {
-    readonly tls: NonNullable<ServeOptions["tls"]>;
-    readonly limits: Limits;
-    readonly isTrusted: (remoteAddress: string) => boolean;
-  },
+  options: Omit<ServerOptions, "port" | "answer">,
+  open: (innerPort: number) => Promise<TlsTerminator>,
 ): Promise<Server> {
   let terminator: TlsTerminator | undefined;
   const inner = await openServer({
-    ...server,
+    ...options,
     host: innerHost,
     port: 0,
     answer(request, peer) {
@@ -147,8 +146,7 @@ async function openSecureServer(
     },
   });
   try {
-    const at = { host: server.host, port: tls.port };
-    const opened = await openTerminator({ credentials: tls, limits, innerPort: inner.port, isTrusted }, at);
+    const opened = await open(inner.port);
     terminator = opened;
     return {
       port: opened.port,

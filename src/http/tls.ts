@@ -49,6 +49,8 @@ const ciphers = ["ECDSA", "RSA"]
   )
   .join(":");
 
+export type Peer = { readonly address: string; readonly port: number };
+
 /** The address of the inner listener, and of the connections to it. */
 export const innerHost = "127.0.0.1";
 
@@ -133,13 +135,8 @@ export async function openTerminator(
      * The peer of a request to the inner listener; null for the connection of another program on this machine, which may
      * have the same local port at another loopback address.
      */
-    peerOf: ({
-      address,
-      port,
-    }: {
-      readonly address: string;
-      readonly port: number;
-    }): ConnectionInfo | null => (address === innerHost ? (peers.get(port) ?? null) : null),
+    peerOf: ({ address, port }: Peer): ConnectionInfo | null =>
+      address === innerHost ? (peers.get(port) ?? null) : null,
     /** Stops listening; resolves when every connection has ended, or after `withinMs`. */
     async close(withinMs: number): Promise<void> {
       isClosing = true;
