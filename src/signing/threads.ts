@@ -75,6 +75,11 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
   let mayStartAtMs = 0;
   const inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
 
+  function die(detail: string): void {
+    mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
+    onDeath(detail);
+  }
+
   function run(): Worker {
     const started = start(data);
     let detail = "the thread ended";
@@ -85,8 +90,7 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
     started.on("exit", () => {
       isReady = false;
       worker = null;
-      mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
-      onDeath(detail);
+      die(detail);
       for (const { reject } of inHand.splice(0)) reject(new Error(detail));
     });
     return started;
@@ -114,7 +118,11 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
     groupSize: lanes,
     /** Starts the thread where none runs. */
     slots(): number {
-      if (performance.now() >= mayStartAtMs) worker ??= run();
+      try {
+        if (performance.now() >= mayStartAtMs) worker ??= run();
+      } catch (error) {
+        die(String(error));
+      }
       return isReady ? groupsOfThread : 0;
     },
     sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { openSigner } from "../../src/signing/signer.ts";
+import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, verifies } from "../harness/keys.ts";
 import { secrets } from "../harness/samples.ts";
 import { signerThreads, startThreads } from "./machine.ts";
+
+type StartThread = NonNullable<SignerOptions["threads"]>["start"];
 
 let logged: { level: string; message: string }[] = [];
 
@@ -47,10 +49,18 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
     }
   });
 
-  test("the calling thread signs when signer threads cannot start", async () => {
+  test.each<[fault: string, started: (real: StartThread) => ReturnType<StartThread>]>([
+    ["end at once", (real) => real({ library: "/nowhere/libcrypto.so.3" })],
+    [
+      "are refused by the system",
+      () => {
+        throw new Error("EAGAIN");
+      },
+    ],
+  ])("the calling thread signs when signer threads %s", async (_fault, started) => {
     const ring = await aRing("active", "pending");
     const { options } = signerThreads(1);
-    const start: typeof options.start = () => options.start({ library: "/nowhere/libcrypto.so.3" });
+    const start = () => started(options.start);
     const signer = await openSigner({ secrets, engine: "openssl", threads: { ...options, start } });
     try {
       await signer.load(ring);
