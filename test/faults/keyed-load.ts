@@ -11,13 +11,6 @@ type Callers = {
   readonly perMinute: number | null;
 };
 
-type LoadOptions = {
-  url(): string;
-  /** The teacher ids that are asked about begin with 1. */
-  readonly teachers: number;
-  readonly callers: readonly Callers[];
-};
-
 export type Answer = {
   readonly isReplay: boolean;
   readonly verificationId: string;
@@ -51,7 +44,7 @@ type Held = {
 };
 
 /** The number of teachers of whom the callers ask. */
-export const teachers = 200;
+const teachers = 200;
 const bigCallers = 15;
 const smallPerMinute = 25;
 
@@ -78,7 +71,7 @@ const maxCallMs = 15_000;
 /** Verification ids in one query, because a libSQL server limits the size of its reply. */
 const lookedUp = 500;
 
-export function startLoad({ url, teachers, callers }: LoadOptions): KeyedLoad {
+export function startLoad(url: () => string, callers: readonly Callers[]): KeyedLoad {
   const held: Held = {
     answers: [],
     failures: [],

@@ -1,25 +1,5 @@
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { childEnvironment, type Environment, programWords } from "../harness/program.ts";
 import { countOf } from "../harness/trial.ts";
-
-type Victim = { readonly words: readonly string[]; readonly env?: Environment };
-
-/**
- * Starts a command, kills it with SIGKILL when `moment` settles, and waits for its end.
- * @param moment gets a function that returns whether the command has ended
- */
-export async function killed(
-  { words, env = {} }: Victim,
-  moment: (hasEnded: () => boolean) => Promise<unknown>,
-): Promise<void> {
-  const child = Bun.spawn([...programWords, ...words], {
-    stdio: ["ignore", "ignore", "ignore"],
-    env: childEnvironment(env),
-  });
-  await moment(() => child.exitCode !== null);
-  child.kill("SIGKILL");
-  await child.exited;
-}
 
 /** The number of rounds; TVS_KILLS sets another. */
 export const roundsOf = (few: number) => countOf("TVS_KILLS", few);

@@ -4,7 +4,7 @@ import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
-import { answersAndReplays, askPartnerApi, prepareCallers, startLoad, teachers } from "./keyed-load.ts";
+import { answersAndReplays, askPartnerApi, prepareCallers, startLoad } from "./keyed-load.ts";
 import { broken, limitFor, roundsOf } from "./killed.ts";
 import { collectCheckpoints, type HeadSeen, headOf, judgeService } from "./killed-service.ts";
 import type { Register } from "./register.ts";
@@ -18,7 +18,7 @@ const unlimited = ["--public-per-minute", "100000000"];
 
 async function startWatching(register: Register, url: () => string) {
   const callers = await prepareCallers(register);
-  const load = startLoad({ url, teachers, callers });
+  const load = startLoad(url, callers);
   const checkpoints = collectCheckpoints(url);
   const heads: HeadSeen[] = [];
   const unexpected: string[] = [];
