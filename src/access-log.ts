@@ -17,10 +17,10 @@ const maxWaiting = 8 * 1024 ** 2;
 const closeMs = 2_000;
 
 /**
- * Opens the access log (decision D11.1): a line of JSON for each answered call. It never fails and never waits for the
+ * Opens the access log (decision D11.1): a line of JSON for each answered call. It never throws and never waits for the
  * disk.
- * @param file takes the partners' calls. Calls without a valid credential are in `…-others.log`, so that they push no
- * partner's call out.
+ * @param file for the partners' calls. Calls without a valid credential go to `…-others.log`, so that they displace no
+ *   partner's calls.
  */
 export function openAccessLog(file: string, size = fileSize) {
   const partners = openLines(file, { size, rotate: keptFiles.partners });
@@ -62,7 +62,7 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
       if (stream === opened) stream = undefined;
       tell(String(error));
     });
-    // A kill may have torn the last line: the next one must not be joined to it.
+    // A kill may have cut the last line, which ends here.
     opened.write("\n");
     return opened;
   }
@@ -78,7 +78,7 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
     waiting = "";
   }
 
-  // A folder that cannot be written is known from the start on.
+  // Reports a folder that cannot be written at the start.
   stream = open();
   return {
     write(line: string): void {
@@ -90,7 +90,7 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
       timer ??= setTimeout(flush, gatherMs);
       timer.unref?.();
     },
-    /** Writes what waits, unless the disk takes too long. */
+    /** Writes the waiting lines, unless the disk takes too long. */
     async close(): Promise<void> {
       flush();
       await endsIn(closeMs, new Promise<void>((resolve) => stream?.end(() => resolve()) ?? resolve()));

@@ -39,7 +39,7 @@ function accompany(
   const parts = createParts(service, options);
   const pages = createPages(parts, options, sender);
   return async (c, next) => {
-    // A path without a route may hold anything, a number of a person too.
+    // A path without a route may contain a person's number.
     const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
     const { issuer } = service.configuration.current().settings;
     c.set("trace", trace);
@@ -52,14 +52,14 @@ function accompany(
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     endTrace(trace, status, service.onCall);
-    // A page may state a failure in its own words, without the headers of an error.
+    // A page that states a failure in its own words lacks the headers of an error.
     if (trace.error !== null && !headers.has("X-Error-Code"))
       for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
         headers.set(name, value);
   };
 }
 
-/** TLS only, for a year (RFC 6797): some partners call once a year. Only over TLS; a proxy that ends TLS adds its own. */
+/** A year (RFC 6797), because some partners call once a year. Sent over TLS only; a proxy that ends TLS adds its own. */
 const strictTransport = "max-age=31536000";
 
 function createParts(service: Service, options: AppOptions): ApiParts {

@@ -28,7 +28,7 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** The licences of what the executable contains. */
+/** The licences of the executable's parts. */
 declare module "*.bundle.txt" {
   export { default } from "embedded-text";
 }

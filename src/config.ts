@@ -19,7 +19,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Flags as the command line gave them, by their long name; one that was not given is absent or undefined. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-/** Where a libSQL server is, and what it asks for. */
+/** The address of a libSQL server, and its token. */
 export type ServerAddress = {
   /** `libsql://`, `http://` or `https://`, host and port: no more, so it may be shown. */
   readonly url: string;
@@ -35,8 +35,8 @@ export type ServeConfig = ReturnType<typeof readServeConfig>;
 export type SigningEngine = Config["signingEngine"];
 
 /**
- * Reads what every command needs, flags before environment. Settings that the database remembers are undefined where
- * this command was told nothing else.
+ * Reads the settings of every command, flags before environment. A setting that the database stores is undefined unless
+ * this command sets it.
  * @throws TvsError CONFIG_INVALID naming the flag and its variable
  */
 export function readConfig(flags: Flags, environment: Environment) {
@@ -54,13 +54,13 @@ export function readConfig(flags: Flags, environment: Environment) {
     accessLogFile: ownFile("access.log", { dataDir, database, sandbox }),
     /** Path of Intel's crypto_mb; without it, where distributions put it. */
     cryptoMbFile: cryptoMb === undefined ? undefined : resolve(cryptoMb),
-    /** Who makes changes, as the command was told, and by what; undefined where only the system knows. */
-    operator: operatorTold(flags, environment),
+    /** The operator's name and its source; undefined if neither flag nor environment has a name. */
+    operator: namedOperator(flags, environment),
   });
 }
 
 /**
- * Reads what `serve` needs, flags before environment, and the environment before what `init` was told.
+ * Reads the settings of `serve`: flags before environment, environment before the settings that `init` stored.
  * @throws TvsError CONFIG_INVALID
  */
 export function readServeConfig(
@@ -85,7 +85,7 @@ export function readServeConfig(
 }
 
 type Table = Readonly<Record<string, Setting>>;
-/** The values of settings. The usual one of a setting that `serve` remembers counts where nothing is remembered. */
+/** The values of settings. The usual value of a setting that `serve` stores counts only while none is stored. */
 type Values<T extends Table> = {
   readonly [N in keyof T]: T[N] extends { usual: string; remembered?: "init" }
     ? v.InferOutput<T[N]["kind"]>
@@ -101,9 +101,9 @@ function read<T extends Table>(
   const values = Object.entries<Setting>(table).map(([name, { kind, usual, remembered: by }]) => {
     const option = optionOf(name);
     const variable = variableOf(option);
-    const told = flags[option] ?? environment[variable];
+    const given = flags[option] ?? environment[variable];
     const other = by === "serve" ? undefined : (by && remembered.get(storedName(name))) || usual;
-    const value = told === undefined || told === "" ? other : told;
+    const value = given === undefined || given === "" ? other : given;
     return [name, value === undefined ? undefined : parse(kind, value, `--${option} (${variable})`)];
   });
   return Object.fromEntries(values);
@@ -118,7 +118,7 @@ function parse(kind: Setting["kind"], value: unknown, name: string): unknown {
   }
 }
 
-function operatorTold({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment) {
+function namedOperator({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment) {
   if (typeof by === "string") return { name: by, source: "--by" };
   if (TVS_OPERATOR) return { name: TVS_OPERATOR, source: "TVS_OPERATOR" };
   return SUDO_USER ? { name: SUDO_USER, source: "SUDO_USER" } : undefined;
@@ -138,7 +138,7 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
 
 const serverScheme = /^(libsql|https?):\/\//;
 
-/** A path would be left out silently, and what is secret belongs into the token's own variable. */
+/** Refuses paths, which the client would ignore, and credentials, which belong in TVS_DATABASE_TOKEN. */
 function serverUrl(address: string): string {
   const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
   if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
@@ -147,18 +147,18 @@ function serverUrl(address: string): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The database's file in a data directory that nobody has told another database. */
+/** The usual name of the database's file. */
 function usualFile(sandbox: boolean): string {
   return sandbox ? "sandbox.db" : "tvs.db";
 }
 
-/** Whether the database is the one that its data directory alone means. */
+/** Whether the database is the usual file of its data directory. */
 export function hasUsualDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
   const { dataDir, database } = config;
   return database.kind === "file" && database.file === join(dataDir, usualFile(config.sandbox));
 }
 
-/** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */
+/** A sandbox has its own master key, which opens nothing of a live register. */
 function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: boolean): string {
   const folder = database.kind === "file" ? dirname(database.file) : dataDir;
   const isSandbox = sandbox || (database.kind === "file" && basename(database.file) === "sandbox.db");
@@ -170,7 +170,7 @@ export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyF
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-/** Where a service keeps which port its console has. */
+/** The file in which a service stores its console's port. */
 export function consoleFile(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return ownFile("console", config);
 }

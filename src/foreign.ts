@@ -19,15 +19,14 @@ type Functions<T extends Record<string, Signature>> = {
 /** A library that is open in this thread. */
 export type Library<T extends Record<string, Signature>> = {
   readonly functions: Functions<T>;
-  /** Where an array begins. An address keeps nothing alive: who uses it has to hold the array itself meanwhile. */
+  /** The address of an array. It does not keep the array alive: the caller holds the array while C uses it. */
   addressOf(array: Uint8Array | BigUint64Array): Address;
   /** The same as a number, to be stored where C expects a pointer to a pointer. */
   numberOf(array: Uint8Array | BigUint64Array): bigint;
 };
 
 /**
- * Whole paths only: for a bare name Bun would also look into the folder that the program is started in, and load
- * whatever lies there.
+ * Absolute paths only: for a bare name Bun would also search the working directory and load a library from there.
  */
 const libraryFolders = [
   "/usr/lib/x86_64-linux-gnu",
@@ -42,7 +41,7 @@ const libraryFolders = [
   "/usr/local/lib",
 ];
 
-/** The path of a library that lies where distributions put it; undefined where there is none. */
+/** The path of a library in the distributions' folders; undefined if it is in none. */
 export function findLibrary(name: string): string | undefined {
   return libraryFolders.map((folder) => `${folder}/${name}`).find((file) => existsSync(file));
 }
@@ -50,7 +49,7 @@ export function findLibrary(name: string): string | undefined {
 /**
  * Opens a library; on Deno that needs `--allow-ffi`, as libSQL does.
  * @param file its whole path; another one is refused
- * @throws Error when there is no such library, a function is missing, or the runtime or a permission does not allow it
+ * @throws Error when the library or a function is missing, or the runtime or a permission does not allow it
  */
 export async function openLibrary<const T extends Record<string, Signature>>(
   file: string,
@@ -63,7 +62,7 @@ export async function openLibrary<const T extends Record<string, Signature>>(
   throw new Error("this runtime has no foreign function interface");
 }
 
-/** Bytes that stay where they are: Bun's engine moves those of a small array when its buffer is first asked for. */
+/** Bytes at a fixed address: Bun moves those of a small array when its buffer is first read. */
 export function fixedBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(length));
 }

@@ -37,7 +37,7 @@ export type Topic = {
 
 type Group = { readonly title: string; readonly topics: readonly Topic[] };
 
-/** The manual: the first day on top, then five groups by what the reader wants to do. */
+/** The manual: the first day, then five groups by the reader's task. */
 export const groups: readonly Group[] = [
   {
     title: "Start here",
@@ -124,16 +124,16 @@ export function titleOf({ text }: Topic): string {
 }
 
 /**
- * Where a link of a page leads.
+ * Finds the target of a page's link.
  * @param href as it is written: `keys.md`, `keys.md#the-master-key`, or an address
- * @returns the topic that it names and the place in its page, or null when it leads out of the manual
+ * @returns the topic and the anchor on its page, or null for a link out of the manual
  */
 export function linkedTopic(href: string): { name: string; anchor: string } | null {
   const [, name = "", anchor = ""] = /^([a-z-]+)\.md(#[\w-]+)?$/.exec(href) ?? [];
   return topics.some((topic) => topic.name === name) ? { name, anchor } : null;
 }
 
-/** The id of a heading, as code forges make it: lower case, words joined by dashes. */
+/** The id of a heading, as GitHub makes it: lower case, words joined by dashes. */
 export function headingId(text: string): string {
   return text
     .toLowerCase()

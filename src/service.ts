@@ -25,20 +25,20 @@ export type Service = {
   readonly clock: Clock;
   /** Whether the clock is so wrong that partners are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
-  /** Resolves when the database and the signer answer. @throws what they throw */
+  /** Resolves when the database and the signer answer. @throws their errors */
   readonly probe: () => Promise<void>;
-  /** Notes that a believed proxy sent a `Client-Cert` that nobody can read; the call counts as one without. */
+  /** Notes that a trusted proxy sent a malformed `Client-Cert`; the call counts as one without a certificate. */
   readonly onUnreadableCertificate?: (proxy: string) => void;
-  /** Told of each call that was answered. */
+  /** Called with each answered call. */
   readonly onCall?: CallObserver;
 };
 
 export type AppOptions = {
   readonly publicPerMinute: number;
   readonly trustedProxies: readonly string[];
-  /** Peers whose `Client-Cert` is believed; nobody's, unless they are named. */
+  /** Peers whose `Client-Cert` is trusted; by default none. */
   readonly clientCertFrom?: readonly string[];
-  /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
+  /** A sandbox's demo partner, whose key its pages show to local requests. */
   readonly demo?: Demo | undefined;
   /** Causes an event for the button of a sandbox's getting-started page. */
   readonly causeEvent?: (() => Promise<{ readonly eventId: string; readonly eventType: string }>) | undefined;

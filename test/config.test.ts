@@ -18,45 +18,28 @@ function refusalOf(act: () => unknown): string {
 
 test("a command without flags and variables gets the defaults", () => {
   const dataDir = resolve("./data");
-  expect(readConfig(nothing, nothing)).toEqual({
+  const shared = {
     dataDir,
-    database: { kind: "file", file: join(dataDir, "tvs.db") },
+    database: { kind: "file" as const, file: join(dataDir, "tvs.db") },
     sandbox: false,
-    masterKey: undefined,
     masterKeyFile: join(dataDir, "master.key"),
     accessLogFile: join(dataDir, "access.log"),
-    issuer: undefined,
-    timeZone: undefined,
-    policy: undefined,
-    allowPrivateWebhooks: undefined,
-    statusList: undefined,
-    site: undefined,
-    keepAttestations: undefined,
-    signingEngine: "auto",
-    cryptoMbFile: undefined,
-    operator: undefined,
-  });
+    signingEngine: "auto" as const,
+  };
+  expect(readConfig(nothing, nothing)).toEqual(shared as never);
+  expect(readServeConfig(nothing, nothing)).toEqual({
+    ...shared,
+    host: "127.0.0.1",
+    port: 8080,
+    signers: Math.min(64, availableParallelism() - 1),
+    accessLog: false,
+    publicPerMinute: 60,
+    trustedProxies: [],
+    clientCertFrom: [],
+  } as never);
 });
 
-const expected = {
-  dataDir: "/srv/tvs",
-  database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
-  sandbox: true,
-  masterKey: "the key",
-  masterKeyFile: "/srv/tvs/sandbox-master.key",
-  accessLogFile: "/srv/tvs/sandbox-access.log",
-  issuer: "https://teachers.example/base",
-  timeZone: "Pacific/Auckland",
-  policy: "/etc/policy.json",
-  allowPrivateWebhooks: true,
-  statusList: false,
-  site: "/etc/site.json",
-  keepAttestations: "7y",
-  signingEngine: "webcrypto",
-  cryptoMbFile: "/opt/libcrypto_mb.so.11",
-  operator: undefined,
-} as const;
-const settings = {
+const settings: Readonly<Record<string, string>> = {
   data: "/srv/tvs",
   database: "libsql://db.example",
   "database-token": "t0ken",
@@ -71,30 +54,59 @@ const settings = {
   "keep-attestations": "7y",
   "signing-engine": "webcrypto",
   "crypto-mb": "/opt/libcrypto_mb.so.11",
+  host: "0.0.0.0",
+  port: "0",
+  signers: "3",
+  "access-log": "on",
+  "public-per-minute": "5",
+  "trusted-proxy": "10.0.0.0/8, ::1",
+  "client-cert-from": "10.0.0.5",
+  "admin-port": "9464",
+  "tls-port": "8443",
+  "tls-cert": "c.pem",
+  "tls-key": "k.pem",
 };
 
-test("flags and variables give a command the same configuration", () => {
+test("flags and variables give the same configuration", () => {
+  const config = {
+    dataDir: "/srv/tvs",
+    database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
+    sandbox: true,
+    masterKey: "the key",
+    masterKeyFile: "/srv/tvs/sandbox-master.key",
+    accessLogFile: "/srv/tvs/sandbox-access.log",
+    issuer: "https://teachers.example/base",
+    timeZone: "Pacific/Auckland",
+    policy: "/etc/policy.json",
+    allowPrivateWebhooks: true,
+    statusList: false,
+    site: "/etc/site.json",
+    keepAttestations: "7y",
+    signingEngine: "webcrypto",
+    cryptoMbFile: "/opt/libcrypto_mb.so.11",
+  };
+  const expected = {
+    ...config,
+    host: "0.0.0.0",
+    port: 0,
+    signers: 3,
+    accessLog: true,
+    publicPerMinute: 5,
+    trustedProxies: ["10.0.0.0/8", "::1"],
+    clientCertFrom: ["10.0.0.5"],
+    adminPort: 9464,
+    tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
+  };
   const variables = Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
   );
-  expect(readConfig(settings, nothing)).toEqual(expected);
-  expect(readConfig(nothing, variables)).toEqual(expected);
-  expect(Object.keys(variables)).toEqual([
-    "TVS_DATA",
-    "TVS_DATABASE",
-    "TVS_DATABASE_TOKEN",
-    "TVS_SANDBOX",
-    "TVS_MASTER_KEY",
-    "TVS_ISSUER",
-    "TVS_TIME_ZONE",
-    "TVS_POLICY",
-    "TVS_ALLOW_PRIVATE_WEBHOOKS",
-    "TVS_STATUS_LIST",
-    "TVS_SITE",
-    "TVS_KEEP_ATTESTATIONS",
-    "TVS_SIGNING_ENGINE",
-    "TVS_CRYPTO_MB",
-  ]);
+  expect(readConfig(settings, nothing)).toEqual(config as never);
+  expect(readServeConfig(settings, nothing)).toEqual(expected as never);
+  expect(readServeConfig(nothing, variables)).toEqual(expected as never);
+});
+
+test("the variable of an option is TVS_ and its name in capitals", () => {
+  expect(variableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
 test("a flag counts before its variable, a switch that is off too", () => {
@@ -150,54 +162,14 @@ test("the key of a libSQL server's database is in the data directory", () => {
   expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
 });
 
-test("serve without flags and variables gets the defaults", () => {
-  expect(readServeConfig(nothing, nothing)).toMatchObject({
-    host: "127.0.0.1",
-    port: 8080,
-    signers: Math.min(64, availableParallelism() - 1),
-    publicPerMinute: 60,
-    trustedProxies: [],
-    clientCertFrom: [],
-    tls: undefined,
-  });
-});
-
-test("flags and variables give serve the same configuration", () => {
-  const settings: Record<string, string> = {
-    host: "0.0.0.0",
-    port: "0",
-    signers: "3",
-    "public-per-minute": "5",
-    "trusted-proxy": "10.0.0.0/8, ::1",
-    "client-cert-from": "10.0.0.5",
-    "tls-port": "8443",
-    "tls-cert": "c.pem",
-    "tls-key": "k.pem",
-  };
-  const expected = {
-    host: "0.0.0.0",
-    port: 0,
-    signers: 3,
-    publicPerMinute: 5,
-    trustedProxies: ["10.0.0.0/8", "::1"],
-    clientCertFrom: ["10.0.0.5"],
-    tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
-  };
-  const variables = Object.fromEntries(
-    Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
-  );
-  expect(readServeConfig(settings, nothing)).toMatchObject(expected);
-  expect(readServeConfig(nothing, variables)).toMatchObject(expected);
-});
-
 test("an answer to init counts where neither a flag nor a variable is given", () => {
   const remembered = new Map([
     ["host", "127.0.0.2"],
     ["port", "9000"],
     ["access_log", "on"],
   ]);
-  const told = readServeConfig({ port: "0" }, { TVS_HOST: "", TVS_ACCESS_LOG: "off" }, remembered);
-  expect(told).toMatchObject({ host: "127.0.0.2", port: 0, accessLog: false });
+  const mixed = readServeConfig({ port: "0" }, { TVS_HOST: "", TVS_ACCESS_LOG: "off" }, remembered);
+  expect(mixed).toMatchObject({ host: "127.0.0.2", port: 0, accessLog: false });
   expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
 });
 

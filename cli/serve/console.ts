@@ -46,10 +46,10 @@ export const consoleCommand = operatorCommand({
   },
 });
 
-/** A port that is open and waits for its console. */
+/** An open port whose console is not open yet. */
 export type ConsolePort = Awaited<ReturnType<typeof takeConsolePort>>;
 
-/** Only this machine reaches the console: an option that could open it to others would one day be set. */
+/** Only this machine reaches the console; no option opens it to others. */
 const host = "127.0.0.1";
 
 /** Takes the console's port (0: a free one) before a register is made. @throws TvsError REFUSED for a busy port */

@@ -1,4 +1,4 @@
-/** Work of a service besides its answers: webhooks, and as the leader the work that one service does for all. */
+/** A service's background work: webhooks, and, if it is the leader, the work that one node does for all. */
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
@@ -20,17 +20,17 @@ import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
 
-/** How often a service looks whether the lease is free, and how often the leader renews the lease. */
+/** How often a node checks whether the lease is free, and how often the leader renews it. */
 const [pollIntervalMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
-/** Records deleted in one commit, which keeps the event loop for that long. */
+/** Records deleted in one commit, because a commit blocks the event loop. */
 const pruneRows = 100;
-/** How often a service on a server looks whether there is something to send: each look is a request. */
+/** How often a node on a libSQL server polls for deliveries: each poll is a request. */
 const remotePollMs = 500;
 
 type LeaderOptions = {
   readonly configuration: Configuration;
-  /** A service whose clock is wrong does not lead: by that clock licences would end and evidence be too old to keep. */
+  /** A node with a wrong clock does not lead: it would expire licences and delete attestations too early. */
   readonly isClockWrong: () => boolean;
   /** Called when the evidence log cannot be built or signed for. */
   readonly onLogError: (error: unknown) => void;
@@ -38,7 +38,7 @@ type LeaderOptions = {
 
 const noWork = async () => {};
 
-/** Leads while this service has the lease; over a file, always. @returns ends the work, and gives the lease back */
+/** Leads while this node holds the lease; over a file, always. @returns ends the work, and gives the lease back */
 export function startLeading(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver, clock } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
@@ -110,15 +110,17 @@ function logError(message: string): (error: unknown) => void {
 async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
   await quotaStore.prune(forgottenWindows(now));
-  // Small steps, so that no commit of a caller waits for a long one.
+  // Small commits, so that a caller's commit waits for a short time only.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
   await prunePartnerEvents(partnerEvents, clock);
 }
 
 type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };
 
-// By the database's clock: a node whose clock is ahead would take over deliveries that another node still holds.
-/** Starts the webhook sender. @returns stops it, once */
+/**
+ * Starts the webhook sender, by the database's clock: a node whose clock is ahead would take over deliveries that another
+ * node still holds. @returns stops it, once
+ */
 export function startSending(
   { driver, stores, secrets, keyKind, clock: own }: CommandContext,
   { clockAheadMs, configuration, counters }: SenderOptions,

@@ -49,17 +49,17 @@ import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading, startSending } from "./housekeeping.ts";
 
-/** The open service: the handlers' calls, and the sources of the console. */
+/** The open service, with the sources of the console. */
 export type OpenService = Awaited<ReturnType<typeof openService>>;
 
-/** How often a running service looks whether a command has changed something; on a server each look is a request. */
+/** How often a running service polls for changes by commands; on a libSQL server each poll is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
-// A probe costs a signature, so health answers from the last one for a while. Together with the deadline that is less
-// than the two seconds in which a load balancer hears that this node cannot answer.
+// A probe costs a signature, so health repeats the last outcome. Both times together are below the two seconds within
+// which health must turn 503.
 const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**
- * Opens everything that `serve` needs and keeps it fresh. A sandbox is made where there is none.
+ * Opens everything that `serve` needs and polls for changes. Makes a missing sandbox.
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND, and as {@link openContext} does
  */
 export async function openService(
@@ -104,7 +104,7 @@ export async function openService(
     const { configuration, isClockWrong } = service;
     const refresh = () => Promise.all([configuration.refresh(), clockWatch.look()]);
     const { onLost = () => {} } = options;
-    // The next turn tries again.
+    // The next round tries again.
     const onLogError = (error: unknown) => {
       log.error("the evidence log has failed", { detail: String(error) });
       if (isTvsError(error, "LOG_BEHIND")) onLost(error);
@@ -154,13 +154,13 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
   }
 }
 
-/** Stores the settings that commands and other nodes must share, in the name of the operator who starts the service. */
+/** Stores the settings that commands and other nodes share, in the name of the operator who starts the service. */
 async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
   const all = { ...storedSettings(settingsInForce), [issuerSetName]: String(issuerTold) };
-  const told = newSettings(all, remembered);
-  if (Object.keys(told).length > 0) await settings.write(told);
+  const changed = newSettings(all, remembered);
+  if (Object.keys(changed).length > 0) await settings.write(changed);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 
@@ -183,7 +183,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
   const shared = { configuration, teachers, blindIndex, clock };
   const places = createStatusPlaces(secrets.statusListKey);
   const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
-  /** What health and readiness ask for. */
+  /** Uses the database and the signer once. */
   async function use(): Promise<void> {
     const { kid } = configuration.current().keys.active;
     const asked = [disk.probe(), configuration.refresh(), signer.sign(kid, ["probe"])];
@@ -216,7 +216,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
   };
 }
 
-/** Logs that a proxy's `Client-Cert` cannot be read, and leaves `tvs doctor` the time; nothing of the header. */
+/** Logs that a proxy's `Client-Cert` cannot be read, without its content, and stores the time for `tvs doctor`. */
 function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (proxy: string) => void {
   const warn = createWarning(
     "a proxy of --client-cert-from sent a Client-Cert header in another form than RFC 9440's, " +
@@ -224,7 +224,7 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
   );
   return (proxy) => {
     if (!warn({ proxy })) return;
-    // A database that takes no writes has its own line in the log.
+    // A database that refuses writes has its own line in the log.
     settings.write({ [unreadableCertificateName]: isoTime(clock.now()) }).catch(() => undefined);
   };
 }
@@ -245,14 +245,14 @@ function createProbe(clock: Clock, use: () => Promise<void>): () => Promise<void
   };
 }
 
-/** Re-reads what others may have changed. @returns ends it */
+/** Polls for changes. @returns ends it */
 function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (error: TvsError) => void) {
   let failure = "";
   async function look(): Promise<void> {
     await refresh();
     failure = "";
   }
-  // The health probe and the calls show a failure too; the next turn tries again.
+  // Health and calls show a failure too; the next round tries again.
   function onError(error: unknown): void {
     if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
     failure = String(error);

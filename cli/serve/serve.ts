@@ -42,7 +42,7 @@ async function serveConfig(flags: Flags, environment: Environment): Promise<Serv
   return stored === null ? config : readServeConfig(flags, environment, stored);
 }
 
-/** The lowest level that is logged. A sandbox at a terminal shows where to begin, and only warnings of the log. */
+/** The lowest level that is logged. A sandbox at a terminal logs warnings only, so that its introduction stays in view. */
 function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLevel {
   if (TVS_LOG_LEVEL === "debug") return "debug";
   return sandbox && process.stderr.isTTY === true ? "warning" : "info";
@@ -57,7 +57,7 @@ const [startPatienceMs, lossPatienceMs] = [5_000, 10_000];
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
   configureLog((line) => process.stderr.write(line), logLevelOf(config, environment));
-  // Comes first: no signal may find the runtime's own handler.
+  // Comes first, so that the runtime's own handler gets no signal.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<App>();
@@ -77,7 +77,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { operator, service } = open;
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
-    // A service that was killed has left the file.
+    // A killed service leaves the file.
     if (consolePort === undefined) discard(consoleFile(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
@@ -152,7 +152,7 @@ function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
   return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
 }
 
-/** Resolves at the first signal to end; supervisors send a second one, which changes nothing. */
+/** Resolves at the first SIGTERM or SIGINT; a second one changes nothing. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));

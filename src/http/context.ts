@@ -1,4 +1,4 @@
-/** What a handler finds in its Hono context besides the request. */
+/** The parts of Hono's context that this service adds to a request. */
 import type { Context } from "hono";
 import { v7 as uuidv7 } from "uuid";
 import type { Call, CallObserver } from "../domain/calls.ts";
@@ -7,13 +7,13 @@ import { TvsError } from "../domain/errors.ts";
 import type { QuotaState } from "../domain/quota.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 
-/** What the connection says about a request; `serve` passes it to the app as Hono's bindings. */
+/** Facts about a request's connection; `serve` passes them to the app as Hono's bindings. */
 export type ConnectionInfo = {
   /** The peer's address as the runtime writes it: a proxy's address, if one is in front. */
   readonly remoteAddress: string;
   /** Whether the request came over the TLS port. */
   readonly tls: boolean;
-  /** The certificate whose private key the client proved to hold; whether it counts is not decided here. */
+  /** The certificate whose private key the client proved to hold. `domain/credentials.ts` decides whether it counts. */
   readonly clientCertificate: PresentedCertificate | null;
 };
 
@@ -31,7 +31,7 @@ declare module "hono" {
 
 export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
 
-/** What of a request says where it comes from; Hono's contexts fit. */
+/** The parts of a request that show its origin; a Hono context has them. */
 export type Caller = {
   readonly env: Pick<ConnectionInfo, "remoteAddress">;
   readonly req: { header(name: string): string | undefined };
@@ -39,8 +39,8 @@ export type Caller = {
 
 /**
  * Reads a variable part of the path, decoded.
- * @throws TvsError REQUEST_INVALID if the address is not percent-encoded UTF-8: Hono leaves such text as it is, and it
- *   would be attested as a number that nobody has
+ * @throws TvsError REQUEST_INVALID if the address is not percent-encoded UTF-8: Hono does not decode it, and the service
+ *   would attest that no teacher has that number
  */
 export function pathPart(c: Context, name: string): string {
   try {
@@ -51,7 +51,7 @@ export function pathPart(c: Context, name: string): string {
   return c.req.param(name) ?? "";
 }
 
-/** Sets the quota's headers: the contract's (C15), and the standard fields, which describe each window. */
+/** Sets the quota's headers: the contract's (C15), and the standard RateLimit fields, which describe each window. */
 export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
   let policy = "";
   let left = "";
@@ -67,7 +67,7 @@ export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
   headers.set("X-RateLimit-Reset", String(state.resetAt));
 }
 
-/** The trace of a call: what becomes known of it while it is answered, for the metrics and the access log. */
+/** The trace of a call: facts that handlers collect for the metrics and the access log. */
 export type CallTrace = { -readonly [Member in keyof Call]: Call[Member] };
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
@@ -80,12 +80,12 @@ export function beginTrace(method: string, route: string): CallTrace {
   return {
     requestId: uuidv7(),
     route,
-    // Any word may be sent as a method, a number or an address too.
+    // A client may send any word as a method, even a person's number.
     method: methods.has(method) ? method : "other",
     status: 0,
     partnerId: null,
     keyId: null,
-    // Until the end it is when the call began.
+    // The start of the call until `endTrace` makes it the duration.
     ms: performance.now(),
     error: null,
     replayed: false,
@@ -96,12 +96,12 @@ export function beginTrace(method: string, route: string): CallTrace {
 export function endTrace(trace: CallTrace, status: number, observe: CallObserver | undefined): void {
   trace.ms = performance.now() - trace.ms;
   trace.status = status;
-  // A page that states a failure in its own words has no error that would name the code.
+  // A page that states a failure in its own words throws no error with a code.
   trace.error ??= usualCode(status);
   observe?.(trace);
 }
 
-/** The code of a failure that a page states in its own words; null where several codes have the status, or none. */
+/** The code of a failure that a page states in its own words; null unless exactly one code has the status. */
 function usualCode(status: number): ApiErrorCode | null {
   if (status === 413) return "BODY_TOO_LARGE";
   if (status === 429) return "ADDRESS_QUOTA";

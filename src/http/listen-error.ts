@@ -1,8 +1,8 @@
-/** Why a listener could not start: a refusal (REFUSED) whose message names the address and what to do. */
+/** Errors of a listener's start: REFUSED, with a message that names the address and the remedy. */
 
 import { isTvsError, TvsError } from "../domain/errors.ts";
 
-/** Translates what the runtime reports for `host:port`. Bun, Deno and Node differ in texts, hardly in codes. */
+/** Translates the runtime's error for `host:port`. Bun, Deno and Node have different texts and nearly the same codes. */
 export function toListenError(error: unknown, at: { host: string; port: number }): TvsError {
   if (isTvsError(error)) return error;
   const refused = (problem: string) =>
@@ -27,13 +27,13 @@ export function toListenError(error: unknown, at: { host: string; port: number }
   }
 }
 
-/** The host has no address, or none of this machine. */
+/** The error for a host that has no address, or no address of this machine. */
 export function hostUnavailable(at: { host: string; port: number }, cause?: unknown): TvsError {
   const text = `${formatAddress(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
   return new TvsError("REFUSED", text, { cause });
 }
 
-/** `host:port` as it stands in a URL, an IPv6 address in brackets. */
+/** Writes `host:port` as in a URL, an IPv6 address in brackets. */
 export function formatAddress(at: { host: string; port: number }): string {
   return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }

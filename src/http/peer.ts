@@ -1,6 +1,6 @@
 /**
- * The peer of a connection: the certificate that a proxy passes on, where a request comes from if proxies are in front
- * of the service, and what the per-address limit of the public lookup counts (decision D4.3).
+ * The client behind a connection: the certificate and the address that a proxy passes on, and the keys of the public
+ * lookup's limit for an address (decision D4.3).
  */
 
 import ipaddr from "ipaddr.js";
@@ -15,8 +15,7 @@ const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
  * between colons that holds exactly one DER certificate. Several values joined by a comma (two such lines arrive so),
  * parameters, white space inside, base64 that is not canonical and bytes after the certificate are all malformed.
  *
- * Nothing here says that a certificate is *trusted*, and `Client-Cert-Chain` is not read: no authority has a say in
- * whose certificate counts.
+ * The certificate is not verified, and `Client-Cert-Chain` is not read: a certificate counts by its fingerprint alone.
  *
  * @param value the header as received, or nothing
  * @returns the certificate, or `null` when absent or malformed; it never throws
@@ -29,15 +28,15 @@ export function parseClientCertHeader(value: string | null | undefined): Present
   return der.toString("base64") === base64 ? readCertificate(der) : null;
 }
 
-/** Addresses whose reading is kept; then it begins anew. */
+/** Addresses that a cache holds before it is emptied. */
 const maxRemembered = 4_096;
 
 /**
  * Makes the function that finds a request's source address.
  *
  * `X-Forwarded-For` counts only when the socket's own peer is a trusted proxy. Its entries are read from the right,
- * each one written by the proxy before it, and the first that is not itself a trusted proxy is the client. What
- * stands further left is the client's own claim. An entry that is no address ends the walk at the last good one.
+ * each one written by the proxy before it, and the first that is not itself a trusted proxy is the client. The entries
+ * further left are the client's own claim. An entry that is not an address ends the walk at the last good one.
  *
  * @param options.trustedProxies addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the entry
@@ -58,8 +57,8 @@ export function createSourceAddress(options: {
 }
 
 /**
- * Makes the test whether a connection's peer is one of some networks. No header has a say: what a proxy further away has
- * written is only as good as the nearest one's word.
+ * Makes the test whether a connection's peer is in some networks. Headers do not count: only the nearest proxy can vouch
+ * for a proxy further away.
  *
  * @param entries addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the entry
@@ -73,7 +72,7 @@ export function createAddressTest(entries: readonly string[]): (remoteAddress: s
   return (remoteAddress) => networks.length > 0 && isOne(remoteAddress);
 }
 
-/** Reading an address costs more than a lookup's other checks together, and a caller has many calls. */
+/** Caches results by address: to parse an address costs more than all other checks of a lookup. */
 function remembered<T>(compute: (address: string) => T): (address: string) => T {
   const known = new Map<string, T>();
   return (address) => {
@@ -87,11 +86,10 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
 }
 
 /**
- * The keys under which an address is rate limited, the narrowest first. An IPv6 address counts by its /64, the
- * smallest block that one customer is given, and by its /48, the largest that any customer may have for the asking;
- * an IPv4 address counts as it is.
+ * The keys under which an address is rate limited, the narrowest first. An IPv6 address counts by its /64, the smallest
+ * block of one customer, and by its /48, the largest that a customer gets on request. An IPv4 address counts whole.
  *
- * @param address as `createSourceAddress` finds it; text that is no address is its own key
+ * @param address as `createSourceAddress` finds it; other text is its own key
  */
 export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
   const parsed = parseAddress(address);
@@ -115,7 +113,7 @@ function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]
   return current;
 }
 
-/** Some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** Parses an entry; some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function parseForwarded(entry: string): Address | null {
   const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(entry);
   return parseAddress(withPort?.[1] ?? withPort?.[2] ?? entry);

@@ -11,24 +11,24 @@ function statusOf(code: ErrorCode): number {
   return errorCodes[publicCodeOf(code)].status;
 }
 
-/** Whether it is the caller's doing, a 4xx, and no failure of the service. */
+/** Whether an error is the caller's fault, a 4xx. */
 export function isRefusal(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) < 500;
 }
 
-/** Whether nobody is known to have called, a 401. */
+/** Whether an error says that the caller is unknown, a 401. */
 export function isUnauthenticated(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) === 401;
 }
 
-/** Whether the database did not do what it was asked. */
+/** Whether an error comes from the database. */
 export function isStoreFailure(error: unknown): boolean {
   return isTvsError(error) && error.code.startsWith("STORE_");
 }
 
-/** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
+/** Seconds after which a caller may retry after a passing failure (contract C24). */
 const retryAfterSeconds = "1";
-/** Conflicts that end by themselves. */
+/** Conflicts that end without the caller. */
 const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
@@ -59,9 +59,9 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
 
 const problemType = "application/problem+json";
 
-/** Whether an `Accept` names a type; a `q` of 0 is no. */
+/** Whether an `Accept` names a type with a `q` above 0. */
 export function accepts(accept: string | undefined, type: string): boolean {
-  // Nearly nobody does, and this comes before each refusal.
+  // Few callers send it, and the parser is slow.
   if (accept === undefined || !accept.toLowerCase().includes(type)) return false;
   return parseAccept(accept).some((one) => one.type.toLowerCase() === type && one.q > 0);
 }
@@ -75,7 +75,7 @@ function helpAddress(code: ApiErrorCode, issuer: string): string {
   return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/help/errors#${code}`;
 }
 
-/** The words for the caller: what the operator must fix is none of his business. */
+/** The message for the caller, which does not show faults that the operator must fix. */
 function publicMessage(error: TvsError, code: ApiErrorCode): string {
   if (code === "INTERNAL") return "internal error";
   return code === "SERVICE_UNAVAILABLE"

@@ -1,4 +1,4 @@
-/** How the requests of callers are read, and what is wrong with one. */
+/** Reads and checks the bodies of requests. */
 
 import { Buffer } from "node:buffer";
 import type { Context } from "hono";
@@ -47,12 +47,12 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
     if (length !== null && Number(length) <= maxBytes) return new Uint8Array(await request.arrayBuffer());
     return await readCounted(request, maxBytes);
   } catch (error) {
-    // The caller left, or what came is no HTTP: that is nothing for the log.
+    // The caller left, or sent something other than HTTP: the log does not need it.
     throw isTvsError(error) ? error : new TvsError("REQUEST_INVALID", "the body broke off");
   }
 }
 
-/** Reads a body whose length is not known, or too large: to its end, or the caller would lose the answer while it sends. */
+/** Reads a body of unknown or excessive length to its end: a caller that still sends would lose the answer. */
 async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
   if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
@@ -68,8 +68,8 @@ async function readCounted({ headers, body }: Request, maxBytes: number): Promis
 }
 
 /**
- * Two members of one name are refused: a gateway may have read the first one, and this would be another question. What
- * else the strict reader refuses is let through, as it always was: half a character, a number beyond all bounds.
+ * Refuses two members of one name: a gateway may have read the first, and this service would answer the second. Accepts
+ * lone surrogates and numbers out of range, which the strict reader refuses.
  */
 function parse(bytes: Uint8Array): unknown {
   const text = textOf(bytes);
@@ -98,7 +98,7 @@ const notJson = () => invalid("the body must be JSON in UTF-8");
 
 const codes = new Map<string, ApiErrorCode>();
 
-/** Has what a schema says of a wrong value stand for a code of its own, instead of REQUEST_INVALID. */
+/** Registers a code for a schema's message, instead of REQUEST_INVALID. */
 export function coded(code: ApiErrorCode, message: string): string {
   codes.set(message, code);
   return message;

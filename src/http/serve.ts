@@ -1,7 +1,6 @@
 /**
- * The service's ports, over the runtime's own HTTP server: `Bun.serve` on Bun, which bounds memory, slow clients and
- * malformed heads by itself, and @hono/node-server elsewhere. The TLS port is a terminator in front of a further listener
- * of the same server (tls.ts).
+ * The service's ports, over the runtime's HTTP server: @hono/node-server, or `Bun.serve` on Bun, which bounds memory, slow
+ * clients and malformed heads. The TLS port is a terminator in front of a second listener of the same kind (tls.ts).
  */
 import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
@@ -13,14 +12,21 @@ import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts
 import { createAddressTest } from "./peer.ts";
 import { failureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
-import { innerHost, openTerminator, type TlsCredentials, type TlsLimits, type TlsTerminator } from "./tls.ts";
+import {
+  innerHost,
+  openTerminator,
+  type Peer,
+  type TlsCredentials,
+  type TlsLimits,
+  type TlsTerminator,
+} from "./tls.ts";
 
-/** What answers requests; Hono's apps fit. */
+/** The app that answers requests; a Hono app fits. */
 export type App = {
   readonly fetch: (request: Request, connection: ConnectionInfo) => Response | Promise<Response>;
 };
 
-/** What clients may cost. */
+/** Limits for clients. */
 export type Limits = TlsLimits & {
   /** A request or an answer, and a connection without one. Longer than the 60 s after which load balancers let go. */
   readonly idleTimeoutMs: number;
@@ -46,7 +52,7 @@ export type ServeOptions = {
   readonly limits?: Partial<Limits>;
   /** Addresses and CIDR blocks of proxies, each of which may have any number of the TLS port's connections. */
   readonly trustedProxies?: readonly string[];
-  /** Called with what the app throws, for the log. */
+  /** Called with each error that the app throws, for the log. */
   readonly onError?: (error: unknown) => void;
 };
 
@@ -58,8 +64,6 @@ export type Listener = {
   /** Refuses new connections, closes idle ones, and resolves when every request in flight is answered, or cut off. */
   close(): Promise<void>;
 };
-
-type Peer = { readonly address: string; readonly port: number };
 
 /** Answers a request that came from a peer. */
 type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
@@ -75,7 +79,7 @@ type ServerOptions = {
 /** One port that is open. */
 type Server = {
   readonly port: number;
-  /** Drains; what is left after `withinMs` is cut off. */
+  /** Drains, and cuts off the connections that are left after `withinMs`. */
   close(withinMs: number): Promise<void>;
 };
 
@@ -83,7 +87,7 @@ type Server = {
  * Opens the service's ports.
  *
  * @param app answers each request; while it is only promised, requests wait for it
- * @throws TvsError REFUSED, with what to do, if a port cannot be opened or the TLS pair is wrong
+ * @throws TvsError REFUSED, with a remedy, if a port cannot be opened or the TLS pair is wrong
  */
 export async function serve(app: App | Promise<App>, options: ServeOptions): Promise<Listener> {
   const { host, port, tls, trustedProxies = [], onError = () => {} } = options;
@@ -104,8 +108,10 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
   });
   let secure: Server | undefined;
   if (tls !== undefined) {
-    const isTrusted = createAddressTest(trustedProxies);
-    secure = await openSecureServer(call, { ...server, tls, limits, isTrusted }).catch(async (error) => {
+    const at = { host: server.host, port: tls.port };
+    const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
+    const open = (innerPort: number) => openTerminator({ ...terminating, innerPort }, at);
+    secure = await openSecureServer(call, server, open).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
     });
@@ -121,23 +127,15 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
   };
 }
 
-/** Opens the TLS port and the listener behind it, which answers nobody else. */
+/** Opens the TLS port and the listener behind it, which answers the terminator alone. */
 async function openSecureServer(
   fetch: App["fetch"],
-  {
-    tls,
-    limits,
-    isTrusted,
-    ...server
-  }: Omit<ServerOptions, "port" | "answer"> & {
-    readonly tls: NonNullable<ServeOptions["tls"]>;
-    readonly limits: Limits;
-    readonly isTrusted: (remoteAddress: string) => boolean;
-  },
+  options: Omit<ServerOptions, "port" | "answer">,
+  open: (innerPort: number) => Promise<TlsTerminator>,
 ): Promise<Server> {
   let terminator: TlsTerminator | undefined;
   const inner = await openServer({
-    ...server,
+    ...options,
     host: innerHost,
     port: 0,
     answer(request, peer) {
@@ -148,8 +146,7 @@ async function openSecureServer(
     },
   });
   try {
-    const at = { host: server.host, port: tls.port };
-    const opened = await openTerminator({ credentials: tls, limits, innerPort: inner.port, isTrusted }, at);
+    const opened = await open(inner.port);
     terminator = opened;
     return {
       port: opened.port,
@@ -180,7 +177,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
       // HTTP/1.0 may leave `Host` out.
       const isLocal = url.startsWith("/") && !request.headers.has("Host");
       const whole = isLocal ? new Request(`http://localhost${url}`, request) : request;
-      // With a `Host` that is no URL, a router would find another path in the text.
+      // With an invalid `Host` a router would find another path in the text.
       if (!whole.url.startsWith("http://")) return refusal(400);
       const response = await answer(whole, peer);
       if (whole.method !== "GET" && !whole.bodyUsed) await discardBody(whole);
@@ -257,10 +254,10 @@ const refusals = {
   500: ["INTERNAL", "an unexpected error occurred; try again later"],
 } as const;
 
-/** An answer to a request that never came to the app, or that the app could not answer, in the contract's shape (C23). */
+/** The answer to a request that did not reach the app, or at which the app failed, in the contract's shape (C23). */
 function refusal(status: keyof typeof refusals): Response {
   const [code, message] = refusals[status];
-  // The service's own address is not known here: the help is at the address that was asked.
+  // The issuer is not known here, so the link to the help is relative.
   const headers = { ...failureHeaders(code, ""), "Cache-Control": "no-store", "X-Request-Id": uuidv7() };
   return Response.json({ statusCode: status, message }, { status, headers });
 }

@@ -1,9 +1,9 @@
 /**
- * The TLS port: ends TLS and passes each connection on to an inner listener on loopback, which is the server of the plain
- * port again. It asks every client for a certificate and requires none, and no authority has to have signed it (contract
- * C17: a certificate counts by its fingerprint).
+ * The TLS port: ends TLS and passes each connection on to an inner listener on loopback. It asks every client for a
+ * certificate and requires none; no authority has to have signed it (contract C17: a certificate counts by its
+ * fingerprint).
  *
- * `Bun.serve` and Bun's node:https give a handler no client certificate; node:tls does, on Bun and on Deno alike.
+ * `Bun.serve` and Bun's node:https give a handler no client certificate; node:tls does, on Bun and on Deno.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -22,15 +22,15 @@ export type TlsCredentials = {
   readonly key: string;
 };
 
-/** What the clients of the TLS port may cost. */
+/** Limits for the clients of the TLS port. */
 export type TlsLimits = {
-  /** A handshake. */
+  /** Longest handshake. */
   readonly handshakeTimeoutMs: number;
-  /** A connection on which nothing moves, for example because the client does not read its answer. */
+  /** Longest time without data on a connection, for example because the client does not read its answer. */
   readonly idleTimeoutMs: number;
-  /** Connections, those that still shake hands included; more are closed. */
+  /** Connections, handshakes included; more are closed. */
   readonly maxConnections: number;
-  /** Connections of one address (IPv6: /64) that is no trusted proxy; more are closed. */
+  /** Connections of one address (IPv6: /64), unless it is a trusted proxy; more are closed. */
   readonly maxConnectionsPerAddress: number;
 };
 
@@ -42,6 +42,15 @@ type TerminatorOptions = {
   readonly isTrusted: (remoteAddress: string) => boolean;
 };
 
+/** The cipher suites of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 has no others. */
+const ciphers = ["ECDSA", "RSA"]
+  .flatMap((kind) =>
+    ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${kind}-${suite}`),
+  )
+  .join(":");
+
+export type Peer = { readonly address: string; readonly port: number };
+
 /** The address of the inner listener, and of the connections to it. */
 export const innerHost = "127.0.0.1";
 
@@ -49,7 +58,7 @@ export type TlsTerminator = Awaited<ReturnType<typeof openTerminator>>;
 
 /**
  * Opens the TLS port.
- * @throws TvsError REFUSED for a wrong pair; what the server's `error` event says, such as EADDRINUSE
+ * @throws TvsError REFUSED for a wrong pair, or the error of the server's `error` event, such as EADDRINUSE
  */
 export async function openTerminator(
   { credentials, limits, innerPort, isTrusted }: TerminatorOptions,
@@ -91,7 +100,7 @@ export async function openTerminator(
     inner.on("error", () => {});
     inner.once("close", () => {
       if (isClosing) return outer.destroySoon();
-      // The rest of a body that was refused is read: closing before would take the answer away from the client.
+      // Reads the rest of a refused body: a client that still sends would lose the answer.
       outer.end();
       outer.resume();
     });
@@ -104,6 +113,7 @@ export async function openTerminator(
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: "TLSv1.2",
+      ciphers,
       handshakeTimeout: limits.handshakeTimeoutMs,
       ALPNProtocols: ["http/1.1"],
     },
@@ -122,16 +132,11 @@ export async function openTerminator(
   return {
     port: (server.address() as AddressInfo).port,
     /**
-     * The peer of a request to the inner listener; null if the connection is not this terminator's, but that of a program
-     * on this machine. From another loopback address the same local port may be open twice.
+     * The peer of a request to the inner listener; null for the connection of another program on this machine, which may
+     * have the same local port at another loopback address.
      */
-    peerOf: ({
-      address,
-      port,
-    }: {
-      readonly address: string;
-      readonly port: number;
-    }): ConnectionInfo | null => (address === innerHost ? (peers.get(port) ?? null) : null),
+    peerOf: ({ address, port }: Peer): ConnectionInfo | null =>
+      address === innerHost ? (peers.get(port) ?? null) : null,
     /** Stops listening; resolves when every connection has ended, or after `withinMs`. */
     async close(withinMs: number): Promise<void> {
       isClosing = true;
@@ -144,16 +149,16 @@ export async function openTerminator(
 }
 
 /**
- * The client's certificate. A resumed session (TLS ticket) gives the certificate of the handshake it continues, on
- * Bun and on Deno alike: only who held the private key then can hold the session's secret now.
+ * The client's certificate. A resumed session (TLS ticket) has the certificate of its first handshake: only the client
+ * that held the private key then can hold the session's secret now.
  */
 function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
-  // An empty object stands for "no certificate", null for a socket that is gone.
+  // An empty object means "no certificate", null a closed socket.
   const peer = socket.getPeerCertificate() as { raw?: Uint8Array } | null;
   return peer?.raw === undefined ? null : readCertificate(peer.raw);
 }
 
-/** Checks the pair: a runtime may say what is wrong with it at the first handshake only, or in words of its own. */
+/** Checks the pair: a runtime may report a wrong pair at the first handshake only. */
 function assertCredentials({ cert, key }: TlsCredentials): void {
   let fits = false;
   try {
@@ -171,10 +176,10 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   }
 }
 
-/** The connections of the TLS port, which are counted from their first byte on: in all, and for each address. */
+/** Counts the connections of the TLS port, from the TCP handshake on: in all, and for each address. */
 function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string) => boolean) {
   type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
-  // By the peer's address and port: on Deno the secured socket is another object than the one that came.
+  // By the peer's address and port: on Deno the TLS socket is another object than the TCP socket.
   const open = new Map<string, Connection>();
   const perBlock = new Map<string, number>();
   const warn = createWarning(

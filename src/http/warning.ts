@@ -1,9 +1,9 @@
 import { log } from "../logger.ts";
 
-/** How often an operator is told of what clients may bring about as often as they like. */
+/** The shortest time between two warnings, because clients can cause them at any rate. */
 const everyMs = 60_000;
 
-/** A warning that is given once in a while. @returns gives it, and says whether it was given now */
+/** Makes a warning that is logged at most once a minute. @returns logs it, and returns whether it was logged now */
 export function createWarning(
   message: string,
 ): (facts: Readonly<Record<string, number | string>>) => boolean {

@@ -12,7 +12,7 @@ import { bucketCount, bucketOf } from "./durations.ts";
 /** Lookups of the public, calls for which partners need a credential, and the rest. */
 export type Traffic = "public" | "partner" | "other";
 
-/** A route as the metrics see it; one without traffic of its own is counted as `other`. */
+/** A route with its kind of traffic; a route without one is counted as `other`. */
 type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
@@ -68,7 +68,7 @@ const newInterval = (signingPeak: number) => ({
 
 export type Counters = ReturnType<typeof createCounters>;
 
-/** Everything that this process counts. @param table the routes, of which those with traffic are told apart */
+/** Everything that this process counts. @param table the routes; each with traffic is counted separately */
 export function createCounters(table: readonly CountedRoute[]) {
   const other = newRoute("other");
   const routes = new Map([["other", other]]);
@@ -91,7 +91,7 @@ export function createCounters(table: readonly CountedRoute[]) {
   return {
     /** The metrics that Prometheus reads. */
     metrics: [requests, durations, answers, signatures, signatureFailures, groups, toServer, deliveries],
-    /** The routes that are told apart, each with its traffic and its durations since the start. */
+    /** The routes that are counted separately, each with its traffic and its durations since the start. */
     routes,
     /** Counts a request. @param pattern that its path matched @param durationMs until its answer */
     requested(pattern: string, method: string, status: number, durationMs: number): void {
@@ -183,7 +183,7 @@ export function countedAttestations(store: AttestationStore, { answered }: Count
       const { attestations, people = [], read } = call;
       for (const { endpoint, status } of attestations)
         if (status !== statementStatus) answered(endpoint, status);
-        // A statement counts every teacher that it covers, those who were not found too.
+        // A statement counts every teacher that it covers, also those not found.
         else answered("roster", "NOT_FOUND", read.length - people.length);
       for (const { status } of people) answered("roster", status);
       return stored;

@@ -31,7 +31,7 @@ export type Sources = {
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
 
-/** One look at everything, at one time. */
+/** A reading of all sources at one time. */
 export type MetricsInput = Awaited<ReturnType<typeof look<Sources>>>;
 
 export async function look<S extends Sources>({ readings, configuration, clock, ...rest }: S) {
@@ -48,7 +48,7 @@ const lossLabels = {
   revocations: "revocation",
 } as const;
 
-/** Readers of the metrics that are no counters, by name. The manual has type and help. */
+/** Readers of the metrics that are read on request, by name. The manual has type and help. */
 const readers: Readonly<Record<string, Reader>> = {
   tvs_signing_queue_length: ({ counters }) => counters.signaturesUnderWay(),
   tvs_webhook_backlog: ({ readings }) =>
@@ -87,7 +87,7 @@ const readers: Readonly<Record<string, Reader>> = {
   tvs_teachers({ readings }) {
     if (readings === null) return null;
     const { total, active, byLicenseStatus } = readings.teachers;
-    // A teacher who is not active has no licence, and is not missed.
+    // An inactive teacher has no licence and is not counted as missing one.
     const missed = byLicenseStatus.NOT_FOUND - (total - active);
     return byLabel("status", { ...byLicenseStatus, NOT_FOUND: missed });
   },
@@ -133,7 +133,7 @@ function ofQuotas(figure: "used" | "limit"): Reader {
     );
 }
 
-/** A reader without a value while the database was not read, or there is no log yet. */
+/** A reader without a value before the database was read and before the log has begun. */
 function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Reader {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }
@@ -141,7 +141,7 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
 /** One number under its labels. */
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
-/** Reads one number, or samples; null where there is no value. */
+/** Reads one number, or samples; null without a value. */
 type Reader = (look: MetricsInput) => number | null | readonly Sample[];
 
 /** A sample for each value of a label; `shared` are their other labels. */

@@ -6,7 +6,7 @@ export type Refusals = ReturnType<typeof createRefusals>;
 
 const minuteMs = 60_000;
 const recentMinutes = 15;
-/** Partners with their keys that are told apart. Beyond it the keys of a further partner are counted together. */
+/** Pairs of partner and key that are counted separately; beyond it, all keys of a partner are counted together. */
 const maxCallers = 10_000;
 
 /** How often a code was answered: since the start, and in each of the last minutes. */
@@ -21,7 +21,7 @@ const newCaller = (partnerId: string | null, keyId: string | null) => ({
   lastAt: 0,
 });
 
-/** Counts the calls that are refused for a fault of the partner, or for want of a valid credential. */
+/** Counts the calls that are refused for a fault of the partner, or without a valid credential. */
 export function createRefusals(clock: { now(): number }) {
   const callers = new Map<string, Caller>();
   const metric = counterOf("tvs_calls_refused_total");

@@ -13,7 +13,7 @@ export type LaneKey = ReturnType<typeof createLaneKey>;
 /** The path of Intel's crypto_mb where distributions put it. */
 export const findCryptoMb = () => findLibrary("libcrypto_mb.so.11");
 
-/** Whether Linux says that the processor has what crypto_mb computes with. */
+/** Whether Linux reports the processor's instructions that crypto_mb uses. */
 export function hasProcessorForCryptoMb(): boolean {
   try {
     return /^flags\b.* avx512ifma\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
@@ -127,18 +127,19 @@ function createLaneKey(
 
   return {
     /**
-     * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2); null when a signature is wrong. None may
-     * be seen then: a fault in the CRT arithmetic gives the key away (Boneh, DeMillo and Lipton, 1997).
+     * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
+     * @returns null when a signature is wrong: one with a fault in the CRT arithmetic would reveal the key (Boneh, DeMillo
+     *   and Lipton, 1997)
      */
     sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
-      // Further lanes sign an earlier hash again, and nobody looks at the result.
+      // Unused lanes sign earlier hashes, and their results are dropped.
       for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashBytes);
       const isRight = compute();
       const made = hashes.map((_, lane) => signatures.slice(lane * bytes, (lane + 1) * bytes));
       overwrite([signatures, recovered, scratch]);
       return isRight ? made : null;
     },
-    /** Overwrites the numbers, which are held until here: the pointers to them keep nothing alive. */
+    /** Overwrites the numbers. This closure also keeps them alive, which the pointers to them do not. */
     free: () => overwrite([numbers.n, ...numbers.crt, scratch]),
   };
 }

@@ -12,7 +12,7 @@ export type Engine = {
   readonly name: "openssl" | "crypto_mb" | "webcrypto";
   /** In words, for the operator, such as `OpenSSL 3.0.13`. */
   readonly description: string;
-  /** How long one signature took when the engine proved itself, in milliseconds. */
+  /** How long one signature took in the known-answer test, in milliseconds. */
   readonly signatureMs: number;
   /** How many signatures the engine makes together at most. */
   readonly groupSize: number;
@@ -34,8 +34,8 @@ export const keyNotLoaded = () =>
   new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
 
 /**
- * A fixed key, input and signature. RS256 is deterministic (RFC 8017, 8.2.1), so an engine either gives these very
- * bytes or must not sign. The key was made for this test, is public with the source, and signs nothing else.
+ * A fixed key, input and signature. RS256 is deterministic (RFC 8017, 8.2.1), so an engine that gives other bytes must
+ * not sign. The key is public with the source and signs nothing else.
  */
 export const { input: knownInput, signature: knownSignature } = known;
 export const hashBytes = 32;
@@ -47,9 +47,10 @@ export const knownKey = () => new Uint8Array(Buffer.from(known.pkcs8, "base64url
 const trialCount = 9;
 
 /**
- * Proves an engine, named so in the error: makes the known signature several times.
- * @returns how long one takes, in milliseconds: the quickest, since others on the machine only ever lengthen it
- * @throws Error when one is not the known signature
+ * Proves an engine: makes the known signature several times.
+ * @param name the engine's name in the error
+ * @returns the milliseconds of the quickest, since other programs only lengthen one
+ * @throws Error for another signature
  */
 export async function proveSigning(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {
   let quickest = Number.POSITIVE_INFINITY;

@@ -9,17 +9,17 @@ import { groupFrom } from "./queue.ts";
 export type OpensslOptions = {
   /** Path of OpenSSL's library; without it, where distributions put it. */
   readonly library?: string | undefined;
-  /** Without it, crypto_mb is not used. If it is insisted on, it need not be faster, and it is an error where it fails. */
+  /** Without it, crypto_mb is not used. `isInsisted` uses it even if it is not faster, and makes its failure an error. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 
 /** A key in this thread's OpenSSL, and in its crypto_mb where crypto_mb can use the key. */
 type OpensslKey = { readonly loaded: LoadedKey; lanes: LaneKey | null };
 
-/** The part of the time of eight signatures by OpenSSL that crypto_mb may take at most; it takes some half of it. */
+/** The largest part of OpenSSL's time for eight signatures that crypto_mb may take; usually it takes half. */
 const groupPart = 0.8;
 
-/** Signs in the calling thread. @throws Error when OpenSSL, or a crypto_mb that is insisted on, cannot be used */
+/** Signs in the calling thread. @throws Error when OpenSSL, or an insisted crypto_mb, cannot be used */
 export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
@@ -79,7 +79,7 @@ function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): Lane
   return null;
 }
 
-/** Signs; a wrong signature of crypto_mb is not given out, and ends its use. @throws TvsError SIGNER_UNAVAILABLE */
+/** Signs; a wrong signature of crypto_mb is dropped, and ends its use. @throws TvsError SIGNER_UNAVAILABLE */
 export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Array[] {
   if (key.lanes !== null && hashes.length >= groupFrom) {
     const made = key.lanes.sign(hashes);
@@ -153,7 +153,7 @@ const functions = {
   EVP_sha256: { args: [], returns: "pointer" },
 } as const;
 
-/** Opens OpenSSL in this thread. @throws Error when there is no such library, or it is not version 3 */
+/** Opens OpenSSL in this thread. @throws Error when the library is missing or is not version 3 */
 export async function openLibcrypto(file: string) {
   const { functions: openssl, addressOf, numberOf } = await openLibrary(file, functions);
   const version = openssl.OpenSSL_version_num() >>> 0;

@@ -34,7 +34,7 @@ function createCalls() {
   }
 
   return {
-    /** Signatures that nobody has begun. */
+    /** Signatures that no thread has begun. */
     untaken: () => untaken,
     /** Signatures of single checks, or of batches, that are not made. */
     left,
@@ -107,22 +107,22 @@ export type QueueOptions = {
   readonly signatureMs: number;
 };
 
-/** From so many waiting signatures for each thread on, a group takes no longer than one signature after the other. */
+/** The waiting signatures of each thread from which on a group is as quick as single signatures. */
 export const groupFrom = 4;
 /** How long a call may have to wait until its first signature is begun, in milliseconds. */
 const waitAtMostMs = 2_000;
 /** The part that a new measurement has in the moving average. */
 const weight = 1 / 16;
-/** A single measurement counts for this many times the average at most: a pause of the machine is not its speed. */
+/** A measurement counts for at most this many averages: a pause of the machine is not its speed. */
 const outlier = 4;
 
 /**
- * Signs what calls ask for. Idle helpers get what waits. What they have no room for, and a signature that waits alone, is
- * made in place, a group in each turn of the event loop, so that no connection waits for longer than that.
+ * Makes the signatures of calls. Waiting signatures go to idle helpers. All others, and a signature that waits alone, are
+ * made in place: one group in each turn of the event loop, so that no connection waits for longer.
  */
 export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();
-  const hands = helpers.map((helper) => ({ helper, underWay: 0 }));
+  const hands = helpers.map((helper) => ({ helper, groups: 0, signatures: 0 }));
   let averageMs = signatureMs;
   let isScheduled = false;
 
@@ -147,25 +147,34 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   }
 
   async function handOver(hand: (typeof hands)[number], group: Group): Promise<void> {
-    hand.underWay++;
+    hand.groups++;
+    hand.signatures += group.jobs.length;
     try {
       settle(group, await hand.helper.sign(group.kid, messagesOf(group)));
     } catch (error) {
       signHere(group, error);
     }
-    hand.underWay--;
+    hand.groups--;
+    hand.signatures -= group.jobs.length;
     handOut(true);
   }
 
-  /** Hands what waits to the least busy helpers: with `toIdle` all to idle ones, else only what is more than a group. */
+  /**
+   * Hands waiting signatures to the least busy helpers: with `toIdle` all to idle ones, else only those beyond a group. A
+   * busy helper gets at most its share of what is not made, in whole groups, so that all threads end together.
+   */
   function handOut(toIdle: boolean): void {
-    while (calls.untaken() > 0) {
+    while (calls.untaken() > (toIdle ? 0 : groupSize)) {
       const [hand] = hands
-        .filter(({ helper, underWay }) => underWay < helper.slots())
-        .sort((one, other) => one.underWay - other.underWay);
+        .filter(({ helper, groups }) => groups < helper.slots())
+        .sort((one, other) => one.signatures - other.signatures);
       if (hand === undefined) return;
-      if (!(toIdle && hand.underWay === 0) && calls.untaken() <= groupSize) return;
-      void handOver(hand, takeGroup(hand.helper.groupSize));
+      const isIdle = toIdle && hand.groups === 0;
+      if (!isIdle && calls.untaken() <= groupSize) return;
+      const share = (calls.left.single + calls.left.bulk) / parallel;
+      const room = Math.round((share - hand.signatures) / groupSize) * groupSize;
+      if (!isIdle && room < 1) return;
+      void handOver(hand, takeGroup(Math.min(Math.max(1, room), hand.helper.groupSize)));
     }
   }
 
@@ -197,7 +206,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       const signatures = calls.add({ kid, inputs, kind: bulk ? "bulk" : "single" });
       handOut(false);
-      // The turn comes when all calls of this turn of the event loop have asked.
+      // Runs after all calls of this turn of the event loop have been added.
       wake();
       return signatures;
     },

@@ -10,24 +10,24 @@ import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import { createQueue, type Helper } from "./queue.ts";
-import { startThreads, type ThreadOptions } from "./threads.ts";
+import { createThreads, type ThreadOptions } from "./threads.ts";
 
 export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
-  /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one, and crypto_mb for groups. */
+  /** The engine; `auto` chooses OpenSSL, with crypto_mb for groups, unless it fails the test or is slower. */
   readonly engine: SigningEngine;
   /** Path of crypto_mb; without it, where distributions put it. */
   readonly cryptoMbFile?: string | undefined;
-  /** Further threads that sign; WebCrypto uses the runtime's own instead. */
+  /** Signer threads; WebCrypto uses the runtime's threads instead. */
   readonly threads?: Pick<ThreadOptions, "count" | "start" | "clock">;
 };
 
 /** The signer of a service. */
 export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
 
-/** How much slower OpenSSL may measure before WebCrypto is chosen: the measurement is a short one. */
+/** How much slower OpenSSL may measure before WebCrypto is chosen: the measurement is short. */
 const tolerance = 1.1;
-/** Signatures that WebCrypto is given at a time, for each core: the runtime makes them in the order of asking. */
+/** Signatures for each core that WebCrypto gets at a time: the runtime makes them in order. */
 const perCore = 4;
 
 /**
@@ -44,8 +44,8 @@ export async function openSigner(options: SignerOptions) {
   const threads =
     inPlace &&
     options.threads &&
-    startThreads({
-      ...{ ...options.threads, groupSize: engine.groupSize, data: { library, cryptoMb } },
+    createThreads({
+      ...{ ...options.threads, data: { library, cryptoMb } },
       keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
     });
   const queue = createQueue({
@@ -74,7 +74,7 @@ export async function openSigner(options: SignerOptions) {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
     reason,
-    /** Whether the processor could make groups, and only the library for it is not there. */
+    /** Whether the processor can make groups, and only the library for it is missing. */
     isTogetherMissed:
       engine.name === "openssl" &&
       options.engine === "auto" &&
@@ -110,7 +110,7 @@ function runtimeHelpers(engine: Engine): Helper[] {
     async sign(kid, messages) {
       const startedAt = performance.now();
       underWay++;
-      // A signature that waits for its turn in the runtime takes longer by as many as are before it.
+      // The time includes the wait for signatures that the runtime makes first.
       const share = Math.max(1, underWay / cores);
       try {
         const signatures = await engine.sign(kid, messages);

@@ -1,8 +1,9 @@
-/** The signer threads: each gets a key id and hashes, and gives signatures back. */
+/** The signer threads: each receives a key id and hashes, and returns signatures. */
 
 import { parentPort, type Worker } from "node:worker_threads";
 import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
+import { lanes } from "./crypto-mb.ts";
 import { hashBytes } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { Helper, Made } from "./queue.ts";
@@ -10,7 +11,7 @@ import type { Helper, Made } from "./queue.ts";
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
 
-/** What a thread is sent. It answers each group, in order, with a {@link Reply}. */
+/** A message to a thread, which answers each group, in order, with a {@link Reply}. */
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
@@ -25,29 +26,28 @@ export type ThreadOptions = {
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
   readonly clock: Clock;
-  readonly groupSize: number;
   /** Copies of the keys with which a thread begins. */
   keys(): readonly Key[];
 };
 
-/** The group that a thread signs, and the next ones: the thread that answers may be busy with a commit for a while. */
+/** The group that a thread signs, and the next two: the main thread may be busy with a commit. */
 const groupsOfThread = 3;
-/** Signatures that a thread is given in one message at least, where so many wait: a message costs a tenth of one. */
-const leastGroup = 4;
-/** How long a dead thread is missing: one that always dies is not started again and again without a pause. */
+/** The pause between a thread's death and its next start, in milliseconds: a thread may die at each start. */
 const restartMs = 1_000;
 
-/** Starts signer threads, and another one for each that dies. The queue makes what a dead one had in hand. */
-export function startThreads(options: ThreadOptions) {
+/**
+ * Makes signer threads. Each starts when signatures first wait for it, because an idle thread takes 8 MB, and starts
+ * again after it died. The queue makes the signatures that a dead thread had in hand.
+ */
+export function createThreads(options: ThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
   let isClosed = false;
 
-  function onDeath(detail: string, restart: () => void): void {
+  function onDeath(detail: string): void {
     if (isClosed) return;
     died.deaths++;
     died.lastDeathAt = options.clock.now();
     log.error("a signer thread died; other threads make its signatures", { detail });
-    setTimeout(() => isClosed || restart(), restartMs).unref();
   }
 
   const threads = Array.from({ length: options.count }, () => createThread(options, onDeath));
@@ -69,13 +69,16 @@ export function startThreads(options: ThreadOptions) {
   };
 }
 
-function createThread(
-  { start, data, keys, groupSize }: ThreadOptions,
-  onDeath: (detail: string, restart: () => void) => void,
-) {
-  let worker = run();
+function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: string) => void) {
+  let worker: Worker | null = null;
   let isReady = false;
+  let mayStartAtMs = 0;
   const inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
+
+  function die(detail: string): void {
+    mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
+    onDeath(detail);
+  }
 
   function run(): Worker {
     const started = start(data);
@@ -86,9 +89,8 @@ function createThread(
     });
     started.on("exit", () => {
       isReady = false;
-      onDeath(detail, () => {
-        worker = run();
-      });
+      worker = null;
+      die(detail);
       for (const { reject } of inHand.splice(0)) reject(new Error(detail));
     });
     return started;
@@ -105,22 +107,34 @@ function createThread(
     resolve?.({ signatures, signatureMs: reply.ms / size });
   }
 
-  const order = (given: Order, moved: ArrayBuffer[] = []) => worker.postMessage(given, moved);
+  const order = (given: Order, moved: ArrayBuffer[] = []) => worker?.postMessage(given, moved);
   const load = ([kid, pkcs8]: Key) => order({ kind: "load", kid, pkcs8 }, [pkcs8.buffer]);
 
   return {
     isReady: () => isReady,
     load,
     keep: (kids: Kids) => order({ kind: "keep", kids }),
-    groupSize: Math.max(leastGroup, groupSize),
-    slots: () => (isReady ? groupsOfThread : 0),
+    // A message costs a tenth of a signature.
+    groupSize: lanes,
+    /** Starts the thread where none runs. */
+    slots(): number {
+      try {
+        if (performance.now() >= mayStartAtMs) worker ??= run();
+      } catch (error) {
+        die(String(error));
+      }
+      return isReady ? groupsOfThread : 0;
+    },
     sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
       const group = { ...Promise.withResolvers<Made>(), size: messages.length };
       inHand.push(group);
       order({ kind: "sign", kid, hashes: joined(messages.map(({ hash }) => hash)) });
       return group.promise;
     },
-    end: () => worker.terminate(),
+    async end(): Promise<void> {
+      mayStartAtMs = Number.POSITIVE_INFINITY;
+      await worker?.terminate();
+    },
   };
 }
 

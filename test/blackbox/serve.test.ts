@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
-import { type Service, startService } from "../harness/program.ts";
+import { runJson, type Service, startService } from "../harness/program.ts";
 import type { Health } from "./contract.ts";
 import { sharedUsedFolder } from "./used-folder.ts";
 
@@ -31,6 +33,31 @@ test("serve says where it listens on stdout and nothing else; its log is structu
   expect(service.stdout()).toBe(`listening on ${service.url}\n`);
   const lines = service.stderr().trim().split("\n");
   for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
+});
+
+test("serve without signer threads answers a check with a signed envelope", async () => {
+  await serving({ args: ["--signers", "0"] }, async ({ url }) => {
+    const response = await fetch(`${url}/v1/inter-agency/lookup/by-tid/1`, {
+      headers: { "x-agency-api-key": folder.apiKey },
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toHaveProperty("signature", expect.stringMatching(/^[\w-]+(\.[\w-]+){2}$/));
+  });
+});
+
+test.each([
+  ["on", 200],
+  ["off", 404],
+])("serve keeps an access log and status lists where init stored %s for both", async (stored, status) => {
+  const data = folder.freshPath();
+  const settings = ["--access-log", stored, "--status-list", stored];
+  const site = ["--issuer", "https://a.example", "--name", "A", "--contact-email", "a@a.example"];
+  await runJson(["init", "--data", data, ...site, ...settings]);
+  await serving({ data }, async (service) => {
+    await health(service);
+    expect((await fetch(`${service.url}/v1/inter-agency/status`)).status).toBe(status);
+  });
+  expect(existsSync(join(data, "access.log"))).toBe(stored === "on");
 });
 
 test.each(["SIGTERM", "SIGINT"] as const)(

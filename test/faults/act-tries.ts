@@ -1,4 +1,4 @@
-/** Tries to leave an act half done, and judges what is left of it. */
+/** Tries to leave an act half done, and checks the register afterwards. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../src/store/driver/file.ts";
@@ -7,10 +7,10 @@ import { type Act, issuer, putBack } from "./acts.ts";
 import { diskFaults, failAt, mend } from "./failing-disk.ts";
 
 type Content = Readonly<Record<string, readonly string[]>>;
-/** How many rows are gone and how many have come, by the table in which there are any. */
+/** How many rows each changed table has lost and gained. */
 export type Changed = Readonly<Record<string, readonly [gone: number, come: number]>>;
 
-/** What a database holds, row by row, with the type of each value. */
+/** Reads a database row by row, with the type of each value. */
 export async function contentOf(dataDir: string): Promise<Content> {
   const file = join(dataDir, "tvs.db");
   if (!existsSync(file)) return {};
@@ -47,7 +47,7 @@ export function changed(before: Content, after: Content): Changed {
   return Object.fromEntries(counted.filter(([, [gone, come]]) => gone + come > 0));
 }
 
-/** What an act changes when nothing fails, and how many writes that takes. */
+/** Runs an act without a fault. @returns its changes and the number of its writes */
 export async function wellDone(folder: string, act: Act) {
   const dataDir = putBack(folder, act);
   const before = await contentOf(dataDir);
@@ -62,9 +62,9 @@ export async function wellDone(folder: string, act: Act) {
 export type Ended = { readonly code: number; readonly stderr: string };
 
 /**
- * Does an act in a way that may fail, and again where it was not done.
+ * Runs an act in a way that may fail, and again if it was not done.
  * @param attempt the act, over a data folder
- * @returns what was wrong, in words
+ * @returns faults, in words
  */
 export async function wrongAfter(
   { folder, act, done }: { folder: string; act: Act; done: Changed },
@@ -86,7 +86,7 @@ export async function wrongAfter(
   if (code === 0 && !isDone) wrong.push(`it said that it was done, of ${JSON.stringify(left)}`);
   if (act.isAtomic && !isDone && Object.keys(left).length > 0)
     wrong.push(`half done: ${JSON.stringify(left)}`);
-  // What a failed commit has left is found when the database is opened again, so it may be done although it failed.
+  // The next open finds a commit whose success was not reported, so an act may be done although it failed.
   if (code !== 0 && !(isDone && act.isAtomic)) {
     await closeOthers();
     const again = await runTvs(act.words, { dataDir, env: issuer });

@@ -7,25 +7,25 @@ import { answered, attestSome } from "../harness/evidence-log.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { aPartner } from "../harness/samples.ts";
 
-/** What every command is told besides. */
+/** The environment of every command. */
 export const issuer = { TVS_ISSUER: "https://verify.example.gov" };
 
 export type Act = {
   readonly name: string;
   readonly words: readonly string[];
-  /** One commit: all of it or nothing. What has several goes on when it is given again. */
+  /** One commit: all of it or nothing. An act of several commits continues when it is given again. */
   readonly isAtomic?: boolean;
-  /** Tables in which each time that it is given leaves something, whatever becomes of it. */
+  /** Tables in which each try leaves rows, whether it succeeds or not. */
   readonly leaves?: readonly string[];
-  /** The folder of the register that it is done over; `base` if left out. */
+  /** The folder of its register; `base` if left out. */
   readonly over?: string;
-  /** What must succeed when it is done. */
+  /** Commands that must succeed afterwards. */
   readonly behind?: readonly string[];
 };
 
 /**
- * Makes the registers in `base`, whose newest attestations no checkpoint covers, and in `lost`, which has lost the newest
- * that were signed for, and what the acts read. An act is done over a copy in `data`.
+ * Makes the acts with their files and registers: in `base` no checkpoint covers the newest attestations, and `lost` lacks
+ * attestations that a checkpoint covers. An act runs over a copy in `data`.
  */
 export async function makeActs(folder: string): Promise<Act[]> {
   const at = (name: string) => join(folder, name);
@@ -90,13 +90,13 @@ export async function makeActs(folder: string): Promise<Act[]> {
 }
 
 const whole = { isAtomic: true, behind: [] } as const;
-/** A new log may have been begun already, and another one is then. */
+/** The tables of a new log, which each try begins. */
 const begun = ["changes", "log_checkpoints", "logs", "log_tiles", "log_positions"];
-/** A compromise goes on without a checkpoint where none can be signed. */
+/** The tables of a checkpoint, without which a compromise continues if it cannot be signed. */
 const logged = ["log_checkpoints", "log_positions", "log_tiles"];
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 
-/** Answers calls of which no checkpoint is signed, as a kill leaves them. */
+/** Answers calls that no checkpoint covers, as a kill leaves them. */
 async function attestBehindLog(from: string, to: string): Promise<void> {
   const { service, close } = await openService(readConfig({ data: from }, issuer));
   const partner = { ...aPartner("agency"), perMinute: 1_000, perDay: 1_000 };

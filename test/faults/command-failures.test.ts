@@ -10,9 +10,9 @@ import { type Act, issuer, makeActs } from "./acts.ts";
 import { canFail, diskFaults, failAt, failuresOf, isFailing, mend } from "./failing-disk.ts";
 
 /**
- * Every command that changes something is killed just before one of its writes, or meets a disk that fails at one of
- * them: it must have done all of what it says, or nothing of it, and do it when it is given again. TVS_SEED draws so
- * many of these tries for each command; TVS_KILLS=5000 is all of them.
+ * Kills each command that changes something just before one of its writes, or lets one of its writes fail. The command
+ * must have done everything or nothing, and succeed when it is given again. TVS_SEED draws the tries, TVS_KILLS sets
+ * their number for each command; 5000 is all of them.
  */
 const tries = countOf("TVS_KILLS", 3);
 const seed = seedOf();
@@ -28,7 +28,7 @@ async function killedAt({ folder, act, at, dataDir }: Try): Promise<Ended> {
   return { stderr: await new Response(child.stderr).text(), code: await child.exited };
 }
 
-/** The ways in which a write does not end well, each with what a command then may say. */
+/** The faults of a write, each with the message that a command may print. */
 const failures = [
   { name: "killed", says: /^/, meet: killedAt },
   ...diskFaults.map((fault) => ({

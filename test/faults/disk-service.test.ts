@@ -18,9 +18,9 @@ import {
 } from "./failing-disk.ts";
 
 /**
- * Every call that leaves something behind, while the disk fails at its first write, its second, and so on: what is
- * answered is on the disk, and nothing else is; once the disk is well, the same call is answered and health is 200. So
- * many of these tries for each call are drawn by TVS_SEED; TVS_KILLS=1000 is all of them.
+ * Each call that stores something, while the disk fails at one of its writes. Answers are on the disk, and nothing else is.
+ * Once the disk works again, the same call is answered and health is 200. TVS_SEED draws the tries, TVS_KILLS sets their
+ * number for each call; 1000 is all of them.
  */
 const tries = countOf("TVS_KILLS", 6);
 const seed = seedOf();
@@ -34,11 +34,11 @@ type Call = {
   readonly body?: unknown;
   /** What is answered when nothing fails; 200 if left out. */
   readonly status?: number;
-  /** What is paid before the rest is judged, in a commit of its own. */
+  /** Whether the quota is charged before the work, in its own commit. */
   readonly paysFirst?: boolean;
 };
 
-/** @param n another one for each call, where one and the same would not be the same again */
+/** @param n makes the body of a call different each time, if a repeated call would change nothing */
 const callsOf = (n: number): Record<string, Call> => ({
   "a check": { path: "/eligibility-check", body: question },
   "a look-up": { path: `/lookup/by-tid/${known.tId}` },
@@ -52,7 +52,7 @@ let clock: ReturnType<typeof aClock>;
 let world: TestService;
 let asked = 0;
 
-/** What the leader does meanwhile is not the call's. */
+/** Tables that the leader's work changes. */
 const kept = /^(log_|logs$|settings)/;
 const content = async () => {
   const all = await contentOf(world.operator.dataDir);
@@ -94,7 +94,7 @@ if (isFailing) {
 }
 
 if (isFailing)
-  test("each call on a disk that fails", async () => {
+  test("a call on a failing disk is answered and stored, or neither", async () => {
     const draw = numbers(seed);
     const names = Object.keys(callsOf(0));
     const wrong: string[] = [];
@@ -115,9 +115,9 @@ if (isFailing)
 
 const callOf = (name: string): Call => callsOf(asked++)[name] ?? { path: "/" };
 
-/** What a call leaves behind when nothing fails, and how many writes that takes. */
+/** Makes a call without a fault. @returns its changes and the number of its writes */
 async function wellAnswered(name: string) {
-  // What only a first call leaves is left by this one.
+  // Makes the rows that only a first call makes.
   await ask(callOf(name));
   clock.add(60_000);
   const before = await content();
@@ -132,7 +132,7 @@ async function wellAnswered(name: string) {
 type Try = { name: string; done: Changed; at: number; fault: DiskFault };
 
 async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
-  // The window of each try is its own, so that a charge is always a row that comes.
+  // Each try has its own minute, so that a charge always adds a row.
   clock.add(60_000);
   const [call, key, wrong] = [callOf(name), `key ${asked}`, [] as string[]];
   const before = await content();
@@ -179,7 +179,7 @@ async function isKept(text: string): Promise<boolean> {
 }
 
 if (isFailing)
-  test("a disk that is slow holds up, and loses nothing", async () => {
+  test("a slow disk delays answers and loses none", async () => {
     slowDown(join(world.operator.dataDir), 5);
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),

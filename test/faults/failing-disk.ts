@@ -1,4 +1,4 @@
-/** A disk that fails at the n-th write of an act: `failing-disk.c`, put before the C library of a process of the tests. */
+/** A disk that fails at the n-th write: `failing-disk.c`, preloaded before the C library in a process of the tests. */
 import { dlopen } from "bun:ffi";
 import { realpathSync } from "node:fs";
 import { constants } from "node:os";
@@ -19,29 +19,21 @@ export const diskFaults = [
 export type DiskFault = Pick<(typeof diskFaults)[number], "errno" | "lasts">;
 
 const compiler = process.platform === "linux" ? Bun.which("cc") : null;
-/** Whether a failing disk can be had here. */
+/** Whether this machine can compile the library. */
 export const canFail = compiler !== null;
 const preloaded = process.env.LD_PRELOAD ?? "";
-/** Whether this process has one. */
+/** Whether this process has a failing disk. */
 export const isFailing = preloaded.endsWith("failing-disk.so");
 
-/** Compiles it, for processes whose LD_PRELOAD names it; gone when `act` has ended. */
-function withFailingDisk<T>(act: (library: string) => Promise<T>): Promise<T> {
+/** Runs the tests of a file again, in a process with a failing disk. @returns its output if a test failed, else "" */
+export function failuresOf(file: string): Promise<string> {
   return withTempDir(async (folder) => {
     const library = join(folder, "failing-disk.so");
     const source = join(import.meta.dir, "failing-disk.c");
-    const words = [compiler ?? "", "-O1", "-shared", "-fPIC", "-o", library, source];
-    const { exitCode, stderr } = Bun.spawnSync(words);
-    if (exitCode !== 0) throw new Error(String(stderr));
-    return act(library);
-  });
-}
-
-/** Runs the tests of a file again, in a process that has one. @returns what that said, when one of them failed */
-export function failuresOf(file: string): Promise<string> {
-  return withFailingDisk(async (LD_PRELOAD) => {
+    const compiled = Bun.spawnSync([compiler ?? "", "-O1", "-shared", "-fPIC", "-o", library, source]);
+    if (compiled.exitCode !== 0) throw new Error(String(compiled.stderr));
     const child = Bun.spawn([process.execPath, "test", "--timeout=7200000", file], {
-      env: { ...process.env, LD_PRELOAD },
+      env: { ...process.env, LD_PRELOAD: library },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
@@ -56,20 +48,20 @@ const open = () =>
   }).symbols;
 let library: ReturnType<typeof open> | undefined;
 
-/** From here on what is written below a folder fails from the n-th write on, or that one; of a disk that can. */
+/** Makes the n-th write below a folder fail, or all from the n-th on, in a process with a failing disk. */
 export function failAt(folder: string, at: number, { errno, lasts }: DiskFault): void {
   if (!isFailing) return;
   library ??= open();
   library.disk_arm(Buffer.from(`${realpathSync(folder)}\0`), at, errno, Number(lasts), 0);
 }
 
-/** From here on each write below a folder takes so long. */
+/** Slows each write below a folder down. */
 export function slowDown(folder: string, slowMs: number): void {
   library ??= open();
   library.disk_arm(Buffer.from(`${realpathSync(folder)}\0`), 0, 0, 0, slowMs * 1_000);
 }
 
-/** The disk is well again. @returns how many writes there were since it began to fail */
+/** Ends the faults. @returns the number of writes since they began */
 export function mend(): number {
   const writes = library?.disk_count() ?? 0;
   library?.disk_arm(Buffer.from("\0"), 0, 0, 0, 0);

@@ -1,9 +1,9 @@
-/** An endpoint that fails one time in three at random, and writes down all that it was sent and what it answered. */
+/** An endpoint that fails one time in three at random, and records each request and its outcome. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type Received = {
-  /** The path, by which the endpoints of the partners are told apart. */
+  /** The path, which is the partner's id. */
   readonly partnerId: string;
   readonly eventId: string;
   readonly eventType: string;
@@ -23,13 +23,13 @@ export type FaultyReceiver = {
 
 type Answer = (response: ServerResponse) => void;
 
-/** What a third of all requests meets, each of these as often as the others. */
+/** The failures of a third of all requests, with equal probability. */
 const failures: readonly Answer[] = [
   (response) => response.writeHead(500).end("no"),
   (response) => response.writeHead(503, { "Retry-After": "1" }).end(),
   // Bun answers 200 when the response is destroyed instead of its connection.
   ({ req }) => req.socket.destroy(),
-  // The promise of a body that never comes.
+  // A head whose body never comes.
   (response) => {
     response.writeHead(200, { "Content-Length": "100" });
     response.write("a part");
@@ -42,7 +42,7 @@ function acknowledge(response: ServerResponse, received: Received): void {
   response.on("finish", () => {
     received.isAcknowledged = true;
   });
-  // Some take their time, so that a kill meets attempts under way.
+  // Some answers are slow, so that a kill meets attempts under way.
   const waitMs = Math.random() < 0.1 ? Math.random() * 1_000 : 0;
   setTimeout(() => response.writeHead(Math.random() < 0.5 ? 200 : 204).end(), waitMs);
 }

@@ -1,4 +1,4 @@
-/** Callers that repeat their keys over a service that fails, and what they hold compared with what its database says. */
+/** Callers that repeat their idempotency keys while a service fails, and the comparison of their answers with its database. */
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { sleep } from "../harness/eventually.ts";
 import { addPartner, importTeachers, type Register } from "./register.ts";
@@ -9,13 +9,6 @@ type Callers = {
   readonly count: number;
   /** Small enough to be reached, so that going over it would show; null where no quota is near. */
   readonly perMinute: number | null;
-};
-
-type LoadOptions = {
-  url(): string;
-  /** The teacher ids that are asked about begin with 1. */
-  readonly teachers: number;
-  readonly callers: readonly Callers[];
 };
 
 export type Answer = {
@@ -50,12 +43,12 @@ type Held = {
   readonly windows: Map<Callers, Map<number, number>>;
 };
 
-/** Of whom the callers ask. */
-export const teachers = 200;
+/** The number of teachers of whom the callers ask. */
+const teachers = 200;
 const bigCallers = 15;
 const smallPerMinute = 25;
 
-/** Fills a register, with callers of one partner whose quota nobody reaches, and one of another who does. */
+/** Fills a register. Its first partner never reaches its quota; its second partner, with one caller, does. */
 export async function prepareCallers(register: Register): Promise<Callers[]> {
   await importTeachers(register, teachers);
   const big = { partnerId: "big", count: bigCallers, perMinute: null };
@@ -66,7 +59,7 @@ export async function prepareCallers(register: Register): Promise<Callers[]> {
   ];
 }
 
-/** Until the service has answered and replayed since now: a fault before that would show nothing. */
+/** Waits until the service has answered and replayed: a fault before that would show nothing. */
 export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
   const before = answers.length;
   const isReplayed = () => answers.slice(before).some(({ isReplay }) => isReplay);
@@ -75,10 +68,10 @@ export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
 
 /** A call that takes longer has failed. */
 const maxCallMs = 15_000;
-/** So many verification ids are looked up at once, because a libSQL server's reply has a greatest size. */
+/** Verification ids in one query, because a libSQL server limits the size of its reply. */
 const lookedUp = 500;
 
-export function startLoad({ url, teachers, callers }: LoadOptions): KeyedLoad {
+export function startLoad(url: () => string, callers: readonly Callers[]): KeyedLoad {
   const held: Held = {
     answers: [],
     failures: [],

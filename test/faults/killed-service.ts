@@ -1,4 +1,4 @@
-/** What kills have left of a register, and of its evidence log, held against the attestations themselves. */
+/** Compares a register and its evidence log after kills with the attestations. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import type { KeyedLoad } from "./keyed-load.ts";
 import { damageOf } from "./killed.ts";
 import { openDatabase, type Register } from "./register.ts";
 
-/** A head file as a kill left it, and how many attestations there were then. */
+/** A pinned checkpoint after a kill, and the number of attestations at that time. */
 export type HeadSeen = TreeHead & { readonly reach: number };
 
 type TreeHead = Pick<Checkpoint, "size" | "root">;
@@ -48,7 +48,7 @@ function treeHeadIn(bytes: Uint8Array): TreeHead {
   return head;
 }
 
-/** Reads the head file of a node that does not run, and what its database can reach. @returns null while there is none */
+/** Reads the pinned checkpoint of a stopped node, and the size of its database. @returns null without a checkpoint */
 export async function headOf(dataDir: string, register: Register): Promise<HeadSeen | null> {
   const file = join(dataDir, "log.checkpoint");
   if (!existsSync(file)) return null;
@@ -65,11 +65,11 @@ type Judging = {
   readonly checkpoints: readonly TreeHead[];
   readonly load: KeyedLoad;
   readonly heads: readonly HeadSeen[];
-  /** What went wrong meanwhile, in words. */
+  /** Failures of commands, in words. */
   readonly unexpected: readonly string[];
 };
 
-/** Compares everything with the database after the load has ended. @returns what must be nothing */
+/** Compares everything with the database after the load has ended. @returns the faults, by kind */
 export async function judgeService(judging: Judging) {
   const { register, checkpoints, load, heads, unexpected } = judging;
   const audit = await runTvs(["log", "audit"], register);
@@ -91,9 +91,9 @@ export async function judgeService(judging: Judging) {
       ...(await load.judge(database)),
       damage: await damageOf(database),
       unexpected,
-      // Checkpoints, seen or kept beside a master key, that state another root than that of the committed attestations.
+      // Published and pinned checkpoints with another root than that of the committed attestations.
       notWhatWasAttested: states.filter(isOther).map(({ size }) => `of size ${size}`),
-      // Checkpoints beside a master key that the database could not reach just after the kill.
+      // Pinned checkpoints that were larger than the database just after the kill.
       headsAhead: heads
         .filter(({ size, reach }) => size > reach)
         .map(({ size, reach }) => `${size} > ${reach}`),
@@ -118,7 +118,7 @@ async function attestationsOf(database: Driver): Promise<Row[]> {
   return rows;
 }
 
-/** The roots over the first so many envelopes: the log's own code and the partners' have no part in it. */
+/** Computes the roots over the first envelopes, without the code of the log or of the partners' package. */
 function rootsAt(envelopes: readonly string[], sizes: readonly number[]): ReadonlyMap<number, Uint8Array> {
   const leaves = envelopes.map((jws) =>
     leaf(Buffer.concat([Buffer.from("tvs/v1/attestation\n"), sha256(jws)])),

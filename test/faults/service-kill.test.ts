@@ -5,7 +5,7 @@ import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
 import { addTried } from "../harness/trial.ts";
-import { answersAndReplays, askPartnerApi, prepareCallers, startLoad, teachers } from "./keyed-load.ts";
+import { answersAndReplays, askPartnerApi, prepareCallers, startLoad } from "./keyed-load.ts";
 import { broken, limitFor, roundsOf } from "./killed.ts";
 import { collectCheckpoints, type HeadSeen, headOf, judgeService } from "./killed-service.ts";
 import type { Register } from "./register.ts";
@@ -19,14 +19,14 @@ const unlimited = ["--public-per-minute", "100000000"];
 
 async function startWatching(register: Register, url: () => string) {
   const callers = await prepareCallers(register);
-  const load = startLoad({ url, teachers, callers });
+  const load = startLoad(url, callers);
   const checkpoints = collectCheckpoints(url);
   const heads: HeadSeen[] = [];
   const unexpected: string[] = [];
   return {
     apiKey: callers[0]?.apiKey ?? "",
     isUnderWay: () => answersAndReplays(load),
-    /** Has a command sign a checkpoint now: a service by itself does so every half minute. */
+    /** Has a command sign a checkpoint now; a service signs one every half minute. */
     async signNow({ mayFail = false } = {}): Promise<void> {
       const { code, stderr } = await runTvs(["log", "checkpoint"], register);
       if (code !== 0 && !mayFail) unexpected.push(`tvs log checkpoint: ${stderr}`);
@@ -65,7 +65,7 @@ test(
         await sleep(Math.random() * 600);
         await service.stop("SIGKILL");
         addTried({ kills: 1 });
-        // A command that signs while the service is killed leaves nothing half done either.
+        // The command that signs must also leave nothing half done.
         await signing;
         await watch.keepHead(dataDir);
         service = await start();
@@ -84,7 +84,7 @@ test(
 const healthMs = 2_000;
 const refusalMs = 5_000;
 
-/** Takes a node's server away from it, and gives it back when the node has said so. */
+/** Takes a node's server away until the node's health shows it, and gives it back. */
 async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
   link[fault]();
   addTried({ "cut connections": 1 });
@@ -143,7 +143,7 @@ test.skipIf(noServer !== undefined)(
         await node.stop();
         await watch.keepHead(node.dataDir);
       }
-      // The node that kept house may have been killed last, and then nobody has signed for what came after.
+      // If the leader was killed last, no checkpoint covers the newest attestations.
       await watch.signNow();
       await first.start();
       await watch.judge();

@@ -43,7 +43,7 @@ test.each(Object.keys(bombs))("a bomb of %s is refused within 512 MiB", async (n
   });
 });
 
-/** The most memory that a process has had, as long as it lives: what is told at its end counts its parent's, too. */
+/** The most memory that a process has had, read while it lives: the figure at its end includes its parent's. */
 async function mostMemory(pid: number, exited: Promise<number>): Promise<number> {
   let most = 0;
   let isOver = false;

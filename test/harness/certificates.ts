@@ -18,6 +18,10 @@ function loadX509() {
 const x509 = await loadX509();
 
 const EC_P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const RSA_2048 = {
+  ...{ name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+  ...{ modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]) },
+};
 
 /** A certificate with its private key, in the forms that tests ask for. */
 export interface TestCertificate {
@@ -35,6 +39,8 @@ interface CertificateOptions {
   notAfter?: Date;
   /** Who signs it; the certificate signs itself when left out. */
   issuer?: TestCertificate;
+  /** An RSA key instead of an ECDSA one; it signs itself. */
+  isRsa?: true;
 }
 
 /**
@@ -42,7 +48,8 @@ interface CertificateOptions {
  * Without dates it is valid from an hour ago until tomorrow.
  */
 export async function makeCertificate(options: CertificateOptions): Promise<TestCertificate> {
-  const keys = await crypto.subtle.generateKey(EC_P256, true, ["sign", "verify"]);
+  const algorithm = options.isRsa ? RSA_2048 : EC_P256;
+  const keys = (await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as CryptoKeyPair;
   const subject = `CN=${options.commonName}`;
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: crypto.randomUUID().replaceAll("-", "").replace(/^./, "1"),
@@ -52,7 +59,7 @@ export async function makeCertificate(options: CertificateOptions): Promise<Test
     notAfter: options.notAfter ?? new Date(Date.now() + 86_400_000),
     publicKey: keys.publicKey,
     signingKey: options.issuer ? await signingKeyOf(options.issuer) : keys.privateKey,
-    signingAlgorithm: EC_P256,
+    signingAlgorithm: algorithm,
     extensions: [
       new x509.BasicConstraintsExtension(true, 1, true),
       new x509.SubjectAlternativeNameExtension([

@@ -29,19 +29,19 @@ const RFC_9440_EXAMPLE = `:${[
   "OB8TAiEAx/kHSB4urmiZ0NX5r5XarmPk0wmuydBVoU4hBVZ1yhk=",
 ].join("")}:`;
 
-test("Client-Cert header gives fingerprint and validity", () => {
+test("a Client-Cert header gives the fingerprint and validity of its certificate", () => {
   expect(parseClientCertHeader(`:${base64}:`)).toEqual(expected);
   expect(parseClientCertHeader(` :${base64}: `)).toEqual(expected);
 });
 
-test("Client-Cert header reads the example of RFC 9440", () => {
+test("the Client-Cert header of RFC 9440's example is read", () => {
   const example = parseClientCertHeader(RFC_9440_EXAMPLE);
   expect(example?.validFrom).toBe(Date.parse("2020-01-14T22:55:33Z"));
   expect(example?.validTo).toBe(Date.parse("2021-01-23T22:55:33Z"));
   expect(example?.fingerprint).toHaveLength(64);
 });
 
-test("Client-Cert header takes nothing that is malformed", () => {
+test("a malformed Client-Cert header gives no certificate", () => {
   const trailing = Buffer.concat([certificate.der, Buffer.from("tail")]).toString("base64");
   const cut = Buffer.from(certificate.der.slice(0, -1)).toString("base64");
   // biome-ignore format: a table reads better in rows
@@ -57,9 +57,9 @@ test("Client-Cert header takes nothing that is malformed", () => {
   for (const value of malformed) expect(parseClientCertHeader(value)).toBeNull();
 });
 
-test("Client-Cert header takes base64 in its canonical form only", async () => {
+test("a Client-Cert header whose base64 is not canonical gives no certificate", async () => {
   let { der } = certificate;
-  // Only a length that is no multiple of three leaves bits of the last character unused.
+  // A length that is a multiple of three leaves no unused bits in the last character.
   while (der.length % 3 === 0) der = (await makeCertificate({ commonName: "agency" })).der;
   const [, digits = "", padding = ""] = /^(.+?)(=+)$/.exec(Buffer.from(der).toString("base64")) ?? [];
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -85,7 +85,7 @@ test("readCertificate reads DER and nothing else", () => {
   for (const bytes of wrong) expect(readCertificate(Uint8Array.from(bytes))).toBeNull();
 });
 
-test("readCertificate does not take a length that is not in its shortest form", () => {
+test("readCertificate refuses a length that is not in its shortest form", () => {
   const longer = new Uint8Array(certificate.der.length + 1);
   longer.set([0x30, 0x83, 0x00, ...certificate.der.slice(2)]);
   expect(readCertificate(longer)).toBeNull();
@@ -94,7 +94,7 @@ test("readCertificate does not take a length that is not in its shortest form", 
 const trustedProxies = ["10.0.0.0/8", "192.0.2.7", "fd00::/8", "::ffff:198.51.100.0/120"];
 const sourceAddress = createSourceAddress({ trustedProxies });
 
-describe("source address", () => {
+describe("the source address", () => {
   // biome-ignore format: a table reads better in rows
   const cases: [name: string, remote: string, header: string | undefined, address: string][] = [
     ["no proxy", "203.0.113.9", undefined, "203.0.113.9"],
@@ -117,10 +117,11 @@ describe("source address", () => {
     ["a socket that is gone", "", "203.0.113.9", ""],
   ];
   for (const [name, remote, header, address] of cases) {
-    test(name, () => expect(sourceAddress(remote, header)).toBe(address));
+    test(`the source address is ${JSON.stringify(address)}: ${name}`, () =>
+      expect(sourceAddress(remote, header)).toBe(address));
   }
 
-  test("nobody is trusted by default", () => {
+  test("a service without trusted proxies ignores X-Forwarded-For", () => {
     const strict = createSourceAddress({ trustedProxies: [] });
     expect(strict("10.1.2.3", "203.0.113.9")).toBe("10.1.2.3");
   });
@@ -131,7 +132,7 @@ describe("source address", () => {
     expect(all("2001:db8::1", "198.51.100.1")).toBe("2001:db8::1");
   });
 
-  test("a wrong network is named", () => {
+  test("the error for a wrong trusted proxy names the entry", () => {
     // biome-ignore format: a list reads better in rows
     for (const entry of [
       "10.0.0.0/33", "10.0.0/8", "proxy.local", "", "10.0.0.0/", "10.0.0.0/8/9", "fd00::/129", "10.0.0.0/-1",
@@ -155,7 +156,7 @@ test("the address test accepts nobody without networks, and names a wrong one", 
   expect(codeOf(() => createAddressTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
 });
 
-test("rate limit keys are the address of IPv4, and /64 and /48 of IPv6", () => {
+test("the rate limit keys are the address of IPv4, and /64 and /48 of IPv6", () => {
   expect(rateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
   expect(rateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
   expect(rateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
@@ -164,7 +165,7 @@ test("rate limit keys are the address of IPv4, and /64 and /48 of IPv6", () => {
   expect(rateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
 });
 
-test("rate limit keys are the text itself of what is no address", () => {
+test("the rate limit key of text that is not an address is the text", () => {
   expect(rateLimitKeys("")).toEqual([""]);
 });
 

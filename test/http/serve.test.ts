@@ -47,20 +47,15 @@ describe("a listener", () => {
   test("a listener gives the handler the address and certificate of the client, without and with TLS", async () => {
     const { url, port, tlsPort } = await start();
     expect(url).toBe(`http://127.0.0.1:${port}`);
-    const plain = await openClient({ port });
-    plain.write(get("/env", "Connection: close"));
-    expect(json(await plain.closed)).toEqual({
-      remoteAddress: "127.0.0.1",
-      tls: false,
-      clientCertificate: null,
-    });
-    const secure = await openClient({ port: tlsPort, tls: true });
-    secure.write(get("/env", "Connection: close"));
-    expect(json(await secure.closed)).toEqual({
-      remoteAddress: "127.0.0.1",
-      tls: true,
-      clientCertificate: null,
-    });
+    for (const target of [
+      { port, tls: false },
+      { port: tlsPort, tls: true },
+    ]) {
+      const client = await openClient(target);
+      client.write(get("/env", "Connection: close"));
+      const { tls } = target;
+      expect(json(await client.closed)).toEqual({ remoteAddress: "127.0.0.1", tls, clientCertificate: null });
+    }
   });
 
   for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {

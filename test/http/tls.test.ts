@@ -1,6 +1,7 @@
-/** What the clients of the TLS port may cost, and who may not use the listener behind it. */
+/** The TLS port's suites and limits, and the listener behind it, which only the terminator may use. */
 import { afterEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { type ConnectionOptions, connect } from "node:tls";
 import { type Limits, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
@@ -16,7 +17,11 @@ afterEach(async () => {
 });
 
 /** A service with a TLS port whose answers tell the client's fingerprint, and the port of its inner listener. */
-async function start(limits: Partial<Limits> = {}, trustedProxies: readonly string[] = []) {
+async function start(
+  limits: Partial<Limits> = {},
+  trustedProxies: readonly string[] = [],
+  credentials = tls,
+) {
   const before = new Set(listeningPorts());
   const app = {
     fetch: (request: Request, connection: { clientCertificate: { fingerprint: string } | null }) =>
@@ -26,7 +31,7 @@ async function start(limits: Partial<Limits> = {}, trustedProxies: readonly stri
           : `seen ${connection.clientCertificate?.fingerprint ?? "nobody"};`,
       ),
   };
-  const options = { host: "127.0.0.1", port: 0, tls, trustedProxies };
+  const options = { host: "127.0.0.1", port: 0, tls: credentials, trustedProxies };
   const listener = await serve(app, { ...options, limits: { ...limits, drainTimeoutMs: 50 } });
   closing.push(listener.close);
   const port = listener.tlsPort ?? 0;
@@ -60,12 +65,38 @@ async function served(port: number, localAddress?: string): Promise<RawClient> {
   return client;
 }
 
-/** A TLS client for which there is no room: its connection is closed, before the handshake or before an answer. */
+/** Connects beyond the limit: the connection is closed, before the handshake or before an answer. */
 async function refused(port: number): Promise<void> {
   const client = await connected({ port, tls: true }).catch(() => null);
   client?.write(get("/"));
   expect((await client?.closed) ?? "").toBe("");
 }
+
+// biome-ignore format: a table reads better in rows
+test.each<[offered: ConnectionOptions, agreed: string]>([
+  [{ ciphers: "ECDHE-RSA-AES128-GCM-SHA256" }, "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 http/1.1"],
+  [{ ciphers: "ECDHE-RSA-AES256-GCM-SHA384" }, "TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384 http/1.1"],
+  [{ ciphers: "ECDHE-RSA-CHACHA20-POLY1305" }, "TLSv1.2 ECDHE-RSA-CHACHA20-POLY1305 http/1.1"],
+  // Without forward secrecy, and without authenticated encryption.
+  [{ ciphers: "AES128-GCM-SHA256" }, "nothing"],
+  [{ ciphers: "ECDHE-RSA-AES128-SHA" }, "nothing"],
+  [{ maxVersion: "TLSv1.3" }, "TLSv1.3 http/1.1"],
+  [{ maxVersion: "TLSv1.3", ALPNProtocols: ["h2"] }, "nothing"],
+])("the TLS port agrees on %j: %s", async (offered, agreed) => {
+  const { certPem: cert, keyPem: key } = await makeCertificate({ commonName: "localhost", isRsa: true });
+  const { port } = await start({}, [], { port: 0, cert, key });
+  const options = { maxVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], ...offered } as const;
+  const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options });
+  closing.push(() => void socket.destroy());
+  const found = Promise.withResolvers<string>();
+  socket.once("secureConnect", () => {
+    const suite = offered.ciphers === undefined ? [] : [socket.getCipher().name];
+    found.resolve([socket.getProtocol(), ...suite, socket.alpnProtocol].join(" "));
+  });
+  socket.once("error", () => found.resolve("nothing"));
+  socket.once("close", () => found.resolve("nothing"));
+  expect(await found.promise).toBe(agreed);
+});
 
 test("the listener behind the TLS port refuses a program of this machine that connects to it directly", async () => {
   const { inner } = await start();
@@ -138,7 +169,6 @@ test("a connection to the TLS port ends if the client does not take its answer",
   const client = await connected({ port, tls: true });
   client.socket.pause();
   client.write(get("/large"));
-  // The terminator has no connection left when another client has the only place.
   await until(() => client.socket.bytesWritten > 0);
   await until(() => Promise.resolve(establishedTo(port) === 0));
   client.socket.resume();

@@ -36,7 +36,7 @@ async function signaturesOf(counters: Counters) {
   return { made, failed, underWay: counters.signaturesUnderWay() };
 }
 
-test("routes with traffic of their own are told apart, each once", () => {
+test("each route with traffic is counted separately, once", () => {
   const routes = [...createCounters(table).routes].map(([route, { traffic }]) => [route, traffic]);
   expect(routes).toEqual([
     ["other", "other"],

@@ -21,7 +21,7 @@ function nextPoint() {
   return history.points(now - 1)[0];
 }
 
-test("a point tells what happened since the point before, each kind of traffic by itself", () => {
+test("a point has the rates and percentiles since the point before, separately for each kind of traffic", () => {
   for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 2);
   counters.requested("/lookup", "GET", 429, 500);
   counters.requested("/batch", "POST", 503, 40);
@@ -38,7 +38,7 @@ test("a point tells what happened since the point before, each kind of traffic b
   expect(history.percentiles("other").p99).toBeLessThanOrEqual(1);
 });
 
-test("a point has the longest queue, the size of commits and what became of webhooks between two points", async () => {
+test("a point has the longest queue, the size of commits and the delivered webhooks since the point before", async () => {
   const made = Promise.resolve();
   for (let n = 0; n < 2; n++) counters.signing(1, made);
   await made;

@@ -29,7 +29,7 @@ function withFault(pkcs8: Uint8Array, name: "p" | "q" | "dp" | "dq" | "qi"): Uin
   return new Uint8Array(faulty);
 }
 
-// Where library or processor are missing, signer.test.ts shows what happens then.
+// signer.test.ts has the fallback of a machine without the library or the processor.
 describe.if(cryptoMb !== null)("eight signatures at once", () => {
   const inLanes = (pkcs8: Uint8Array) => (cryptoMb as CryptoMb).loadKey(pkcs8);
 

@@ -3,11 +3,10 @@ import { Buffer } from "node:buffer";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
-import { until } from "../harness/eventually.ts";
 import { aRing, fixtureKey, signOne, verifies } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
-import { cryptoMbFile, signerThreads } from "./machine.ts";
+import { cryptoMbFile, signerThreads, startThreads } from "./machine.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const noKey = { code: "SIGNER_UNAVAILABLE" };
@@ -39,8 +38,10 @@ async function withSigner(
 ): Promise<void> {
   const signer = await openSigner({ secrets, ...options });
   try {
-    if (ring !== null) await signer.load(ring);
-    await until(() => signer.threads().running === (options.threads?.count ?? 0));
+    if (ring !== null) {
+      await signer.load(ring);
+      await startThreads(signer, ring.active.kid, options.threads?.count ?? 0);
+    }
     await act(signer);
   } finally {
     await signer.close();
@@ -132,7 +133,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
   });
 }
 
-// Where there is no OpenSSL 3, signer.test.ts shows what happens then.
+// signer.test.ts has the fallback of a machine without OpenSSL 3.
 describe.if(findLibcrypto() !== undefined)("signing with OpenSSL", () => {
   test("OpenSSL gives the bytes that WebCrypto gives, for inputs of any length", async () => {
     const ring = await aRing("active", "pending");

@@ -1,7 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../src/domain/clock.ts";
 import { type CryptoMb, findCryptoMb, openCryptoMb } from "../../src/signing/crypto-mb.ts";
-import type { SignerOptions } from "../../src/signing/signer.ts";
+import type { ChosenSigner, SignerOptions } from "../../src/signing/signer.ts";
+import { until } from "../harness/eventually.ts";
 import { mainUrl } from "../harness/program.ts";
 
 const file = process.env.TVS_CRYPTO_MB ?? findCryptoMb();
@@ -26,4 +27,12 @@ export function signerThreads(count: number) {
     },
   };
   return { options, workers };
+}
+
+/** Signs until so many threads run: a thread starts when signatures wait. */
+export async function startThreads(signer: ChosenSigner, kid: string, count: number): Promise<void> {
+  await until(async () => {
+    await signer.sign(kid, ["one", "two", "three"], { bulk: true });
+    return signer.threads().running === count;
+  });
 }

@@ -180,6 +180,18 @@ test("several signatures are shared with an idle helper, which has two groups at
   expect(await batch).toEqual(signed("k", ...range(5).map(String)));
 });
 
+test.each<[groupSize: number, sizes: number[]]>([
+  [1, [8, 2]],
+  [8, [8]],
+])("a busy helper gets its half of 20 signatures, in groups of %d: %p", async (groupSize, shared) => {
+  const { helper, sizes } = aHelper(3);
+  const { queue } = openQueue({ helpers: [helper], parallel: 2, groupSize });
+  const batch = queue.sign("k", range(20).map(String), true).catch(() => {});
+  expect(sizes()).toEqual(shared);
+  queue.close();
+  await batch;
+});
+
 test("an engine of groups makes up to eight together, with one key, where enough wait", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
   await queue.sign("k", range(21).map(String), true);

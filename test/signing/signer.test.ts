@@ -43,7 +43,7 @@ test("the chosen signing engine is logged in one line, and signs", async () => {
   const ring = await aRing("active", "pending");
   await withSigner({ engine: "auto" }, async (signer) => {
     await signer.load(ring);
-    // Which one it is depends on the machine; that it is said does not.
+    // The engine depends on the machine.
     expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
     expect(signer.reason === null).toBe(signer.engine.name !== "webcrypto");
     const signature = await signOne(signer, ring.active.kid, input);

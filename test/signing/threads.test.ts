@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { openSigner } from "../../src/signing/signer.ts";
+import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, verifies } from "../harness/keys.ts";
 import { secrets } from "../harness/samples.ts";
-import { signerThreads } from "./machine.ts";
+import { signerThreads, startThreads } from "./machine.ts";
+
+type StartThread = NonNullable<SignerOptions["threads"]>["start"];
 
 let logged: { level: string; message: string }[] = [];
 
@@ -16,14 +18,16 @@ beforeEach(() => {
 afterEach(() => configureLog(() => {}));
 
 describe.if(findLibcrypto() !== undefined)("signer threads", () => {
-  test("a thread that is killed while calls wait loses no signature, and another thread takes its place", async () => {
+  test("a thread starts when signatures wait; if it is killed, no signature is lost and another thread starts", async () => {
     const ring = await aRing("active", "pending");
     const { kid } = ring.active;
     const { options, workers } = signerThreads(2);
     const signer = await openSigner({ secrets, engine: "openssl", threads: options });
     try {
       await signer.load(ring);
-      await until(() => signer.threads().running === 2);
+      await signer.sign(kid, ["alone"]);
+      expect(workers).toEqual([]);
+      await startThreads(signer, kid, 2);
       const inputs = Array.from({ length: 300 }, (_, i) => `input ${i}`);
       const signing = signer.sign(kid, inputs, { bulk: true });
       await workers[0]?.terminate();
@@ -31,7 +35,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       expect(
         inputs.filter((input, i) => !verifies(ring, kid, { input, signature: signatures[i] ?? "" })),
       ).toEqual([]);
-      await until(() => signer.threads().running === 2);
+      await startThreads(signer, kid, 2);
       expect([workers.length, signer.threads().deaths]).toEqual([3, 1]);
       expect(signer.threads().lastDeathAt).toBeNumber();
       expect(logged.filter(({ level }) => level === "ERROR")).toEqual([
@@ -45,15 +49,25 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
     }
   });
 
-  test("the calling thread signs when signer threads cannot start", async () => {
+  test.each<[fault: string, started: (real: StartThread) => ReturnType<StartThread>]>([
+    ["end at once", (real) => real({ library: "/nowhere/libcrypto.so.3" })],
+    [
+      "are refused by the system",
+      () => {
+        throw new Error("EAGAIN");
+      },
+    ],
+  ])("the calling thread signs when signer threads %s", async (_fault, started) => {
     const ring = await aRing("active", "pending");
     const { options } = signerThreads(1);
-    const start: typeof options.start = () => options.start({ library: "/nowhere/libcrypto.so.3" });
+    const start = () => started(options.start);
     const signer = await openSigner({ secrets, engine: "openssl", threads: { ...options, start } });
     try {
       await signer.load(ring);
+      const sign = () => signer.sign(ring.active.kid, ["one", "two", "three"]);
+      expect(await sign()).toHaveLength(3);
       await until(() => signer.threads().deaths > 0);
-      expect(await signer.sign(ring.active.kid, ["one", "two", "three"])).toHaveLength(3);
+      expect(await sign()).toHaveLength(3);
       expect(signer.threads().running).toBe(0);
     } finally {
       await signer.close();
