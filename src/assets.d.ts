@@ -25,7 +25,7 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** The licences of what the executable contains. */
+/** The licences of what the executable contains, and the package for partners in base64. */
 declare module "*.bundle.txt" {
   export { default } from "embedded-text";
 }
