@@ -53,7 +53,6 @@ export function readCount(text: string): number | null {
 
 /**
  * The text of a checkpoint.
- *
  * @param head origin, size and root, and the extension lines
  * @returns a line each, with its line feed: exactly what the plain signature signs
  */
@@ -63,7 +62,6 @@ function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): stri
 
 /**
  * Reads a checkpoint's text (C2SP tlog-checkpoint). Lines after the third are the log's own and mean nothing to a verifier.
- *
  * @param text the text of a note
  * @returns the tree head, or the refusal `PROOF_MALFORMED`
  */
@@ -85,7 +83,6 @@ export function readTreeHead(text: string): TreeHead | Refusal {
 
 /**
  * Signs a checkpoint, in both ways.
- *
  * @param head what is signed
  * @param seconds the time, POSIX seconds
  * @param key the log's key, as its public half and a function that signs
@@ -132,7 +129,6 @@ async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | 
 
 /**
  * Reads an origin: a later log of a service is named by the number at its end, the first by none (decision D13.4).
- *
  * @param origin the first line of a checkpoint, or a key's name
  * @returns the name that all logs of the service share, which is the first one's origin, and the log's number
  */
@@ -150,7 +146,6 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
 /**
  * Reads a checkpoint and checks both of its signatures. Lines of unknown keys are passed over, as the format demands;
  * whether its time lies in the future is for the caller to say.
- *
  * @param note the whole note
  * @param keys the keys of the logs that are trusted
  * @returns the checkpoint, or the refusal `PROOF_MALFORMED`, `PROOF_OF_ANOTHER_LOG`, `LOG_KEY_MISSING` or

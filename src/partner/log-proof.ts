@@ -140,7 +140,6 @@ function readProof(text: string): WrittenProof | Refusal {
 
 /**
  * A proof as it is written.
- *
  * @param proof the place, the hashes from the leaf's sibling upwards, and the checkpoint's note
  * @returns the file's text
  */
@@ -174,12 +173,10 @@ async function open(source: string | Uint8Array, options: LogProofOptions): Prom
  * Opens a proof: its form, the checkpoint's signatures and time, and what was seen of the log before.
  *
  * A bad proof does not throw: it then carries the refusal that every envelope will get.
- *
  * @param source the file, as text or bytes
  * @param options the log's keys, and what else is known
  * @returns the proof, for the option `proof` of `verifyEnvelope`
  * @throws TypeError for an invalid date or a negative tolerance
- *
  * @example
  * ```ts
  * const logKeys = await readLogKeys(await (await fetch(`${service}/v1/inter-agency/log/key`)).text());
@@ -198,7 +195,6 @@ export async function openLogProof(source: string | Uint8Array, options: LogProo
 
 /**
  * Holds a proof against an envelope's signature.
- *
  * @param proof the opened proof
  * @param jws the signature that must be the entry that it is of
  * @returns where and when the log had it, or the refusal of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
@@ -222,7 +218,6 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
 
 /**
  * Reads the keys of logs, as the service and `tvs log key` give them out: one verifier key a line, however lines end.
- *
  * @param source one key, or lines of them
  * @returns the keys, or the refusal `LOG_KEY_UNREADABLE`
  * @throws DOMException when this machine has no WebCrypto

@@ -36,7 +36,6 @@ function readCheckpoint(note: JsonValue): RememberedCheckpoint | null {
 
 /**
  * Reads the file. What it holds is believed as it is: it is the reader's own.
- *
  * @param source the file, as text or bytes
  * @returns the state, or the refusal `LOG_STATE_UNREADABLE`
  */
@@ -64,7 +63,6 @@ export function formatLogState(state: LogState): string {
 /**
  * Refuses a checkpoint that contradicts what was seen: the same size with another root. Trees of different sizes need a
  * consistency proof to be told apart, which a proof of one envelope does not hold.
- *
  * @param checkpoint one that was checked
  * @param state what was seen before
  * @returns the refusal `LOG_FORKED`, or null
@@ -77,7 +75,6 @@ export function findFork({ origin, size, root }: TreeHead, state: LogState): Ref
 
 /**
  * Remembers a checkpoint, if it is larger than the one that was seen last.
- *
  * @param state what was seen before
  * @param checkpoint one that was checked, and that contradicts nothing
  * @param note its signed note

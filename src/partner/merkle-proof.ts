@@ -44,7 +44,6 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Promise<Hash> {
 
 /**
  * The leaf hash of an attestation (decision D13.1): its entry is a fixed line and the SHA-256 of the compact JWS.
- *
  * @param jws the compact JWS, exactly as it was answered
  */
 export async function attestationLeafHash(jws: string): Promise<Hash> {
@@ -53,7 +52,6 @@ export async function attestationLeafHash(jws: string): Promise<Hash> {
 
 /**
  * Whether two hashes are the same. Nothing in a public tree is secret, so it may take what time it takes.
- *
  * @param one 32 bytes
  * @param other 32 bytes
  */
@@ -70,7 +68,6 @@ function leftOf(size: number): number {
 
 /**
  * The root that an inclusion proof leads to (RFC 6962 section 2.1.1). The leaf is in the tree when this is its root.
- *
  * @param proof the leaf, its place, the tree's size, and the hashes
  * @returns the root, or null when there is no such place, or the proof has too few or too many hashes
  */
@@ -89,7 +86,6 @@ export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | nul
 
 /**
  * The root of the tree over some leaves (RFC 6962 section 2.1).
- *
  * @param leaves their hashes; of none it is the hash of nothing
  */
 export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
@@ -102,7 +98,6 @@ export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
 
 /**
  * The hash of a leaf (RFC 6962 section 2.1).
- *
  * @param entry what the leaf is made of, in parts
  */
 export function hashOfLeaf(...entry: readonly Uint8Array[]): Promise<Hash> {
@@ -113,7 +108,6 @@ type Roots = { readonly smaller: Hash; readonly larger: Hash };
 
 /**
  * The roots of both trees (RFC 6962 section 2.1.2).
- *
  * @param known the smaller tree's root, as long as that begins where this part of the larger does: it is not in the proof
  * @returns null when the proof has too few or too many hashes
  */
@@ -141,7 +135,6 @@ async function rootsOf(
 /**
  * Whether one tree grew out of another: every leaf of the smaller is at the same place in the larger. Trees of the same
  * size are the same tree, with a proof of no hashes.
- *
  * @param proof both sizes and roots, and the hashes
  */
 export async function isConsistent(proof: ConsistencyProof): Promise<boolean> {

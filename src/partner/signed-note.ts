@@ -62,7 +62,6 @@ function isKeyName(text: string): boolean {
 
 /**
  * The id of a key for one type of signature: the first four bytes of SHA-256 over name, line feed, type and key.
- *
  * @param name the key's name
  * @param type one of `signatureTypes`
  * @param publicKey 32 bytes
@@ -75,7 +74,6 @@ export async function keyIdOf(name: string, type: number, publicKey: Uint8Array)
 
 /**
  * The bytes that a timestamped signature signs (C2SP tlog-cosignature); a plain one signs the text itself.
- *
  * @param text the note's text with its last line feed
  * @param seconds the time, POSIX seconds
  */
@@ -85,7 +83,6 @@ export function timestampedMessage(text: string, seconds: number): Uint8Array<Ar
 
 /**
  * A note as it is written.
- *
  * @param text the signed text with its last line feed
  * @param signatures one line each, in this order
  */
@@ -126,7 +123,6 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
 
 /**
  * Reads a signed note. Whoever uses its text has to check a signature first.
- *
  * @param input the note, or its bytes
  * @returns the parts, or the refusal `PROOF_MALFORMED`
  */
@@ -144,7 +140,6 @@ export function readNote(input: string | Uint8Array): SignedNote | Refusal {
 
 /**
  * Reads a verifier key (`name+id+key`), the form in which the log's key is handed out.
- *
  * @param text exactly the key, nothing around it
  * @returns the key; null when it is none for Ed25519, or its id is not that of its name and key
  */
@@ -159,7 +154,6 @@ export async function readVerifierKey(text: string): Promise<VerifierKey | null>
 
 /**
  * A verifier key as it is written.
- *
  * @param name the key's name: for a log its origin
  * @param publicKey the Ed25519 key, 32 bytes
  */
@@ -181,7 +175,6 @@ function importKey(publicKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
 
 /**
  * Checks an Ed25519 signature (RFC 8032) with WebCrypto.
- *
  * @param publicKey 32 bytes, which do not change
  * @param message the signed bytes
  * @param signature 64 bytes; any other length is no signature

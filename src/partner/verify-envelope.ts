@@ -42,6 +42,7 @@ import {
   note,
   type Passed,
   passed,
+  type SharedClaims,
   skipped,
   type Verification,
 } from "./verification.ts";
@@ -89,7 +90,7 @@ export type Kind<F> = {
   /** The outcome of the check `form`. */
   formOf(form: F): Passed;
   /** Checks the claims, signed by a key that was good at `issuedAt` (seconds). */
-  judgePayload(found: Found<F>, payload: JsonObject, issuedAt: number): Verification;
+  checkPayload(found: Found<F>, payload: JsonObject, issuedAt: number): Verification;
 };
 
 /** A signature, the log's finding, and the opened status lists; null where no proof or no lists were given. */
@@ -201,9 +202,7 @@ export function open<F extends Signed>(
   return { ...form, draft, key };
 }
 
-type Times = Pick<Claims, "issuedAtSeconds" | "expiresSeconds" | "notBeforeSeconds">;
-
-function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusal | null {
+function checkTime(claims: SharedClaims, nowMs: number, options: VerifyOptions): Refusal | null {
   const nowSeconds = nowMs / 1000;
   const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
   if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
@@ -213,8 +212,8 @@ function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusa
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
-/** Looks up the envelope's place in the lists. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
-function judgeStatus(
+/** Looks up the envelope's index in the lists. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
+function checkStatus(
   { opened, lists }: Found,
   claims: Claims,
   options: VerifyOptions,
@@ -243,9 +242,9 @@ function judgeStatus(
 }
 
 /** Compares issuer, audience and times with the caller's. @returns null when they agree */
-export function judgeExpected(
+export function checkExpected(
   draft: Draft,
-  claims: NonNullable<Draft["claims"]> & Times,
+  claims: SharedClaims,
   options: VerifyOptions,
   nowMs: number,
 ): Verification | null {
@@ -262,16 +261,16 @@ export function judgeExpected(
 }
 
 /** Compares the claims with what the caller expects and the envelope shows. */
-function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
+function checkClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
   const { opened } = found;
   const { draft, outer } = opened;
   const nowMs = options.now?.getTime() ?? Date.now();
-  const unexpected = judgeExpected(draft, claims, options, nowMs);
+  const unexpected = checkExpected(draft, claims, options, nowMs);
   if (unexpected !== null) return unexpected;
   const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
   if (difference !== null) return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
-  const status = judgeStatus(found, claims, options, nowMs);
+  const status = checkStatus(found, claims, options, nowMs);
   if (status instanceof Refusal) return fail(draft, "status", status);
   note(draft, status);
   draft.age = ageOf(claims, nowMs);
@@ -279,7 +278,7 @@ function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Veri
 }
 
 /** Checks the key's state at the time of signing first: a compromised key can sign any claim. */
-function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verification {
+function checkKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verification {
   const { opened, logged } = found;
   const { draft, key } = opened;
   const issuedAt = readIssuedAt(payload);
@@ -293,11 +292,11 @@ function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verif
   const inWindow = checkWindow(key.window, issuedAt);
   if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
   note(draft, inWindow);
-  return kind.judgePayload(found, payload, issuedAt);
+  return kind.checkPayload(found, payload, issuedAt);
 }
 
 /** Makes the checks after the cryptography. */
-export function judge<F>({ opened, isGood, logged, lists }: Answered<F>, kind: Kind<F>): Verification {
+export function checkSigned<F>({ opened, isGood, logged, lists }: Answered<F>, kind: Kind<F>): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
   if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
@@ -307,17 +306,17 @@ export function judge<F>({ opened, isGood, logged, lists }: Answered<F>, kind: K
   note(draft, logged?.outcome ?? outcomes.noProof);
   const payload = readJwsObject(opened.jws.payload, "payload");
   if (payload instanceof Refusal) return fail(draft, "claims", payload);
-  return judgeKey({ opened, logged, lists }, payload, kind);
+  return checkKey({ opened, logged, lists }, payload, kind);
 }
 
 function envelopes(options: VerifyOptions): Kind<Form> {
   return {
     readHeader: (text) => readHeaderOf(null, text),
     formOf: ({ outer }) => (outer === null ? outcomes.bare : outcomes.envelope),
-    judgePayload(found, payload, issuedAt) {
+    checkPayload(found, payload, issuedAt) {
       const claims = readClaims(payload, issuedAt);
       if (claims instanceof Refusal) return fail(found.opened.draft, "claims", claims);
-      return judgeClaims(found, claims, options);
+      return checkClaims(found, claims, options);
     },
   };
 }
@@ -357,7 +356,7 @@ export async function verifyEnvelope(
   const kind = envelopes(options);
   const opened = open(readForm(input), options, kind);
   if ("verdict" in opened) return opened;
-  return judge({ opened, ...(await answer(opened, options)) }, kind);
+  return checkSigned({ opened, ...(await answer(opened, options)) }, kind);
 }
 
 /** Verifies the signature, and opens the proof and the lists. */
@@ -395,5 +394,5 @@ export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerif
   } catch {
     // Null means that this machine's cryptography failed.
   }
-  return judge({ opened, isGood, logged: null, lists: null }, kind);
+  return checkSigned({ opened, isGood, logged: null, lists: null }, kind);
 }

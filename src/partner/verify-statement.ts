@@ -11,7 +11,7 @@ import {
   isWhole,
   oneOf,
   orNull,
-  readLimit,
+  readLimits,
   shape,
 } from "./claims.ts";
 import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
@@ -26,6 +26,7 @@ import {
   fail,
   note,
   passed,
+  type SharedClaims,
   type Stated,
   type StatementVerification,
   skipped,
@@ -33,15 +34,15 @@ import {
 import {
   answer,
   assertOptions,
-  judge,
-  judgeExpected,
+  checkExpected,
+  checkSigned,
   type Kind,
   open,
   readHeaderOf,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
-/** Status lists have places for envelopes alone. */
+/** Status lists cover envelopes alone. */
 export type StatementOptions = Omit<VerifyOptions, "statusLists" | "maxListAgeSeconds">;
 
 const outcomes = {
@@ -108,17 +109,8 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
-/** Claims of the right types; whether they are the expected ones is another check. */
-type StatementClaims = Omit<Stated, "rows"> & {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly verificationId: string;
-  readonly issuedAtSeconds: number;
-  readonly result: null;
-  readonly expiresSeconds: number | null;
-  readonly notBeforeSeconds: number | null;
-  readonly rowsRoot: Uint8Array;
-};
+/** Claims of the right types; their values are not yet compared with the expected ones. */
+type StatementClaims = SharedClaims & Omit<Stated, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isWhole(value) && Number(value) >= 0;
 const rules = {
@@ -143,12 +135,11 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   if (missing !== undefined) return refuse("CLAIM_MISSING", `The claim ${missing} is missing.`);
   const wrong = names.find((claim) => !rules[claim](payload[claim]));
   if (wrong !== undefined) return refuse("CLAIM_TYPE", `The claim ${wrong} is malformed.`);
-  const [expiresSeconds, notBeforeSeconds] = [readLimit(payload.exp), readLimit(payload.nbf)];
-  if (expiresSeconds === undefined || notBeforeSeconds === undefined)
-    return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
+  const limits = readLimits(payload);
+  if (limits instanceof Refusal) return limits;
   const { purpose, policyVersion, list, summary } = payload as unknown as Stated;
   return {
-    ...{ purpose, policyVersion, list, summary, issuedAtSeconds, expiresSeconds, notBeforeSeconds },
+    ...{ purpose, policyVersion, list, summary, issuedAtSeconds, ...limits },
     issuer: String(payload.iss),
     audience: String(payload.aud),
     verificationId: String(payload.jti),
@@ -173,9 +164,9 @@ function findDifference(
   const isAll = rows.length === summary.listed;
   if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
   for (const [member, signed] of Object.entries({ purpose, policyVersion, list, summary })) {
-    const place = firstDifference(signed as unknown as JsonValue, given[member], member);
-    if (place !== null)
-      return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
+    const path = firstDifference(signed as unknown as JsonValue, given[member], member);
+    if (path !== null)
+      return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   }
   const { issuer, audience, signatureKid, statementId: id, issuedAt: time } = given;
   return findSharedDifference({ issuer, audience, signatureKid, id, time }, claims, kid);
@@ -190,14 +181,14 @@ function statements(
   return {
     readHeader: (text) => readHeaderOf(statementType, text),
     formOf: () => outcomes.form,
-    judgePayload({ opened }, payload, issuedAt) {
+    checkPayload({ opened }, payload, issuedAt) {
       const { draft, key, rows } = opened;
       const claims = readStatementClaims(payload, issuedAt);
       if (claims instanceof Refusal) return fail(draft, "claims", claims);
       const { purpose, policyVersion, list, summary } = claims;
       keep({ purpose, policyVersion, list, summary, rows: null });
       const nowMs = options.now?.getTime() ?? Date.now();
-      const unexpected = judgeExpected(draft, claims, options, nowMs);
+      const unexpected = checkExpected(draft, claims, options, nowMs);
       if (unexpected !== null) return unexpected;
       const difference = findDifference(opened, claims, root, key.jwk.kid);
       if (difference !== null) return fail(draft, "outer", difference);
@@ -235,7 +226,7 @@ export async function verifyStatement(
   });
   const opened = open(form, options, kind);
   if ("verdict" in opened) return { ...opened, statement };
-  const verification = judge({ opened, ...(await answer(opened, options)) }, kind);
+  const verification = checkSigned({ opened, ...(await answer(opened, options)) }, kind);
   return { ...verification, statement };
 }
 
