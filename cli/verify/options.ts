@@ -121,7 +121,7 @@ function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" 
   return { statusLists: lists.map((path) => resolve(path)), maxListAgeSeconds };
 }
 
-/** Options of a proof without one must not look as if they counted. */
+/** Refuses options of a proof without a proof. @throws TvsError USAGE */
 function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
   const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;

@@ -25,7 +25,7 @@ const advice: Readonly<Record<WebhookRefusalReason, string>> = {
   SIGNATURE_MISMATCH:
     "Give the whole secret, whsec_ included, and the body's bytes as they were received, before any parsing.",
   OUTSIDE_REPLAY_WINDOW:
-    "The signature itself is good. To judge a delivery that was kept, give the time of its arrival with --now.",
+    "The signature itself is good. To check a delivery that was kept, give the time of its arrival with --now.",
 };
 
 export const verifyWebhookCommand = command({

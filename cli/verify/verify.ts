@@ -81,7 +81,7 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
   return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
-/** Without a JWKS or an anchor, the maker of the file decided what is valid: the reader has to know. */
+/** Says that trust rests on a key history alone, whose maker decides what is valid. */
 function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
   if (trust?.basis !== "key-history") return "";
   const file = keyHistory ?? pack?.path ?? "";
@@ -154,7 +154,7 @@ const example =
 export function verifyCommand(program: string): OurCommand {
   return command({
     description:
-      "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
+      "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be decided",
     example: example.replaceAll("tvs verify", program),
     args: verifyArgs,
     variadic: true,
@@ -173,7 +173,7 @@ async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<A
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/** Judges one file, folder entry or stream, in order. */
+/** Verifies one file, folder entry or stream, in order. */
 async function verifySource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
   const { file } = source;
   let items: EnvelopeItem[] = [];
@@ -215,7 +215,7 @@ const flushCharacters = 64 * 1024;
 
 type Printer = ReturnType<typeof createPrinter>;
 
-/** Prints verdicts in the order of the input, many at a time: a write for each would cost more than judging them. */
+/** Prints verdicts in the order of the input, many in one write: a write costs more than verifying. */
 function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar | null) {
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";

@@ -15,7 +15,7 @@ export type Claims = SharedClaims & {
 
 const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 
-/** Reading the name of a host takes the square of its length. */
+/** Parsing a host name costs the square of its length. */
 const maxIssuerCharacters = 2_000;
 
 /** The http(s) address of an issuer, without credentials, query or fragment, which could deceive a reader; else null. */
@@ -31,7 +31,7 @@ export function pageOfIssuer(issuer: string): string | null {
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
 }
 
-/** Reads the time of signing in whole seconds since the Unix epoch: it decides about the key before the other claims. */
+/** Reads the time of signing, whole seconds since the Unix epoch. The key is checked by it before the other claims. */
 export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
@@ -161,7 +161,7 @@ function findContradiction(result: JsonObject): string | null {
     : null;
 }
 
-/** What is wrong with a `result` claim, in one sentence; null for a well-formed EligibilityResult (unknown members are ignored). */
+/** Describes in a sentence what is wrong with a `result` claim; null for an EligibilityResult. Ignores unknown members. */
 export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
@@ -182,7 +182,7 @@ export type OuterMembers = {
 
 const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
 
-/** Takes the contract's members out of an envelope; `ENVELOPE_MALFORMED` names the first bad one. */
+/** Checks the contract's members of an envelope; `ENVELOPE_MALFORMED` names the first malformed member. */
 export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
   const bad = textMembers.find((member) => typeof envelope[member] !== "string");
   if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);

@@ -84,7 +84,7 @@ type Opened<F = Form> = F & Signed & { readonly draft: Draft; readonly key: Know
 
 type Signed = Pick<Form, "jws">;
 
-/** What differs between envelopes and statements (verify-statement.ts). */
+/** The differences between envelopes and statements (verify-statement.ts). */
 export type Kind<F> = {
   readHeader(protectedHeader: string): JwsHeader | Refusal;
   /** The outcome of the check `form`. */
@@ -135,7 +135,7 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
   return findDamageOfHeader(jws, outer.signature) ?? { jws, outer };
 }
 
-/** The header is read later; white space in or before it is damage, as in the other parts. */
+/** Finds white space in or before the header, which is read later. */
 function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refusal | null {
   return /[^\w-]/.test(protectedHeader) ? findDamage(text) : null;
 }
@@ -170,7 +170,7 @@ export function readHeaderOf(own: string | null, protectedHeader: string): JwsHe
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
-/** An envelope of another service is checked there, so the issuer that it claims is named. */
+/** Names the issuer that the envelope claims: the envelope can be verified there. */
 function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: VerifyOptions): Verification {
   const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
   const isForeign = claimed !== null && claimed !== issuer;
@@ -178,7 +178,7 @@ function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: Verif
   return fail(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
 }
 
-/** Makes the checks before the cryptography. */
+/** Runs the checks before the signature. */
 export function open<F extends Signed>(
   form: F | Refusal,
   options: VerifyOptions,
@@ -295,7 +295,7 @@ function checkKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verif
   return kind.checkPayload(found, payload, issuedAt);
 }
 
-/** Makes the checks after the cryptography. */
+/** Runs the checks from the signature on. */
 export function checkSigned<F>({ opened, isGood, logged, lists }: Answered<F>, kind: Kind<F>): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
@@ -321,7 +321,7 @@ function envelopes(options: VerifyOptions): Kind<Form> {
   };
 }
 
-/** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
+/** Throws TypeError for a wrong option, which must not look like a verdict on the envelope. */
 export function assertOptions(options: VerifyOptions): void {
   const { issuer, audience, now, clockToleranceSeconds = 0, maxListAgeSeconds = 0 } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");

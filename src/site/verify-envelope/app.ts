@@ -1,4 +1,4 @@
-/** The page's first script: its forms and what they do. Everything happens in the browser. */
+/** The page's first script: the form and its actions. Everything runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
 import { type Checked, checkEach, extrasLoader, type ShownStatement } from "./check.ts";
@@ -187,7 +187,7 @@ function resultOf(checked: Checked): Shown {
   );
 }
 
-/** Sets the input to judge. A proof that was used for another envelope is dropped. */
+/** Sets the input to verify. A proof that was used for another envelope is dropped. */
 function takeEnvelope(given: readonly Given[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
   if (proof.isUsed && !isSame) proof.take(null);
@@ -207,7 +207,7 @@ function pasted(): Given[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** Judges the form's envelope, or the last file with a proof or issuer that were typed in since. */
+/** Verifies the form's envelope, or the last file again with the present proof and issuer. */
 async function checkForm(): Promise<Shown> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
@@ -216,7 +216,7 @@ async function checkForm(): Promise<Shown> {
   return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
-/** Judges files together with the rest of the form. */
+/** Verifies files together with the rest of the form. */
 function checkInput(input: Input): Promise<Shown> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
@@ -230,8 +230,8 @@ function checkInput(input: Input): Promise<Shown> {
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
 /**
- * Judges the signature in the page's address, which a phone's camera opened (decision D8.8), and removes it from there, so
- * that neither the history nor a bookmark keeps it. Other fragments are the browser's.
+ * Verifies the signature in the page's address, which a phone's camera opened (decision D8.8). The signature is removed from
+ * the address, so that neither history nor bookmarks keep it. Other fragments are left to the browser.
  */
 function readAddress(): void {
   const signature = location.hash.slice(1);

@@ -32,7 +32,7 @@ export function extrasLoader(address: string): () => Promise<Extras> {
   };
 }
 
-/** An empty one is not compared. */
+/** An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
 export type Checked = {
@@ -68,7 +68,7 @@ type CheckOptions = {
   readonly registry: string | null;
 };
 
-/** No service can have this address, because no header or claim may hold it. */
+/** An issuer and audience that no envelope has. */
 const nobody = "\u0000";
 
 const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
@@ -77,7 +77,7 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * The library requires an issuer and a partner. A person may leave one out: then the signed one is expected, and the page
+ * Verifies with an issuer or a partner left out. The library requires both: the signed one is then expected, and the page
  * says that it was not compared.
  */
 async function verifyLeniently(
@@ -145,7 +145,7 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   };
 }
 
-/** Judges every envelope of a text, lazily and in order; a proof is compared with each of them. */
+/** Verifies every envelope of a text, lazily and in order, each with the proof. */
 export async function* checkEach(given: Given, options: CheckOptions): AsyncGenerator<Checked> {
   // White space around a pasted signature came with the pasting; inside it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
