@@ -25,6 +25,7 @@ import {
   accept,
   fail,
   note,
+  type Passed,
   passed,
   type SharedClaims,
   type Stated,
@@ -36,9 +37,7 @@ import {
   assertOptions,
   checkExpected,
   checkSigned,
-  type Kind,
   open,
-  readHeaderOf,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
@@ -53,6 +52,8 @@ const outcomes = {
 
 type StatementForm = {
   readonly jws: CompactJws;
+  /** The outcome of the check `form`. */
+  readonly form: Passed;
   /** The whole object, unsigned members included. */
   readonly given: JsonObject;
   readonly rows: readonly StatementRow[];
@@ -106,7 +107,7 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   const jws = splitCompactJws(given.signature);
   if (jws instanceof Refusal) return damageOr(jws, given.signature);
   const rows = readRows(given);
-  return rows instanceof Refusal ? rows : { jws, given, rows };
+  return rows instanceof Refusal ? rows : { jws, form: outcomes.form, given, rows };
 }
 
 /** Claims of the right types; their values are not yet compared with the expected ones. */
@@ -172,34 +173,6 @@ function findDifference(
   return findSharedDifference({ issuer, audience, signatureKid, id, time }, claims, kid);
 }
 
-/** @param keep stores the signed part, first without its rows */
-function statements(
-  root: Uint8Array,
-  options: StatementOptions,
-  keep: (stated: Stated) => void,
-): Kind<StatementForm> {
-  return {
-    readHeader: (text) => readHeaderOf(statementType, text),
-    formOf: () => outcomes.form,
-    checkPayload({ opened }, payload, issuedAt) {
-      const { draft, key, rows } = opened;
-      const claims = readStatementClaims(payload, issuedAt);
-      if (claims instanceof Refusal) return fail(draft, "claims", claims);
-      const { purpose, policyVersion, list, summary } = claims;
-      keep({ purpose, policyVersion, list, summary, rows: null });
-      const nowMs = options.now?.getTime() ?? Date.now();
-      const unexpected = checkExpected(draft, claims, options, nowMs);
-      if (unexpected !== null) return unexpected;
-      const difference = findDifference(opened, claims, root, key.jwk.kid);
-      if (difference !== null) return fail(draft, "outer", difference);
-      note(draft, outcomes.outer);
-      note(draft, outcomes.noPlace);
-      keep({ purpose, policyVersion, list, summary, rows });
-      return accept(draft);
-    },
-  };
-}
-
 /**
  * Verifies one whole statement over a list (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1 for the rows).
  * It refuses envelopes, as `verifyEnvelope` refuses statements.
@@ -220,13 +193,24 @@ export async function verifyStatement(
   assertOptions(options);
   const form = readStatementForm(input);
   const root = form instanceof Refusal ? new Uint8Array() : await rootOfRows(form);
+  const opened = open(form, options, statementType);
+  if ("verdict" in opened) return { ...opened, statement: null };
+  const { draft, key, rows } = opened;
   let statement: Stated | null = null;
-  const kind = statements(root, options, (stated) => {
-    statement = stated;
+  const verification = checkSigned(opened, await answer(opened, options), (payload, issuedAt) => {
+    const claims = readStatementClaims(payload, issuedAt);
+    if (claims instanceof Refusal) return fail(draft, "claims", claims);
+    const { purpose, policyVersion, list, summary } = claims;
+    statement = { purpose, policyVersion, list, summary, rows: null };
+    const unexpected = checkExpected(draft, claims, options);
+    if (unexpected !== null) return unexpected;
+    const difference = findDifference(opened, claims, root, key.jwk.kid);
+    if (difference !== null) return fail(draft, "outer", difference);
+    note(draft, outcomes.outer);
+    note(draft, outcomes.noPlace);
+    statement = { ...statement, rows };
+    return accept(draft);
   });
-  const opened = open(form, options, kind);
-  if ("verdict" in opened) return { ...opened, statement };
-  const verification = checkSigned({ opened, ...(await answer(opened, options)) }, kind);
   return { ...verification, statement };
 }
 
