@@ -1,4 +1,4 @@
-/** The envelope page: what a partner's engineer goes through. */
+/** The envelope page: the use of a partner's engineer, and wrong files. */
 
 import { expect, test } from "bun:test";
 import {
@@ -10,6 +10,7 @@ import {
   openPage,
   openPasted,
   openSettings,
+  outcomeOf,
   sent,
   shownIn,
   site,
@@ -63,12 +64,12 @@ test("a genuine envelope is called genuine, with every check and signed value", 
     expect(await checksOf(page, "Passed")).toHaveLength(13);
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     expect(complaints).toEqual([]);
-    // Whatever is verified then.
+    // Further verifications fetch nothing.
     for (const again of ["{}", JSON.parse(envelope).signature]) {
       await page.click("#again");
       await verify(page, again);
     }
-    // Once to be kept on the device, and once to judge by.
+    // Once for the device, and once to verify with.
     const fetched = requested.filter((address) => address.includes("/v1/"));
     expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
   }));
@@ -76,7 +77,7 @@ test("a genuine envelope is called genuine, with every check and signed value", 
 test("a genuine answer about a revoked teacher is a red no, as large as the signature's verdict", () =>
   within(openPage(), async ({ page }) => {
     await page.fill("#envelope", await askAbout(revokedNo));
-    // By keyboard, after which browsers show where the focus is.
+    // After a key, browsers show the focus.
     await page.press("#envelope-form button:not([type])", "Enter");
     await untilOutcomeSays(page, "Licence already revoked on");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
@@ -218,7 +219,7 @@ test("a changed copy is refused, and shown beside the signed values", () =>
 
 test("missing keys give no verdict, and are fetched again", () =>
   within(openPage(), async ({ page }) => {
-    // The page has them, and goes by them for five minutes.
+    // The page keeps its keys for five minutes.
     await page.evaluate("performance.now = () => 600_000");
     await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
     const failed = await verify(page, envelope);
@@ -247,4 +248,37 @@ test("the envelope page with pasted keys makes no request", () =>
       "fetch('/v1/inter-agency/health').then(() => 'sent', () => 'refused')",
     );
     expect(escaped).toBe("refused");
+  }));
+
+test("each kind of bad file is answered in plain words", () =>
+  within(openPage(), async ({ page }) => {
+    const files: [name: string, bytes: Uint8Array, words: string][] = [
+      ["x.zip", Buffer.from("PK\u0003\u0004\u0000\u0000"), "This kind of file holds no envelope"],
+      ["x.json", Buffer.alloc(1024 * 1024 + 1, " "), "more than 1 MiB of text"],
+      ["x.pdf", Buffer.from("%PDF-1.7\nnothing"), "point a phone's camera at its code"],
+      ["x.png", await page.screenshot(), "point a phone's camera at its code"],
+    ];
+    for (const [name, buffer, words] of files) {
+      await page.setInputFiles("#files", { name, mimeType: "", buffer: Buffer.from(buffer) });
+      await untilOutcomeSays(page, words);
+    }
+  }));
+
+test("a file dropped on the envelope page is read, and does not replace the page", () =>
+  within(openPage(), async ({ page }) => {
+    const drop = (selector: string, text: string) =>
+      page.evaluate(
+        ([where = "", content = ""]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([content], "envelope.json"));
+          const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+          return document.querySelector(where)?.dispatchEvent(event) === false;
+        },
+        [selector, text],
+      );
+    expect(await drop("h1", envelope)).toBe(true);
+    expect(await drop(".drop", envelope)).toBe(true);
+    const { verdict, text } = await outcomeOf(page);
+    expect(verdict).toBe("Signature: genuine");
+    expect(text).toContain("File envelope.json");
   }));
