@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
+import type { Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeText } from "../../src/partner/file-text.ts";
 import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
@@ -46,8 +47,6 @@ export const verifyArgs = {
   now: option("TIME", "Check as of this time (ISO 8601)"),
   json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
 

@@ -1,6 +1,7 @@
 /** `tvs verify-webhook`: verifies one received delivery with src/partner, as partners do. */
 
 import process from "node:process";
+import type { Environment } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
@@ -13,8 +14,6 @@ import {
 import { command, operand, option } from "../command.ts";
 import { readBounded, readSmallFile } from "../safe/input-file.ts";
 import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Far above the service's deliveries, which have a few hundred bytes. */
 const maxBodyBytes = 16 * 1024 * 1024;

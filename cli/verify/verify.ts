@@ -2,6 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import process from "node:process";
+import type { Environment } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { isStatement } from "../../src/partner/jws.ts";
@@ -16,7 +17,6 @@ import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
 import { type AnyVerification, type Format, formatOf, type Location } from "./format.ts";
 import {
-  type Environment,
   openProof,
   readLists,
   readWhole,

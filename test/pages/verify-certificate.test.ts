@@ -142,7 +142,7 @@ test("an attestation with a longer link names the page and the verification id i
     expect(complaints).toEqual([]);
   }));
 
-test("a link from a code may come to a page that is open already", () =>
+test("a link from a code works in a page that is already open", () =>
   within(openPage(), async (tab) => {
     const { page } = tab;
     await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);

@@ -36,7 +36,7 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
   return [await link.getAttribute("href"), await link.getAttribute("rel")];
 }
 
-test("an answer that was a yes says after a month how old it is, and leads to today's answer", () =>
+test("the page shows the age of a month-old yes, and links to today's answer", () =>
   within(openAt(daysLater(45)), async ({ page }) => {
     await verify(page, envelope);
     expect(await shownIn(page, ".since")).toContain(
@@ -50,7 +50,7 @@ test("an answer that was a yes says after a month how old it is, and leads to to
     await look.close();
   }));
 
-test("an answer whose licence has ended since is not green, and says on which day", () =>
+test("an answer whose licence has ended is not green, and names the day", () =>
   within(openAt(after), async ({ page, complaints }) => {
     const { text } = await verify(page, envelope);
     expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
@@ -61,7 +61,7 @@ test("an answer whose licence has ended since is not green, and says on which da
     expect(complaints).toEqual([]);
   }));
 
-test("an answer of a later day than the device's is not called false: its clock may be wrong", () =>
+test("an answer from the future is not accepted, and not called false", () =>
   within(openAt(daysLater(-3)), async ({ page }) => {
     const { verdict, text } = await verify(page, envelope);
     expect(verdict).toBe("Not accepted: it is from the future");

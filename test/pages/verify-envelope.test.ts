@@ -103,7 +103,7 @@ test("a genuine answer about a revoked teacher is a red no, as large as the sign
 
 test.each<[name: string, one: Case]>([
   [
-    "an answer that nobody was found names nobody, says so, and is no bad news about anybody",
+    "an answer that nobody was found, which names nobody and is not red",
     {
       given: () => askAbout("TR/1999/XX/999999"),
       verdict: "Signature: genuine",
@@ -117,7 +117,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "a licensed teacher who is not eligible is called licensed, but not eligible",
+    "a licensed teacher who is not eligible as licensed, but not eligible",
     {
       given: () => askInvigilator("TR/2019/LA/000007"),
       verdict: "Signature: genuine",
@@ -126,7 +126,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "the service's own error answer, which is no forgery",
+    "the service's own error answer, which is not called a forgery",
     {
       given: async () => (await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`)).text(),
       verdict: "Not an envelope",
@@ -148,7 +148,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "an answer of another issuer than the one that was named, which is no forgery",
+    "an answer of another issuer than the named one, which is not called a forgery",
     {
       given: () => envelope,
       settings: { issuer: "https://other.example" },

@@ -102,7 +102,7 @@ test("a list of eight days ago leaves the verdict undecided, and the page says w
   await tab.page.close();
 });
 
-test("the page with a network goes by the newest list, though it has an older one", async () => {
+test("the page with a network uses the newest list, not its stored one", async () => {
   await visit();
   const { page } = await openPage();
   const packOf = async () => (await fetch(`${site.url}/v1/inter-agency/offline-pack`)).text();

@@ -97,7 +97,7 @@ const cases: [what: string, (valid: string) => string | Promise<string>, words: 
   ["something else", () => "this is no proof", "this is no proof"],
 ];
 
-test("a wrong proof is named for what it is, and the envelope can be verified without it", () =>
+test("the page names the fault of a wrong proof, and verifies the envelope without it", () =>
   within(openProvingPasted(), async ({ page, complaints }) => {
     for (const [, make, words] of cases) {
       const bad = await make(await signatureOf("valid.json"));

@@ -69,7 +69,7 @@ const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, res
 const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
 const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-test("the claims are read with their limits and their place in a status list", () => {
+test("the claims are read with their limits and their index in a status list", () => {
   const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
   expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
   const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
@@ -175,7 +175,7 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
 });
 
-test("an unreadable time is in no second", () => {
+test("isSameSecond is false for an unreadable time", () => {
   const times = ["", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01Z"];
   expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
 });

@@ -32,7 +32,7 @@ const keys = await createKeySet({ jwks, keyHistory, issuer });
 const options = { keys, issuer, audience, now };
 const json = JSON.stringify(envelope());
 
-async function judge(input: string | Uint8Array) {
+async function verifyAll(input: string | Uint8Array) {
   const items = [...readEnvelopes(input)];
   return Promise.all(
     items.map((item) => ("refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, options))),
@@ -41,28 +41,28 @@ async function judge(input: string | Uint8Array) {
 
 for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
   test(`a genuine envelope ${name} is one item and ${verdict}, as a file`, async () => {
-    const found = await judge(bytes);
+    const found = await verifyAll(bytes);
     const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
     expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
   });
   test(`a genuine envelope ${name} is never refused, as a text`, async () => {
     const text = Buffer.from(bytes).toString("utf8");
-    const found = [...(await judge(text)), await verifyEnvelope(text, options)];
+    const found = [...(await verifyAll(text)), await verifyEnvelope(text, options)];
     expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
   });
 }
 
-test("a forged envelope is not made genuine by any of these", async () => {
+test("no change of mail or an editor makes a forged envelope genuine", async () => {
   const forged = JSON.stringify({ ...JSON.parse(json), audience: "somebody-else" });
   for (const [name, { bytes }] of Object.entries(damagedTexts(forged)))
-    for (const { valid } of await judge(bytes))
+    for (const { valid } of await verifyAll(bytes))
       expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
 });
 
-test("a folded signature beside whole ones costs itself alone", async () => {
+test("a folded signature between whole ones is one refusal", async () => {
   const { signature } = JSON.parse(json);
   const folded = signature.match(/.{1,76}/g).join("\n");
-  const found = await judge(`${json}\n${folded}\n${signature}\n`);
+  const found = await verifyAll(`${json}\n${folded}\n${signature}\n`);
   expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
 });
 
