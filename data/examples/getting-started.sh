@@ -1,5 +1,5 @@
 # The commands of the page "Getting started", as they are pasted into one shell, one after the other: later ones use
-# what earlier ones have set and saved. Each part begins with its name; the page fills in what stands in {{braces}}.
+# what earlier ones have set and saved. Each part begins with its name; the page replaces {{braces}}.
 
 #: key
 export API_KEY='{{apiKey}}'

@@ -89,7 +89,7 @@ export type StatementAnswer = {
   readonly call: CallInfo;
 };
 
-/** Every method throws `ClientError` when there is no answer to rely on. */
+/** Every method throws `ClientError` if it cannot return a reliable answer. */
 export type Client = {
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
   /** Up to 100 eligibility checks in one call. */

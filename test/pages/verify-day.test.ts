@@ -19,7 +19,7 @@ useEnvelopePage({ statusList: false });
 
 const dayMs = 86_400_000;
 
-/** The page at a later day than that of the answers. */
+/** Opens the page on another day. */
 async function openAt(time: Date) {
   await earlier.context.clock.setFixedTime(time);
   const tab = await earlier.open();
@@ -43,7 +43,7 @@ test("the page shows the age of a month-old yes, and links to today's answer", (
       "This answer is 45 days old, and does not say how things stand today.",
     );
     expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
-    // In a page of its own, because the result stands nowhere else.
+    // The link opens a new page, because the result is stored nowhere.
     const [look] = await Promise.all([earlier.context.waitForEvent("page"), page.click("#outcome .since a")]);
     expect(await look.locator("h1").innerText()).toContain("Licensed");
     expect(await shownIn(page, "#outcome")).toContain("Signature: genuine");

@@ -1,4 +1,4 @@
-/** The envelope page where there is no network: its service worker, in a real browser. */
+/** The envelope page without a network: its service worker, in a real browser. */
 
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
@@ -30,7 +30,7 @@ afterEach(async () => {
   isCut = false;
 });
 
-/** The service goes away as a whole, and whatever the browser asks for has no answer. */
+/** Stops the service: no request of the browser gets an answer. */
 async function cutNetwork(): Promise<void> {
   isCut = true;
   await site.close();
@@ -44,7 +44,7 @@ async function openPage(fragment = ""): Promise<Tab> {
   return tab;
 }
 
-/** Once, with a network: what the page needs is on the device then, and its worker at work. */
+/** Opens the page once with a network, until its files are stored and its worker is active. */
 async function visit(): Promise<void> {
   const { page, complaints } = await openPage();
   await page.waitForSelector("#kept:not(:empty)");

@@ -111,5 +111,5 @@ testEach(
     }
   },
   120_000,
-  languages.filter(({ name }) => name !== "curl"), // a shell is no server
+  languages.filter(({ name }) => name !== "curl"), // a shell cannot listen
 );

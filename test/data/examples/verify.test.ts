@@ -165,7 +165,7 @@ async function typeCases(folder: string): Promise<Case[]> {
   );
 }
 
-/** The example's verdict, or its reason where a reason is expected, or its whole output if that is no known reason. */
+/** The example's verdict, or its reason where a reason is expected, or its whole output if that is an unknown reason. */
 async function answerOf(start: readonly string[], { words, expected }: Case): Promise<string> {
   const env = environment(folder);
   const { code, stdout: said, stderr: error } = await runToEnd([...start, ...words], { env, cwd: folder });
