@@ -14,6 +14,7 @@ import {
 import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
+import { refusalReasons } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { readOfflinePack } from "../../src/partner/status-list.ts";
 import { unopened } from "../../src/partner/verification.ts";
@@ -97,7 +98,14 @@ test.each<[name: string, change: (text: string) => string]>([
   ["with a surplus line end", (text) => `${text}\n`],
   ["with a blank line before it", (text) => `\n${text}`],
   ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
+  ["with carriage returns alone", (text) => text.replaceAll("\n", "\r")],
+  ["with spaces at line ends but the first", (text) => text.replace(/(?<!v1)\n/g, " \n")],
   ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
+  ["quoted twice", (text) => text.replace(/^/gm, ">> ")],
+  ["quoted without a space", (text) => text.replace(/^/gm, ">")],
+  ["indented by two spaces and quoted", (text) => text.replace(/^/gm, "  > ")],
+  ["folded with an indentation", (text) => text.replace(/^(— \S+) /gm, "$1\n  ")],
+  ["with as many blank lines as are searched", (text) => text.padStart(64 * 1024, "\n")],
   ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
   ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
   [
@@ -108,8 +116,15 @@ test.each<[name: string, change: (text: string) => string]>([
         .replaceAll("—", "=E2=80=94")
         .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
   ],
-])("a proof %s is undecidable", async (_name, change) => {
-  expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
+])("a proof %s is undecidable, and the detail says why", async (_name, change) => {
+  const { refusal } = await openLogProof(change(proof), { logKeys, now });
+  expect(refusal?.reason).toBe("PROOF_UNREADABLE");
+  expect(refusal?.detail).not.toBe(refusalReasons.PROOF_UNREADABLE.explanation);
+});
+
+test("a text of more than 64 Ki characters is not searched for a damaged proof", async () => {
+  const { refusal } = await openLogProof(proof.padStart(64 * 1024 + 1, "\n"), { logKeys, now });
+  expect(refusal?.detail).toBe(refusalReasons.PROOF_UNREADABLE.explanation);
 });
 
 const { signature }: { signature: string } = JSON.parse(json);
