@@ -104,6 +104,7 @@ test.each<[name: string, change: (text: string) => string]>([
   ["quoted twice", (text) => text.replace(/^/gm, ">> ")],
   ["quoted without a space", (text) => text.replace(/^/gm, ">")],
   ["indented by two spaces and quoted", (text) => text.replace(/^/gm, "  > ")],
+  ["with two spaces after a dash", (text) => text.replaceAll("— ", "—  ")],
   ["folded with an indentation", (text) => text.replace(/^(— \S+) /gm, "$1\n  ")],
   ["with as many blank lines as are searched", (text) => text.padStart(64 * 1024, "\n")],
   ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
