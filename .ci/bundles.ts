@@ -1,7 +1,7 @@
 /**
- * Makes what the service hands out as files of its own: the scripts of the envelope page and the module for partners,
- * which Deno and the executable have no bundler for. The launcher runs it before all else, with `--due`: then it makes
- * them only when a source is newer than they are. With `--watch`, as `npm run dev` runs it, it makes them again and again.
+ * Bundles the files that the service hands out: the scripts of the envelope page, the module and the package for partners.
+ * Deno and the executable have no bundler. The launcher runs this script first, with `--due`: then it bundles only if a
+ * source is newer than a bundle. With `--watch`, as in `npm run dev`, it bundles after each change.
  */
 
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, writeFileSync } from "node:fs";
