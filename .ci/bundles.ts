@@ -1,7 +1,7 @@
 /**
- * Makes files that need a bundler, which Deno and the executable lack: scripts of the envelope page, the partners' module
- * and others. The launcher runs it first, with `--due`: then it makes them only if a source is newer. With `--watch`, as
- * in `npm run dev`, it makes them after every change.
+ * Bundles the files that the service hands out: the scripts of the envelope page, the module and the package for partners.
+ * Deno and the executable have no bundler. The launcher runs this script first, with `--due`: then it bundles only if a
+ * source is newer than a bundle. With `--watch`, as in `npm run dev`, it bundles after each change.
  */
 
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, writeFileSync } from "node:fs";
@@ -11,13 +11,14 @@ import fastify from "fastify";
 import { parse } from "yaml";
 import { projectFolder, runScript } from "./build.ts";
 import { notices, noticesFile } from "./notices.ts";
+import { packageFile, packageText } from "./package.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 import { apiTypes, typesFile } from "./schema-types.ts";
 
 /** An editor saves a file in several steps. */
 const settleMs = 100;
 
-/** The folders that the bundles are made of. */
+/** The folders of the scripts and the module. The package's command has sources in many folders of `cli` and `src`. */
 export const sourceFolders = ["data/texts/en", "src/partner", "src/site/texts", "src/site/verify-envelope"];
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
@@ -67,6 +68,8 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [noticesFile]: async () => notices(),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
+  // Contains the two files above.
+  [packageFile]: packageText,
 };
 
 /**
@@ -86,12 +89,14 @@ async function writeBundles(): Promise<void> {
 function isDue(): boolean {
   const made = Object.keys(bundles);
   if (!made.every((file) => existsSync(file))) return true;
-  const sources = [...sourceFolders, ".ci"].flatMap((folder) =>
-    readdirSync(join(projectFolder, folder)).map((file) => join(projectFolder, folder, file)),
+  const sources = ["src", "cli", ".ci", "data/texts/en"].flatMap((folder) =>
+    readdirSync(join(projectFolder, folder), { recursive: true, encoding: "utf8" }).map((file) =>
+      join(projectFolder, folder, file),
+    ),
   );
   const date = (path: string) => statSync(path).mtimeMs;
-  const others = ["package.json", "data/openapi.yaml", "data/notices/bun.md"].map((file) =>
-    join(projectFolder, file),
+  const others = ["package.json", "data/default-policy.json", "data/openapi.yaml", "data/notices/bun.md"].map(
+    (file) => join(projectFolder, file),
   );
   const newest = [...sources, ...others].filter((path) => !made.includes(path));
   return Math.min(...made.map(date)) < Math.max(...newest.map(date));

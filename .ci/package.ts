@@ -1,11 +1,11 @@
 /**
- * The package for partners, `dist/tvs-partner-VERSION.tgz` (decision D14.1): the module with its declarations, as the
- * service serves them, and the command `tvs-verify`, bundled, so that nothing else need be installed. Run it:
- * `npm run package`.
+ * The package for partners, `dist/tvs-partner-VERSION.tgz` (decision D14.1): the module with its declarations, and the
+ * command `tvs-verify`, bundled, so that the package has no dependencies. The service hands out the same bytes as
+ * `/v1/inter-agency/tvs-partner.tgz`. Run it: `npm run package`.
  */
 
 import { execFileSync } from "node:child_process";
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -14,6 +14,9 @@ import { BuildError, projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile } from "./partner-module.ts";
 
 const leastNode = 20;
+
+/** The package's bytes in base64, which every runtime can import as text. */
+export const packageFile = join(projectFolder, "src/api/package.bundle.txt");
 
 /** How the package calls itself. It depends on nothing, so there is nothing to be installed with it. */
 const repository = process.env.GITHUB_REPOSITORY;
@@ -57,12 +60,11 @@ const loader = `"use strict";
 import("./tvs-verify.js");
 `;
 
-/** Bundles the command into a folder. @returns the folders of the packages that went into it */
-async function bundleCommand(folder: string): Promise<string[]> {
-  const { metafile } = await Bun.build({
+/** Bundles the command. @returns its text, and the folders of the packages that went into it */
+async function bundleCommand(): Promise<{ text: string; parts: string[] }> {
+  const { metafile, outputs } = await Bun.build({
     entrypoints: [join(projectFolder, "cli/verify/tvs-verify.ts")],
     root: join(projectFolder, "cli/verify"),
-    outdir: folder,
     target: "node",
     format: "esm",
     env: "disable",
@@ -71,8 +73,10 @@ async function bundleCommand(folder: string): Promise<string[]> {
   const folders = Object.keys(metafile?.inputs ?? {}).flatMap(
     (path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
   );
-  if (folders.length === 0) throw new BuildError("the bundler did not say what it took");
-  return [...new Set(folders)].map((path) => resolve(path)).sort();
+  const [output] = outputs;
+  if (output === undefined || folders.length === 0)
+    throw new BuildError("the bundler did not say what it took");
+  return { text: await output.text(), parts: [...new Set(folders)].map((path) => resolve(path)).sort() };
 }
 
 /** The licences of the packages in the command. @throws {BuildError} for one without a text */
@@ -87,28 +91,25 @@ async function licencesOf(folders: readonly string[]): Promise<string> {
   return head + (await Promise.all(texts)).join(`\n${"-".repeat(79)}\n\n`);
 }
 
-/** Puts the package's files into a folder. */
-async function stage(folder: string): Promise<void> {
-  const bin = join(folder, "bin");
-  await mkdir(bin);
-  const parts = await bundleCommand(bin);
-  await writeFile(join(folder, "package.json"), `${JSON.stringify(description, null, 2)}\n`);
-  const readme = await readFile(join(projectFolder, "src/partner/README.md"), "utf8");
-  await writeFile(join(folder, "README.md"), readme.replaceAll("VERSION", manifest.version));
-  await writeFile(join(folder, "LICENSES-OF-PARTS.txt"), await licencesOf(parts));
-  await writeFile(join(bin, "tvs-verify.cjs"), starter);
-  await chmod(join(bin, "tvs-verify.cjs"), 0o755);
-  await writeFile(join(bin, "load.cjs"), loader);
-  for (const [from, to] of [
-    [moduleFile, "index.js"],
-    [declarationsFile, "index.d.ts"],
-    [join(projectFolder, "LICENSE"), "LICENSE"],
-  ] as const)
-    await copyFile(from, join(folder, to));
+/** The package's files by their names. */
+async function packageFiles(): Promise<Readonly<Record<string, string>>> {
+  const command = await bundleCommand();
+  const read = (path: string) => readFile(path, "utf8");
+  return {
+    "package.json": `${JSON.stringify(description, null, 2)}\n`,
+    "README.md": await read(join(projectFolder, "src/partner/README.md")),
+    LICENSE: await read(join(projectFolder, "LICENSE")),
+    "LICENSES-OF-PARTS.txt": await licencesOf(command.parts),
+    "index.js": await read(moduleFile),
+    "index.d.ts": await read(declarationsFile),
+    "bin/tvs-verify.cjs": starter,
+    "bin/load.cjs": loader,
+    "bin/tvs-verify.js": command.text,
+  };
 }
 
 /**
- * Makes the package. npm packs it, with the same bytes for the same files.
+ * Makes the package of the bundled module. Bun packs it with the same bytes for the same files and modes.
  *
  * @param out the folder to put it into
  * @returns the file's path
@@ -116,12 +117,24 @@ async function stage(folder: string): Promise<void> {
 export async function makePackage(out: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "tvs-package-"));
   try {
-    await stage(folder);
-    await mkdir(out, { recursive: true });
-    const words = ["pack", folder, "--json", "--loglevel=error", "--pack-destination", out];
-    const said = execFileSync("npm", words, { encoding: "utf8" });
-    const [packed] = JSON.parse(said) as { filename: string }[];
-    return join(out, packed?.filename ?? "");
+    await mkdir(join(folder, "bin"));
+    for (const [name, text] of Object.entries(await packageFiles())) {
+      await writeFile(join(folder, name), text);
+      await chmod(join(folder, name), text === starter ? 0o755 : 0o644);
+    }
+    const words = ["pm", "pack", "--quiet", "--destination", out];
+    execFileSync(process.execPath, words, { cwd: folder });
+    return join(out, `${description.name}-${description.version}.tgz`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The text of {@link packageFile}. */
+export async function packageText(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "tvs-package-"));
+  try {
+    return (await readFile(await makePackage(folder))).toString("base64");
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -28,7 +28,7 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** The licences of the executable's parts. */
+/** The licences of what the executable contains, and the package for partners in base64. */
 declare module "*.bundle.txt" {
   export { default } from "embedded-text";
 }

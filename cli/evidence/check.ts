@@ -145,8 +145,7 @@ function undecidable(words: string): TvsError {
  */
 function openLogAt(service: URL, timeoutMs: number) {
   const base = `${service.origin}${service.pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
-  const ask = (path: string) =>
-    fetchBounded({ url: new URL(`${base}/${path}`), called: "the log", timeoutMs });
+  const ask = (path: string) => fetchBounded(new URL(`${base}/${path}`), timeoutMs);
 
   return {
     /** The newest checkpoint, not verified. */

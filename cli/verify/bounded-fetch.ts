@@ -1,4 +1,4 @@
-/** Questions to a server that this program does not control: it may be silent, talk without an end, or send us elsewhere. */
+/** Requests to a log that this program does not control: it may be silent, send without an end, or redirect. */
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { isPacked } from "../../src/store/server/answers.ts";
@@ -12,19 +12,9 @@ const maxBytes = 1024 * 1024;
 const timeoutWords = `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`;
 export const timeoutArg = { timeout: option("DURATION", timeoutWords, parseDuration) } as const;
 
-type BoundedRequest = {
-  readonly url: URL;
-  /** How messages call the server. */
-  readonly called: string;
-  /** For the whole answer. */
-  readonly timeoutMs: number;
-  /** What is posted, and of which type; absent to get. */
-  readonly post?: { readonly type: string; readonly body: Uint8Array<ArrayBuffer> };
-};
-
 type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
 
-/** Reads an address that a command was given. @throws TvsError USAGE */
+/** Reads the address in a command line. @throws TvsError USAGE */
 export function readHttpUrl(text: string, flag: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
@@ -32,18 +22,20 @@ export function readHttpUrl(text: string, flag: string): URL {
   return url;
 }
 
-/** @throws TvsError INPUT_UNREADABLE for no answer in time, one that is too long, and one that redirects */
-export async function fetchBounded({ url, called, timeoutMs, post }: BoundedRequest): Promise<BoundedAnswer> {
+/**
+ * @param timeoutMs for the whole answer
+ * @throws TvsError INPUT_UNREADABLE for no answer in time, one that is too long, and one that redirects
+ */
+export async function fetchBounded(url: URL, timeoutMs: number): Promise<BoundedAnswer> {
   const none = (problem: string, cause?: unknown) =>
-    new TvsError("INPUT_UNREADABLE", `${called} at ${url.origin}${url.pathname} ${problem}`, { cause });
+    new TvsError("INPUT_UNREADABLE", `the log at ${url.origin}${url.pathname} ${problem}`, { cause });
   const refusing = new AbortController();
   const limit = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, {
       redirect: "manual",
       signal: AbortSignal.any([refusing.signal, limit]),
-      headers: { "Accept-Encoding": "identity", ...(post && { "Content-Type": post.type }) },
-      ...(post && { method: "POST", body: post.body }),
+      headers: { "Accept-Encoding": "identity" },
     });
     if (isPacked(response)) {
       refusing.abort();

@@ -12,7 +12,7 @@ export type Bytes = AsyncIterable<Uint8Array>;
 
 type Paths = readonly string[];
 
-/** One file of the input, or the reason why there is none. */
+/** One file of the input, or the reason why it cannot be read. */
 export type Source =
   | { readonly file: string; readonly chunks: Bytes }
   | { readonly file: string; readonly reason: RefusalReason };

@@ -21,11 +21,11 @@ export type Location = { readonly file: string; readonly place: Place };
 
 /** One line of JSON; its escapes mean the same characters to every JSON reader. */
 function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
-  const { claimedIssuer, trust, log, statusList, warnings: told, checks, ...verdict } = verification;
+  const { claimedIssuer, trust, log, statusList, warnings: codes, checks, ...verdict } = verification;
   const object = {
     ...verdict,
     ...(claimedIssuer === null ? {} : { claimedIssuer }),
-    ...{ trust, log, statusList, warnings: told, checks, file },
+    ...{ trust, log, statusList, warnings: codes, checks, file },
     ...(line === null ? {} : { line }),
     ...(index === null ? {} : { index }),
   };
@@ -116,7 +116,7 @@ function describeCheck({ name, ok, detail }: Check): string {
 }
 
 /** Inputs that were not verified have no checks. */
-const unjudged: ReadonlySet<string | null> = new Set([
+const unverified: ReadonlySet<string | null> = new Set([
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
   "INPUT_TOO_LARGE",
@@ -136,7 +136,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
 function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
-  // Green would be taken for the answer's colour when the answer is no, or was a yes once.
+  // Green would be taken for the colour of the answer, which may be no or an ended licence.
   const isStated = "statement" in verification;
   const isGood = result?.eligible !== false && !hasEnded(verification) && areAllEligible(verification);
   const isColored = color && (isGood || !isGenuine);
@@ -157,7 +157,7 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
     ...verification.warnings.flatMap((one) => row("warning", `${one}: ${warnings[one]}`)),
     ...(result === null ? [] : describeResult(result)),
     ...(isStated ? describeStated(verification) : []),
-    ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
+    ...(unverified.has(reason) ? [] : verification.checks.map(describeCheck)),
   ];
   return `${lines.join("\n")}\n\n`;
 }

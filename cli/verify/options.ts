@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
+import type { Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeText } from "../../src/partner/file-text.ts";
 import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
@@ -46,8 +47,6 @@ export const verifyArgs = {
   now: option("TIME", "Check as of this time (ISO 8601)"),
   json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
 
@@ -121,7 +120,7 @@ function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" 
   return { statusLists: lists.map((path) => resolve(path)), maxListAgeSeconds };
 }
 
-/** Options of a proof without one must not look as if they counted. */
+/** Refuses options of a proof without a proof. @throws TvsError USAGE */
 function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
   const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;

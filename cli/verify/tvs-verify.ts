@@ -9,7 +9,7 @@ import { verifyCommand } from "./verify.ts";
 
 const program = "tvs-verify";
 
-/** Options of `tvs verify` that are accepted but not shown, because there is no register here. */
+/** Options of `tvs verify` for the register. The package has no register: they are accepted and not shown. */
 const ofRegister = ["data", "database", "sandbox"];
 
 async function help(command: OurCommand): Promise<string> {

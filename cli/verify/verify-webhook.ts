@@ -1,6 +1,7 @@
 /** `tvs verify-webhook`: verifies one received delivery with src/partner, as partners do. */
 
 import process from "node:process";
+import type { Environment } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
@@ -14,8 +15,6 @@ import { command, operand, option } from "../command.ts";
 import { readBounded, readSmallFile } from "../safe/input-file.ts";
 import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Far above the service's deliveries, which have a few hundred bytes. */
 const maxBodyBytes = 16 * 1024 * 1024;
 
@@ -25,7 +24,7 @@ const advice: Readonly<Record<WebhookRefusalReason, string>> = {
   SIGNATURE_MISMATCH:
     "Give the whole secret, whsec_ included, and the body's bytes as they were received, before any parsing.",
   OUTSIDE_REPLAY_WINDOW:
-    "The signature itself is good. To judge a delivery that was kept, give the time of its arrival with --now.",
+    "The signature itself is good. To check a delivery that was kept, give the time of its arrival with --now.",
 };
 
 export const verifyWebhookCommand = command({

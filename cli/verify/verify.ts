@@ -2,6 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import process from "node:process";
+import type { Environment } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { isStatement } from "../../src/partner/jws.ts";
@@ -16,7 +17,6 @@ import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
 import { type AnyVerification, type Format, formatOf, type Location } from "./format.ts";
 import {
-  type Environment,
   openProof,
   readLists,
   readWhole,
@@ -81,7 +81,7 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
   return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
-/** Without a JWKS or an anchor, the maker of the file decided what is valid: the reader has to know. */
+/** Says that trust rests on a key history alone, whose maker decides what is valid. */
 function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
   if (trust?.basis !== "key-history") return "";
   const file = keyHistory ?? pack?.path ?? "";
@@ -90,7 +90,7 @@ function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): str
 }
 
 /** @returns the exit code: 1 when anything was refused, else 2 when anything is undecidable, else 0 */
-async function judgeAll(line: Line, io: VerifyIo): Promise<number> {
+async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   const { paths, given, options, json, proof } = await prepare(line, io);
   const progress = await createProgress(paths);
   const format = formatOf({ json, color: io.color ?? false });
@@ -100,7 +100,7 @@ async function judgeAll(line: Line, io: VerifyIo): Promise<number> {
   const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
   try {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
-      await judgeSource(source, options, printer);
+      await verifySource(source, options, printer);
     }
     await printer.flush();
   } finally {
@@ -118,7 +118,7 @@ async function judgeAll(line: Line, io: VerifyIo): Promise<number> {
 /** Runs without the network. @returns the exit code, also 2 if nothing was found, or for a wrong command line */
 export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   try {
-    return await judgeAll(line, io);
+    return await verifyAll(line, io);
   } catch (error) {
     if (!isTvsError(error)) throw error;
     io.stderr(`${io.program ?? "tvs verify"}: ${printable(error.message)}\n`);
@@ -154,7 +154,7 @@ const example =
 export function verifyCommand(program: string): OurCommand {
   return command({
     description:
-      "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
+      "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be decided",
     example: example.replaceAll("tvs verify", program),
     args: verifyArgs,
     variadic: true,
@@ -168,25 +168,25 @@ export function verifyCommand(program: string): OurCommand {
 /** Enough that the runtime's cryptography can use every core. */
 const atOnce = 64;
 
-async function judgeItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
+async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
   if ("refusal" in item) return unopened(item.refusal);
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/** Judges one file, folder entry or stream, in order. */
-async function judgeSource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
+/** Verifies one file, folder entry or stream, in order. */
+async function verifySource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
   const { file } = source;
   let items: EnvelopeItem[] = [];
-  const judgeItems = async () => {
-    const verdicts = await Promise.all(items.map((item) => judgeItem(item, options)));
+  const verifyItems = async () => {
+    const verdicts = await Promise.all(items.map((item) => verifyItem(item, options)));
     for (const [index, item] of items.entries())
       printer.print(verdicts[index] as AnyVerification, { file, place: item.place });
     items = [];
     await printer.makeRoom();
   };
   for await (const item of readSource(source, printer.watched))
-    if (items.push(item) >= atOnce) await judgeItems();
-  await judgeItems();
+    if (items.push(item) >= atOnce) await verifyItems();
+  await verifyItems();
 }
 
 /** Smaller inputs are verified before anybody has read the bar. */
@@ -215,7 +215,7 @@ const flushCharacters = 64 * 1024;
 
 type Printer = ReturnType<typeof createPrinter>;
 
-/** Prints verdicts in the order of the input, many at a time: a write for each would cost more than judging them. */
+/** Prints verdicts in the order of the input, many in one write: a write costs more than verifying. */
 function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar | null) {
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";

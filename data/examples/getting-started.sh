@@ -1,5 +1,5 @@
 # The commands of the page "Getting started", as they are pasted into one shell, one after the other: later ones use
-# what earlier ones have set and saved. Each part begins with its name; the page fills in what stands in {{braces}}.
+# what earlier ones have set and saved. Each part begins with its name; the page replaces {{braces}}.
 
 #: key
 export API_KEY='{{apiKey}}'
@@ -47,7 +47,7 @@ for V in "$V1" "$FORGED"; do
   curl -sS -o answer.txt -w '%{http_code}\n' http://127.0.0.1:9876/ \
     -H "X-AGENCY-Signature: t=$T,v1=$V" --data-binary @body.json
 done
-kill $RECEIVER
+kill "$RECEIVER"
 
 #: check
 {{run}} --check body.json "t=$T,v1=$V1" "$T"
@@ -104,4 +104,4 @@ for TRY in $(seq 30); do
   sleep 1
 done
 tvs webhooks list --partner demo --limit 1 --sandbox
-kill $RECEIVER
+kill "$RECEIVER"

@@ -12,6 +12,8 @@ import type { EvidenceDocuments } from "./evidence-api.ts";
 import {
   compressedDocument,
   keptDocuments,
+  once,
+  packedDocument,
   programFile,
   publicDocument,
   sendDocument,
@@ -116,6 +118,11 @@ const partnerTypes = programFile(
   () => import("./verify.types.txt", { with: { type: "text" } }),
 );
 
+const partnerPackage = once(async () => {
+  const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
+  return packedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+});
+
 const health: ApiHandler = async (c) => {
   const { service } = c.get("parts");
   const status = await healthOf(service);
@@ -129,7 +136,7 @@ const health: ApiHandler = async (c) => {
 
 const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
 
-/** The key set, the key history, the health probe and the partners' module: public, and the same for everybody. */
+/** The key set, the key history, the health probe, the partners' module and package: public, the same for everybody. */
 export const documentsApi = new Hono<AppEnv>()
   .get("/.well-known/jwks.json", async (c) =>
     sendDocument(c, publicDocument((await recent(c)).jwks, "application/json")),
@@ -139,7 +146,8 @@ export const documentsApi = new Hono<AppEnv>()
   )
   .get("/health", health)
   .get("/verify.mjs", partnerModule)
-  .get("/verify.d.mts", partnerTypes);
+  .get("/verify.d.mts", partnerTypes)
+  .get("/tvs-partner.tgz", async (c) => sendDocument(c, await partnerPackage()));
 
 /** The OpenAPI document of this service. */
 export function openApiPage({ configuration }: Service): PageHandler {

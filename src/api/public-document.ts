@@ -16,11 +16,17 @@ export type PublicDocument = {
 /** A large document that stays the same. As blobs, because Bun copies other bytes for each client that reads slowly. */
 export type CompressedDocument = Omit<PublicDocument, "body"> & {
   readonly plain: Blob;
-  readonly gzipped: Blob;
+  /** Null for a file that is packed already. */
+  readonly gzipped: Blob | null;
 };
 
 export function publicDocument(body: string, type: string): PublicDocument {
   return { body, type, etag: etagOf(body) };
+}
+
+/** @param bytes a file that compression does not make smaller */
+export function packedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+  return { plain: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
 /** Compresses once, beside the event loop. */
@@ -29,7 +35,7 @@ export async function compressedDocument(body: string, type: string): Promise<Co
   return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
 
-function etagOf(body: string): string {
+function etagOf(body: string | Uint8Array): string {
   return `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
 }
 
@@ -71,18 +77,19 @@ export function sendDocument(
   document: PublicDocument | CompressedDocument,
   cacheControl = asKeys,
 ): Response {
-  const compress = "gzipped" in document && acceptsGzip(c.req.header("Accept-Encoding"));
+  const gzipped = "gzipped" in document ? document.gzipped : null;
+  const compress = gzipped !== null && acceptsGzip(c.req.header("Accept-Encoding"));
   // Two representations of one document must not share a strong tag (RFC 9110, 8.8.3.3).
   const etag = compress ? document.etag.replace(/"$/, '-gzip"') : document.etag;
   c.header("Cache-Control", cacheControl);
   c.header("ETag", etag);
-  if ("gzipped" in document) c.header("Vary", "Accept-Encoding", { append: true });
+  if (gzipped !== null) c.header("Vary", "Accept-Encoding", { append: true });
   if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
   c.header("Content-Type", document.type);
   if ("body" in document) return c.body(document.body);
   if (compress) c.header("Content-Encoding", "gzip");
   // Hono hands on whatever a Response takes; its types have no Blob.
-  return c.body((compress ? document.gzipped : document.plain) as unknown as ReadableStream);
+  return c.body((compress ? gzipped : document.plain) as unknown as ReadableStream);
 }
 
 /**

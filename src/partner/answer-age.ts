@@ -59,11 +59,11 @@ export function describeAge(verification: Verification): string | null {
   return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
 }
 
-/** A number that may be personal is in no address: NINs and phone numbers have ten digits or more. */
+/** NINs and phone numbers have ten digits or more; such a number must not appear in an address. */
 const isPersonal = /\d{10}|[^\x21-\x7e]/;
 
 /**
- * The issuer's public look-up, about this teacher if the number may stand in an address.
+ * Finds the address of the issuer's public lookup, with the teacher's number unless that may be personal.
  * @param ownOrigin the origin of the calling page; any other issuer must have https
  * @returns null unless the verification is valid and the issuer has such an address
  */

@@ -8,6 +8,26 @@ export function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuff
   return whole;
 }
 
+/** Reads a stream to its end; null if it has more than `maxBytes`. */
+export async function readBounded(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = stream.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      size += next.value.length;
+      if (size > maxBytes) return null;
+      parts.push(next.value);
+    }
+    return concatenated(parts);
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
 /** Lower-case hexadecimal. */
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

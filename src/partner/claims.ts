@@ -4,26 +4,18 @@ import { certificateStatuses, type EligibilityResult, licenseStatuses, sources }
 import { formatSeconds, parseDateTime } from "./date-time.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
-import type { StatusClaim } from "./verification.ts";
+import type { SharedClaims, StatusClaim } from "./verification.ts";
 
-/** Claims of the right types; whether they are the expected ones is another check. */
-export type Claims = {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly verificationId: string;
-  /** The time of signing, `iat`. */
-  readonly issuedAtSeconds: number;
+/** Claims of the right types; their values are not yet compared with the expected ones. */
+export type Claims = SharedClaims & {
   readonly result: EligibilityResult;
-  /** `exp` and `nbf`: the service sets neither, but a signed limit is honoured. */
-  readonly expiresSeconds: number | null;
-  readonly notBeforeSeconds: number | null;
-  /** The place in a status list; null for an envelope that names none. */
+  /** The index in a status list; null for an envelope that names no list. */
   readonly status: StatusClaim | null;
 };
 
 const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 
-/** Reading the name of a host takes the square of its length. */
+/** Parsing a host name costs the square of its length. */
 const maxIssuerCharacters = 2_000;
 
 /** The http(s) address of an issuer, without credentials, query or fragment, which could deceive a reader; else null. */
@@ -39,7 +31,7 @@ export function pageOfIssuer(issuer: string): string | null {
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
 }
 
-/** Reads the time of signing in whole seconds since the Unix epoch: it decides about the key before the other claims. */
+/** Reads the time of signing, whole seconds since the Unix epoch. The key is checked by it before the other claims. */
 export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
@@ -68,13 +60,16 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
   return problem === null ? null : refuse("RESULT_MALFORMED", problem);
 }
 
-/** Null when absent; undefined when present and no number. */
-export function readLimit(value: JsonValue | undefined): number | null | undefined {
-  if (value === undefined) return null;
-  return typeof value === "number" ? value : undefined;
+type Limits = Pick<SharedClaims, "expiresSeconds" | "notBeforeSeconds">;
+
+/** Reads `exp` and `nbf`. The service sets neither; a signed limit counts. */
+export function readLimits({ exp, nbf }: JsonObject): Limits | Refusal {
+  const wrong = [exp, nbf].some((limit) => limit !== undefined && typeof limit !== "number");
+  if (wrong) return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
+  return { expiresSeconds: (exp as number) ?? null, notBeforeSeconds: (nbf as number) ?? null };
 }
 
-/** Null when absent; undefined when it names no place in a list. */
+/** Null when absent; undefined when malformed. */
 function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
   if (status === undefined) return null;
   const list = isJsonObject(status) ? status.status_list : undefined;
@@ -87,10 +82,8 @@ function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
 export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
   const problem = findTypeProblem(payload);
   if (problem !== null) return problem;
-  const [expiresSeconds, notBeforeSeconds] = [readLimit(payload.exp), readLimit(payload.nbf)];
-  if (expiresSeconds === undefined || notBeforeSeconds === undefined) {
-    return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
-  }
+  const limits = readLimits(payload);
+  if (limits instanceof Refusal) return limits;
   const status = readStatus(payload);
   if (status === undefined) return refuse("CLAIM_TYPE", "The claim status names no place in a status list.");
   return {
@@ -99,13 +92,12 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
     verificationId: String(payload.sub),
     issuedAtSeconds,
     result: payload.result as unknown as EligibilityResult,
-    expiresSeconds,
-    notBeforeSeconds,
+    ...limits,
     status,
   };
 }
 
-/** What a member must be. */
+/** Whether a member has the right form. */
 type Rule = (value: JsonValue | undefined) => boolean;
 
 export const isText: Rule = (value) => typeof value === "string";
@@ -169,7 +161,7 @@ function findContradiction(result: JsonObject): string | null {
     : null;
 }
 
-/** What is wrong with a `result` claim, in one sentence; null for a well-formed EligibilityResult (unknown members are ignored). */
+/** Describes in a sentence what is wrong with a `result` claim; null for an EligibilityResult. Ignores unknown members. */
 export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
@@ -190,7 +182,7 @@ export type OuterMembers = {
 
 const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
 
-/** Takes the contract's members out of an envelope; `ENVELOPE_MALFORMED` names the first bad one. */
+/** Checks the contract's members of an envelope; `ENVELOPE_MALFORMED` names the first malformed member. */
 export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
   const bad = textMembers.find((member) => typeof envelope[member] !== "string");
   if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
@@ -262,8 +254,8 @@ export function findSharedDifference(
 
 /** Compares the unsigned members with the claims, which are authoritative (contract C9), in the order of decision D6.2. */
 export function findOuterDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
-  const place = firstDifference(claims.result as unknown as JsonValue, outer.result, "result");
-  if (place !== null)
-    return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
+  const path = firstDifference(claims.result as unknown as JsonValue, outer.result, "result");
+  if (path !== null)
+    return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   return findSharedDifference({ ...outer, id: outer.verificationId, time: outer.verifiedAt }, claims, kid);
 }

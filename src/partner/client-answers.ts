@@ -1,14 +1,13 @@
 /** The answers of a client: verified by the service's keys, and compared with the question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { ClientError, type Connection, type Received, send } from "./client-calls.ts";
+import { type Connection, type Received, send, unusable } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import { foldRegNo } from "./reg-no.ts";
 import type { JsonValue } from "./strict-json.ts";
-import type { StatementVerification, Verification } from "./verification.ts";
-import { type VerifyOptions, verifyEnvelope } from "./verify-envelope.ts";
-import { verifyStatement } from "./verify-statement.ts";
+import type { Verification } from "./verification.ts";
+import type { VerifyOptions } from "./verify-envelope.ts";
 
 export type ClientVerification = {
   /** The service's issuer address, from the operator. */
@@ -63,23 +62,22 @@ function keepKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
   };
 }
 
-/** A refused set is fetched again: it may have been cut off on the way. */
+/** A refused set is fetched again: it may have been cut off in transit. */
 const usableKeys = ({ refusal }: KeySet) => refusal === null;
 
-function unverified(value: JsonValue): Answer {
-  const envelope = value as unknown as SignedEnvelope;
-  return { result: envelope.result, envelope, verification: null };
-}
-
-function judgeBy(connection: Connection, options: ClientVerification) {
+/**
+ * Verifies the answers of a client.
+ * @returns a function that throws ClientError ENVELOPE_REFUSED unless all values are valid
+ */
+export function createVerifier(connection: Connection, options: ClientVerification) {
   const { issuer, audience, keys: given } = options;
   const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
-  /** @throws ClientError ENVELOPE_REFUSED unless all are valid */
   return async <V extends Verification>(
     values: readonly JsonValue[],
     verify: (value: JsonValue, options: VerifyOptions) => Promise<V>,
-    signal: AbortSignal | undefined,
+    received: Received,
   ): Promise<V[]> => {
+    const { signal } = received;
     const verifyAll = (keys: KeySet) =>
       Promise.all(values.map((one) => verify(one, { keys, issuer, audience })));
     let verifications = await verifyAll(given ?? (await keysFor(usableKeys, signal)));
@@ -90,36 +88,12 @@ function judgeBy(connection: Connection, options: ClientVerification) {
     if (verifications.every(({ valid }) => valid)) return verifications;
     const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
     const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
-    throw new ClientError("ENVELOPE_REFUSED", message, { status: 200, verifications });
+    throw unusable("ENVELOPE_REFUSED", message, received, verifications);
   };
 }
 
-/** Verifies answers of a client; without `options` they are returned unverified. */
-export function createJudge(connection: Connection, options: ClientVerification | undefined) {
-  const judgeAll = options === undefined ? null : judgeBy(connection, options);
-  return {
-    async envelopes(values: readonly JsonValue[], signal: AbortSignal | undefined): Promise<Answer[]> {
-      if (judgeAll === null) return values.map(unverified);
-      const verifications = await judgeAll(values, verifyEnvelope, signal);
-      return values.map((value, index) => {
-        const verification = verifications[index] as Verification;
-        const envelope = value as unknown as SignedEnvelope;
-        return { result: verification.result ?? envelope.result, envelope, verification };
-      });
-    },
-    async statement(
-      value: JsonValue,
-      signal: AbortSignal | undefined,
-    ): Promise<StatementVerification | null> {
-      if (judgeAll === null) return null;
-      const [verification = null] = await judgeAll([value], verifyStatement, signal);
-      return verification;
-    },
-  };
-}
-
-// A signature says what the service attested, and not to which question: a proxy or cache in between could return any
-// envelope that it has kept. Envelopes contain neither purpose nor NIN, so those two are not checked.
+// A signature covers the answer, not the question: a proxy or cache in between could return an earlier envelope. Envelopes
+// contain neither purpose nor NIN, so those two are not compared.
 
 /** How far the service's and this machine's clocks may differ. */
 const clockSlackMs = 60_000;
@@ -134,7 +108,7 @@ function isAbout({ result }: Answer, asked: Identifier): boolean {
 
 function isOfThisCall(signedAt: string, { info, isKeyGiven, begunAtMs, endedAtMs }: Received): boolean {
   const at = Date.parse(signedAt);
-  // With a key made for this call no earlier answer is possible, whatever the answer says.
+  // A key that was made for this call can have no earlier answer.
   const earliest = info.isReplay && isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
   return at >= earliest - clockSlackMs && at <= endedAtMs + clockSlackMs;
 }
@@ -150,7 +124,7 @@ export function findMismatch(
 ): string | null {
   const ids = answers.map(({ envelope }) => envelope.verificationId);
   if (new Set(ids).size < ids.length) return "it has one envelope twice";
-  const other = answers.findIndex((answer, place) => !isAbout(answer, asked[place] as Identifier));
+  const other = answers.findIndex((answer, index) => !isAbout(answer, asked[index] as Identifier));
   if (other >= 0) return `it is about another teacher${answers.length > 1 ? ` (item ${other})` : ""}`;
   return answers.every(({ envelope }) => isOfThisCall(envelope.verifiedAt, received)) ? null : otherTime;
 }
@@ -167,7 +141,7 @@ export function findStatementMismatch(
   if (purpose !== asked.purpose) return "it is for another purpose";
   const isList = list.name === asked.list.name && list.reference === (asked.list.reference ?? null);
   if (!isList || rows.length !== asked.teachers.length) return "it is about another list";
-  const other = rows.findIndex((row, place) => !isRowAbout(row, asked.teachers[place] as Identifier));
+  const other = rows.findIndex((row, index) => !isRowAbout(row, asked.teachers[index] as Identifier));
   if (other >= 0) return `its row ${other + 1} is about another teacher`;
   return isOfThisCall(issuedAt, received) ? null : otherTime;
 }
@@ -179,7 +153,7 @@ function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Ident
   return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
 }
 
-/** The service also finds the number that was meant: without a full stop at its end, for example. */
+/** The service also ignores marks, such as a full stop at the end of a number. */
 function lettersOf(regNo: string): string {
   return foldRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

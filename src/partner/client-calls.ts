@@ -1,6 +1,6 @@
 /** One call of the client, from the first attempt to the last: deadlines, retries, waits and failures (contract C24). */
 
-import { concatenated } from "./bytes.ts";
+import { readBounded } from "./bytes.ts";
 import type { ApiErrorCode } from "./error-codes.ts";
 import { Refusal } from "./reasons.ts";
 import { decodeUtf8, isJsonObject, readStrictJson } from "./strict-json.ts";
@@ -54,10 +54,10 @@ export class ClientError extends Error {
   }
 }
 
-/** The service's messages are shorter. */
+/** More than the service's longest message. */
 const maxTextLength = 500;
 
-/** The failure of an answer with another status than 200; `text` is its body, whose message never repeats the request. */
+/** The error for an answer whose status is not 200; `text` is its body, whose message never repeats the request. */
 function failureOf({ status, headers }: Response, text: string): ClientError {
   const named = headers.get("x-error-code") ?? "";
   const unnamed = status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
@@ -130,10 +130,23 @@ export type Received = {
   /** From the answer's header. */
   readonly verificationId: string | null;
   readonly isKeyGiven: boolean;
+  /** The caller's. */
+  readonly signal: AbortSignal | undefined;
   /** The first attempt's start and the last one's answer. */
   readonly begunAtMs: number;
   readonly endedAtMs: number;
 };
+
+/** The error for an answer with status 200 that must not be relied on. */
+export function unusable(
+  code: ClientErrorCode,
+  message: string,
+  { info: { requestId, attempts, idempotencyKey } }: Received,
+  verifications: readonly Verification[] = [],
+): ClientError {
+  const error = new ClientError(code, message, { status: 200, requestId, verifications });
+  return Object.assign(error, { attempts, idempotencyKey });
+}
 
 const firstBackOffMs = 1_000;
 /** Clients that failed together must not come back together. */
@@ -169,7 +182,7 @@ function quotaOf(headers: Headers): Quota | null {
   return { limit, remaining, resetsAt: new Date(reset * 1_000) };
 }
 
-/** A signal that also aborts at the deadline, which covers head and body. */
+/** A signal that also aborts at the deadline of head and body. */
 function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const state = { isOver: false };
@@ -186,23 +199,8 @@ function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   return { signal: controller.signal, state, end };
 }
 
-/** Far more than a batch of a hundred envelopes. */
+/** Far more than a batch of a hundred envelopes: a server in between must not fill the partner's memory. */
 const maxAnswerBytes = 16 * 1024 * 1024;
-
-/** Reads a body; null if it is too long: a server in between must not fill the partner's memory. */
-async function readBounded(response: Response): Promise<Uint8Array | null> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const reader = response.body?.getReader();
-  for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) {
-    size += next.value.length;
-    parts.push(next.value);
-    if (size <= maxAnswerBytes) continue;
-    await reader?.cancel();
-    return null;
-  }
-  return concatenated(parts);
-}
 
 /** Makes one attempt. @throws the reason of the caller's signal when that aborts */
 async function attempt(
@@ -220,7 +218,8 @@ async function attempt(
       redirect: "manual",
       signal: limit.signal,
     });
-    const bytes = await readBounded(response);
+    const { body: stream } = response;
+    const bytes = stream === null ? new Uint8Array() : await readBounded(stream, maxAnswerBytes);
     if (bytes === null)
       return new ClientError("ANSWER_UNEXPECTED", "the answer is longer than any of the service", {
         status: response.status,
@@ -254,7 +253,8 @@ export async function send(connection: Connection, call: Call): Promise<Received
       const requestId = headers.get("x-request-id");
       const info = { requestId, attempts, isReplay, idempotencyKey, quota: quotaOf(headers) };
       const verificationId = headers.get("x-verification-id");
-      return { text: outcome.text, info, verificationId, isKeyGiven, begunAtMs, endedAtMs: Date.now() };
+      const times = { begunAtMs, endedAtMs: Date.now() };
+      return { text: outcome.text, info, verificationId, isKeyGiven, signal, ...times };
     }
     const milliseconds = waitBefore(outcome, attempts, connection);
     if (milliseconds === null) throw Object.assign(outcome, { attempts, idempotencyKey });

@@ -1,4 +1,4 @@
-/** The client of the partner API: calls, retries, and answers that are verified before they are given out. */
+/** The client of the partner API. It verifies every signed answer before it returns the answer. */
 
 import type {
   EligibilityCheckRequest,
@@ -15,24 +15,18 @@ import { toHex } from "./bytes.ts";
 import {
   type Answer,
   type ClientVerification,
-  createJudge,
+  createVerifier,
   findMismatch,
   findStatementMismatch,
 } from "./client-answers.ts";
-import {
-  type Call,
-  type CallInfo,
-  ClientError,
-  type ClientErrorCode,
-  type Connection,
-  type Received,
-  send,
-} from "./client-calls.ts";
-import type { SignedStatement } from "./contract.ts";
+import { type Call, type CallInfo, type Connection, type Received, send, unusable } from "./client-calls.ts";
+import type { SignedEnvelope, SignedStatement } from "./contract.ts";
 import { isStatement } from "./jws.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import type { StatementVerification } from "./verification.ts";
+import { verifyEnvelope } from "./verify-envelope.ts";
+import { verifyStatement } from "./verify-statement.ts";
 
 export type ClientOptions = {
   /** The service's address, such as `https://verify.example.org`; http is accepted for this machine alone. */
@@ -95,7 +89,7 @@ export type StatementAnswer = {
   readonly call: CallInfo;
 };
 
-/** Every method throws `ClientError` when there is no answer to rely on. */
+/** Every method throws `ClientError` if it cannot return a reliable answer. */
 export type Client = {
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
   /** Up to 100 eligibility checks in one call. */
@@ -164,19 +158,6 @@ function connectionOf(options: ClientOptions): Connection {
   return { baseUrl: readBaseUrl(baseUrl), apiKey, timeoutMs, maxRetries, maxWaitSeconds, fetch: ask, wait };
 }
 
-function unusable(code: ClientErrorCode, message: string, { info }: Received): ClientError {
-  const error = new ClientError(code, message, { status: 200, requestId: info.requestId });
-  return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
-}
-
-/** Rethrows an error, a refused answer with the details of its call. */
-function rethrow({ info: { requestId, attempts, idempotencyKey } }: Received) {
-  return (error: unknown): never => {
-    const isOfAnswer = error instanceof ClientError && error.code === "ENVELOPE_REFUSED";
-    throw isOfAnswer ? Object.assign(error, { requestId, attempts, idempotencyKey }) : error;
-  };
-}
-
 const unexpected = (message: string, received: Received) => unusable("ANSWER_UNEXPECTED", message, received);
 
 /** @throws ClientError for anything but a JSON object, such as a proxy's page */
@@ -190,29 +171,31 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value.signature === "string" && isJsonObject(value.result);
 }
 
-/** The calls under a partner's key, each over `send`. */
-function partnerCalls(connection: Connection, verify: ClientVerification | undefined) {
-  const judge = createJudge(connection, verify);
-  const judged = async (
+/** The calls that get signed answers. */
+function signedCalls(connection: Connection, options: ClientVerification | undefined) {
+  const verify = options === undefined ? null : createVerifier(connection, options);
+  const mismatched = (message: string, received: Received) => unusable("ANSWER_MISMATCH", message, received);
+  async function answersOf(
     envelopes: readonly JsonValue[],
+    asked: readonly Identifier[],
     received: Received,
-    { call, asked }: { call: Call; asked: readonly Identifier[] },
-  ) => {
-    const answers = await judge.envelopes(envelopes, call.signal).catch(rethrow(received));
+  ): Promise<Answer[]> {
+    const verifications = (await verify?.(envelopes, verifyEnvelope, received)) ?? [];
+    const answers = envelopes.map((value, index) => {
+      const [envelope, verification = null] = [value as unknown as SignedEnvelope, verifications[index]];
+      return { result: verification?.result ?? envelope.result, envelope, verification };
+    });
     const mismatch = findMismatch(answers, asked, received);
     if (mismatch === null) return answers;
-    const message = `the answer is not one to what was asked, do not rely on it: ${mismatch}`;
-    throw unusable("ANSWER_MISMATCH", message, received);
-  };
+    throw mismatched(`the answer is not one to what was asked, do not rely on it: ${mismatch}`, received);
+  }
   async function one(call: Call, asked: Identifier): Promise<CheckAnswer> {
     const received = await send(connection, call);
     const envelope = readObject(received);
     if (!isEnvelope(envelope)) throw unexpected("the answer is no envelope", received);
-    const [answer] = await judged([envelope], received, { call, asked: [asked] });
-    if (answer === undefined) throw unexpected("the answer has no envelope", received);
-    const message = "the answer's X-Verification-Id is not that of its envelope";
+    const [answer] = (await answersOf([envelope], [asked], received)) as [Answer];
     if (received.verificationId !== answer.envelope.verificationId)
-      throw unusable("ANSWER_MISMATCH", message, received);
+      throw mismatched("the answer's X-Verification-Id is not that of its envelope", received);
     return { ...answer, text: received.text, call: received.info };
   }
   async function many(call: Call, asked: readonly Identifier[]): Promise<BatchAnswer> {
@@ -220,18 +203,17 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
     const { results } = readObject(received);
     if (!Array.isArray(results) || results.length !== asked.length || !results.every(isEnvelope))
       throw unexpected(`the answer has not one envelope for each of ${asked.length} items`, received);
-    const answers = await judged(results, received, { call, asked });
+    const answers = await answersOf(results, asked, received);
     return { answers, text: received.text, call: received.info };
   }
   async function statement(call: Call, asked: RosterRequest): Promise<StatementAnswer> {
     const received = await send(connection, call);
     const value = readObject(received);
     if (!isStatement(value)) throw unexpected("the answer is no statement", received);
-    const verification = await judge.statement(value, call.signal).catch(rethrow(received));
+    const [verification = null] = (await verify?.([value], verifyStatement, received)) ?? [];
     const signed = value as unknown as SignedStatement;
     const mismatch = findStatementMismatch(signed, asked, received);
-    if (mismatch !== null)
-      throw unusable("ANSWER_MISMATCH", `do not rely on the answer: ${mismatch}`, received);
+    if (mismatch !== null) throw mismatched(`do not rely on the answer: ${mismatch}`, received);
     return { statement: signed, verification, text: received.text, call: received.info };
   }
   return { one, many, statement };
@@ -256,7 +238,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
  */
 export function createClient(options: ClientOptions): Client {
   const connection = connectionOf(options);
-  const { one, many, statement } = partnerCalls(connection, options.verify);
+  const { one, many, statement } = signedCalls(connection, options.verify);
   const ask = async <T>(call: Partial<Call> & { path: string }, maxRetries = connection.maxRetries) =>
     readObject(await send({ ...connection, maxRetries }, { method: "GET", ...call })) as T;
   const page = (path: string, { after, limit, signal }: PageOptions): Call => {

@@ -33,7 +33,7 @@ export function formatSeconds(seconds: number): string | null {
   return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }
 
-/** Formats are expensive to make. */
+/** Creating a format costs much more than using it. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**

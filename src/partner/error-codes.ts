@@ -1,6 +1,6 @@
 /**
  * The service's error codes, for the header `X-Error-Code`, the access log, the manual and the partners' package. A code is
- * never renamed nor given another meaning; a caller that does not know one goes by the status.
+ * never renamed and never gets another meaning. A caller treats an unknown code by its status.
  */
 
 import written from "./error-codes.json" with { type: "json" };

@@ -83,7 +83,7 @@ export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
 // Mail and editors fold and quote lines, bend quotation marks and hide spaces. A signature in such a text may be genuine.
 // The text is not repaired, because one signature would then have many spellings: the refusal names the damage.
 
-/** A longer text is no single envelope that somebody mailed. */
+/** More than one mailed envelope has. */
 const maxCharacters = 1024 * 1024;
 const quotes = /^[ \t]*(?:[>|][ \t]?)+/gm;
 const softBreaks = /=[ \t]*\r?\n/g;

@@ -1,6 +1,6 @@
 /**
- * Finds the envelopes in whatever a partner has kept: an envelope, a bare JWS, a batch response, a JSON
- * array, or NDJSON of any of these. One bad part never hides the others.
+ * Finds the envelopes in a file that a partner has kept: an envelope, a bare JWS, a batch response, a JSON array, or NDJSON
+ * of these. A malformed part never hides the others.
  */
 
 import {
@@ -24,8 +24,8 @@ import {
   sliceMembers,
 } from "./strict-json.ts";
 
-// Files that are no envelopes (an error answer, a web page, the wrong file) are undecidable: they say nothing about
-// anybody's honesty. Whatever has a signature, or a member that only envelopes have, at any depth, is verified as an envelope.
+// A file that is not an envelope (an error answer, a web page, the wrong file) is undecidable: it accuses nobody. An input
+// with a signature, or with a member that only envelopes have, at any depth, is verified as an envelope.
 
 const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 
@@ -44,7 +44,7 @@ function claimsAsText(given: string): boolean {
   return text.includes(".") && signaturePart.test(text);
 }
 
-/** A value deeper than the strict reader reads counts as a claim, so it gets no milder verdict. */
+/** Whether a value claims to be an envelope. A value too deep for the strict reader does, so its verdict is not milder. */
 function claims(value: JsonValue, depth = 0): boolean {
   if (typeof value === "string") return claimsAsText(value);
   if (typeof value !== "object" || value === null) return false;
@@ -94,7 +94,7 @@ function describeText(text: string): string {
 }
 
 /**
- * Names a thing that is not an envelope (`NOT_AN_ENVELOPE`, which repeats nothing of it); null if it claims to be one.
+ * Refuses an input that does not claim to be an envelope (`NOT_AN_ENVELOPE`, whose detail repeats nothing of the input).
  * @param value a text that is not JSON, or a value of `readStrictJson`
  */
 export function findNoEnvelope(value: JsonValue): Refusal | null {
@@ -113,10 +113,10 @@ function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
   return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
 }
 
-/** Where in the input an envelope stood: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */
+/** The position of an envelope in the input: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */
 export type Place = { readonly line: number | null; readonly index: number | null };
 
-/** One candidate for `verifyEnvelope`, or the refusal of another part. */
+/** One candidate for `verifyEnvelope`, or the refusal of a malformed part. */
 export type EnvelopeItem =
   | { readonly place: Place; readonly value: JsonValue }
   | { readonly place: Place; readonly refusal: Refusal };
@@ -287,7 +287,7 @@ function hasRecordLine(text: string): boolean {
   return false;
 }
 
-/** Whether to read line by line. The first line mostly tells; if it is malformed, the whole text, then any line is tried. */
+/** Whether to read line by line. If the first line is malformed, the whole text is tried, then each line. */
 function isLines(text: string): boolean {
   const [first = "", second] = firstLines(text);
   if (second === undefined) return false;

@@ -1,11 +1,11 @@
-/** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, so that nothing in it steers us. */
+/** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, which must not steer the verifier. */
 
 import { decodeBase64url } from "./base64.ts";
 import { statementType } from "./contract.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
-/** A JWS in canonical form; nothing in it is trusted yet. */
+/** A JWS in canonical form; its signature is not verified yet. */
 export type CompactJws = {
   readonly protectedHeader: string;
   readonly payload: Uint8Array<ArrayBuffer>;

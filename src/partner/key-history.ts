@@ -4,9 +4,9 @@
  */
 
 import { formatSeconds, parseDateTime } from "./date-time.ts";
-import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
+import { readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { Refusal, refuse, type Warning } from "./reasons.ts";
-import { hasSignatureLength, type VettedKey, verifyWithWebCrypto, vetRsaKey } from "./rsa-key.ts";
+import { isSignedBy, type VettedKey, vetRsaKey } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type Passed, passed, skipped } from "./verification.ts";
 
@@ -31,8 +31,6 @@ export type KeyHistory = {
   /** One of `keys`, hence no proof of who made the history. */
   readonly signer: HistoricKey;
 };
-
-type Unsigned = Omit<KeyHistory, "signer">;
 
 /** The header's `typ`, so that a history never passes for another token (RFC 8725 section 3.11). */
 export const keyHistoryType = "key-history+jwt";
@@ -91,7 +89,7 @@ function readEntries(entries: JsonValue[]): Map<string, HistoricKey> | Refusal {
   return keys;
 }
 
-function readPayload(payload: JsonObject): Unsigned | Refusal {
+function readPayload(payload: JsonObject): Omit<KeyHistory, "signer"> | Refusal {
   const { iss, iat, keys } = payload;
   if (
     typeof iss !== "string" ||
@@ -114,18 +112,6 @@ function unwrap(text: string): string {
   return typeof wrapper.keyHistory === "string" ? wrapper.keyHistory : "";
 }
 
-async function findSigner(
-  history: Unsigned,
-  header: JwsHeader,
-  jws: { signingInput: Uint8Array<ArrayBuffer>; signature: Uint8Array<ArrayBuffer> },
-): Promise<HistoricKey | Refusal> {
-  const signer = history.keys.get(header.kid);
-  if (signer === undefined) return refuse("KEY_HISTORY_KID_UNKNOWN");
-  if (!hasSignatureLength(signer, jws.signature)) return refuse("KEY_HISTORY_SIGNATURE_INVALID");
-  const isGood = await verifyWithWebCrypto(header.kid, signer.jwk, jws.signingInput, jws.signature);
-  return isGood ? signer : refuse("KEY_HISTORY_SIGNATURE_INVALID");
-}
-
 /**
  * Reads a key history and verifies it with one of its own keys, which proves only that its signer made all of it. The
  * caller has to know the signer from elsewhere (`KeyHistory.signer`).
@@ -143,8 +129,9 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
   if (payload instanceof Refusal) return malformed(payload.detail);
   const history = readPayload(payload);
   if (history instanceof Refusal) return history;
-  const signer = await findSigner(history, header, jws);
-  if (signer instanceof Refusal) return signer;
+  const signer = history.keys.get(header.kid);
+  if (signer === undefined) return refuse("KEY_HISTORY_KID_UNKNOWN");
+  if (!(await isSignedBy(signer, jws))) return refuse("KEY_HISTORY_SIGNATURE_INVALID");
   if (isCompromisedAt(signer.window, history.issuedAtSeconds)) return refuse("KEY_HISTORY_KEY_COMPROMISED");
   if (issuer !== null && history.issuer !== issuer) return refuse("KEY_HISTORY_ISSUER_MISMATCH");
   return { ...history, signer };
@@ -177,7 +164,7 @@ const beforeCompromise = finding(
 );
 const inUse = passed("The key was in use at the time of signing.");
 
-/** An entry of the log from before the compromise was not made by a thief, whatever time it states. */
+/** An entry that the log had before the compromise was not made by the key's thief. */
 function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
   const since = formatSeconds(Math.floor(compromisedSinceMs / 1000));
   const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatSeconds(loggedSeconds)}, before that.`;

@@ -147,7 +147,7 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed 
  * take it from the service or your own archive, never from the party that hands over the envelope. With an anchor, only
  * keys of the history are known.
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
- * @throws TypeError when neither is given, or for an anchor without a history or that is no thumbprint
+ * @throws TypeError when neither is given, or for a malformed anchor, or an anchor without a history
  * @example
  * ```ts
  * const address = "https://verify.example.org/v1/inter-agency/.well-known";

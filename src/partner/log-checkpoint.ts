@@ -18,7 +18,7 @@ import {
   verifyEd25519,
 } from "./signed-note.ts";
 
-/** What a log says of itself at one size. */
+/** A log's size and root at one time. */
 export type TreeHead = {
   /** The log's name, by which its key is found. */
   readonly origin: string;
@@ -36,7 +36,7 @@ export type Checkpoint = TreeHead & {
   readonly seconds: number;
 };
 
-/** Signs with the log's Ed25519 key; gives 64 bytes. */
+/** Signs with the log's Ed25519 key and returns 64 bytes. */
 type SignNote = (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
 
 export type CheckpointKey = { readonly publicKey: Uint8Array; readonly sign: SignNote };
@@ -45,17 +45,14 @@ const timeBytes = 8;
 
 const sizeForm = /^(?:0|[1-9][0-9]{0,15})$/;
 
-/** A number of leaves, or a place among them, as the formats write it: decimal, no leading zeros; null otherwise. */
+/** Reads a size or an index: decimal, without leading zeros; null for any other text. */
 export function readCount(text: string): number | null {
   const count = sizeForm.test(text) ? Number(text) : null;
   return Number.isSafeInteger(count) ? count : null;
 }
 
 /**
- * The text of a checkpoint.
- *
- * @param head origin, size and root, and the extension lines
- * @returns a line each, with its line feed: exactly what the plain signature signs
+ * Writes the text of a checkpoint, which the plain signature covers.
  */
 function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): string {
   return [origin, size, encodeBase64(root), ...extensions].map((line) => `${line}\n`).join("");
@@ -63,7 +60,6 @@ function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): stri
 
 /**
  * Reads a checkpoint's text (C2SP tlog-checkpoint). Lines after the third are the log's own and mean nothing to a verifier.
- *
  * @param text the text of a note
  * @returns the tree head, or the refusal `PROOF_MALFORMED`
  */
@@ -84,9 +80,7 @@ export function readTreeHead(text: string): TreeHead | Refusal {
 }
 
 /**
- * Signs a checkpoint, in both ways.
- *
- * @param head what is signed
+ * Signs a checkpoint with a plain and with a timestamped signature.
  * @param seconds the time, POSIX seconds
  * @param key the log's key, as its public half and a function that signs
  * @returns the note
@@ -108,14 +102,14 @@ export async function signCheckpoint(head: TreeHead, seconds: number, key: Check
   ]);
 }
 
-/** The time that a timestamped signature states; null when no clock shows it. */
+/** Reads the time of a timestamped signature; null beyond the safe integers. */
 function readTime(signature: Uint8Array<ArrayBuffer>): number | null {
   if (signature.length <= timeBytes) return null;
   const seconds = Number(new DataView(signature.buffer).getBigUint64(0));
   return Number.isSafeInteger(seconds) ? seconds : null;
 }
 
-/** The time at which a key signed a note, when it did so in both ways; null otherwise. */
+/** Finds the time of a note with both signatures of a key; null for any other note. */
 async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | null> {
   const timedId = await keyIdOf(key.name, signatureTypes.timestamped, key.publicKey);
   const of = (keyId: string) =>
@@ -131,10 +125,9 @@ async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | 
 }
 
 /**
- * Reads an origin: a later log of a service is named by the number at its end, the first by none (decision D13.4).
- *
+ * Reads an origin. The first log of a service has no number at the end of its origin; each later log has one (D13.4).
  * @param origin the first line of a checkpoint, or a key's name
- * @returns the name that all logs of the service share, which is the first one's origin, and the log's number
+ * @returns the origin of the service's first log, and the number of this log
  */
 export function readOrigin(origin: string): { readonly service: string; readonly number: number } {
   const [, service = origin, number = "1"] = /^(.*\/log)\/([2-9]|[1-9][0-9]{1,8})$/.exec(origin) ?? [];
@@ -148,9 +141,8 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
 }
 
 /**
- * Reads a checkpoint and checks both of its signatures. Lines of unknown keys are passed over, as the format demands;
- * whether its time lies in the future is for the caller to say.
- *
+ * Reads a checkpoint and verifies both of its signatures. Signatures of unknown keys are ignored, as the format demands.
+ * The caller checks that the time is not in the future.
  * @param note the whole note
  * @param keys the keys of the logs that are trusted
  * @returns the checkpoint, or the refusal `PROOF_MALFORMED`, `PROOF_OF_ANOTHER_LOG`, `LOG_KEY_MISSING` or

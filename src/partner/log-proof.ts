@@ -1,9 +1,6 @@
 /**
- * Proofs that an envelope is in the evidence log (C2SP tlog-proof; decision D13.6): a place, the hashes from there to the
- * root, and a checkpoint. With one, the time of signing need not be believed: the checkpoint's time is the log's word
- * that the envelope was there by then.
- *
- * A proof is opened once, and then held against envelopes.
+ * Proofs that an envelope is in the evidence log (C2SP tlog-proof; decision D13.6): an index, the hashes from the leaf to
+ * the root, and a checkpoint. The log had the envelope by the checkpoint's time, whatever time the envelope states.
  */
 
 import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
@@ -17,7 +14,7 @@ import { Refusal, refuse } from "./reasons.ts";
 import { readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
 import { type LogEvidence, type Passed, passed } from "./verification.ts";
 
-/** A proof as it is written; nothing in it was checked. */
+/** A parsed proof; nothing in it is verified. */
 type WrittenProof = {
   readonly index: number;
   readonly hashes: readonly Uint8Array<ArrayBuffer>[];
@@ -25,7 +22,7 @@ type WrittenProof = {
   readonly note: string;
 };
 
-/** A proof whose checkpoint is the log's. Build it with `openLogProof`; a refusal is given to every envelope. */
+/** A result of `openLogProof`. A refusal is given to every envelope. */
 export type LogProof =
   | { readonly refusal: Refusal }
   | (WrittenProof & { readonly refusal: null; readonly checkpoint: Checkpoint });
@@ -33,9 +30,9 @@ export type LogProof =
 export type LogProofOptions = {
   /** The keys of the logs that are trusted; `readLogKeys` reads them. */
   readonly logKeys: readonly VerifierKey[];
-  /** The largest checkpoints seen so far; a log that contradicts its own is refused. */
+  /** The largest checkpoint seen of each log; a log that contradicts its checkpoint is refused. */
   readonly logState?: LogState;
-  /** The time to judge by; the machine's when left out. */
+  /** The time of the verification; this machine's by default. */
   readonly now?: Date;
   /** How far the clocks of log and caller may differ; 60 by default. */
   readonly clockToleranceSeconds?: number;
@@ -59,7 +56,7 @@ function malformed(detail: string): Refusal {
   return refuse("PROOF_MALFORMED", detail);
 }
 
-/** The opaque data that the format allows; nothing depends on it, but what is there has to be in form. */
+/** Drops the opaque data that the format allows; the data must be base64. */
 function withoutExtra(lines: readonly string[]): readonly string[] | Refusal {
   const [first = ""] = lines;
   if (!first.startsWith("extra ")) return lines;
@@ -83,15 +80,15 @@ function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusa
   return { index, hashes };
 }
 
-/** How many leaves a log had, in words. */
+/** Writes a number of leaves in words. */
 export function countEntries(size: number): string {
   return size === 1 ? "1 entry" : `${size} entries`;
 }
 
-/** Proofs and notes are shorter; a longer text is not searched for what an editor did to it. */
-const maxMendedCharacters = 64 * 1024;
+/** More than any proof or note has; a longer text is not searched for an editor's changes. */
+const maxUndoneCharacters = 64 * 1024;
 
-/** The proof as it was before mail or an editor quoted it, folded it or changed its line ends. */
+/** Undoes quoting, folding and changed line ends of mail and editors. */
 function undone(text: string): string {
   const lines = withoutMark(text).split(/\r\n?|\n/);
   const unquoted = lines.map((line) => line.replace(/^[ \t]*(?:>[ \t]?)*/, "").trimEnd()).join("\n");
@@ -114,15 +111,15 @@ function isInForm(text: string): boolean {
   return !(written instanceof Refusal) && !(readNote(written.note) instanceof Refusal);
 }
 
-/** A proof without its last line feed, which goes where a text is trimmed, is read with it. */
+/** Adds the last line feed, which pasting removes. */
 function withLastLineFeed(text: string): string {
   return !text.endsWith("\n") && isInForm(`${text}\n`) ? `${text}\n` : text;
 }
 
-/** A proof that only mail or an editor has changed proves nothing, and disproves nothing. */
+/** Replaces the refusal of a proof that mail or an editor has changed by an undecidable one. */
 function damageOr(refusal: Refusal, text: string): Refusal {
   const isMalformed = refusal.reason === "PROOF_MALFORMED" || refusal.reason === "PROOF_UNREADABLE";
-  if (!isMalformed || text.length > maxMendedCharacters) return refusal;
+  if (!isMalformed || text.length > maxUndoneCharacters) return refusal;
   const plain = undone(text);
   if (plain === text || !isInForm(plain)) return refusal;
   return refuse("PROOF_UNREADABLE", refusal.reason === "PROOF_MALFORMED" ? refusal.detail : whyResaved);
@@ -139,10 +136,8 @@ function readProof(text: string): WrittenProof | Refusal {
 }
 
 /**
- * A proof as it is written.
- *
- * @param proof the place, the hashes from the leaf's sibling upwards, and the checkpoint's note
- * @returns the file's text
+ * Writes a proof's file.
+ * @param proof the index, the hashes from the leaf's sibling upwards, and the checkpoint's note
  */
 export function formatLogProof({
   index,
@@ -171,15 +166,11 @@ async function open(source: string | Uint8Array, options: LogProofOptions): Prom
 }
 
 /**
- * Opens a proof: its form, the checkpoint's signatures and time, and what was seen of the log before.
- *
- * A bad proof does not throw: it then carries the refusal that every envelope will get.
- *
+ * Opens a proof: verifies its form, its checkpoint's signatures and time, and compares it with `logState`. A wrong proof
+ * does not throw: the result has the refusal that every envelope gets.
  * @param source the file, as text or bytes
- * @param options the log's keys, and what else is known
  * @returns the proof, for the option `proof` of `verifyEnvelope`
  * @throws TypeError for an invalid date or a negative tolerance
- *
  * @example
  * ```ts
  * const logKeys = await readLogKeys(await (await fetch(`${service}/v1/inter-agency/log/key`)).text());
@@ -192,23 +183,20 @@ export async function openLogProof(source: string | Uint8Array, options: LogProo
   const { now, clockToleranceSeconds = 0 } = options;
   if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
-  // What throws here is the cryptography itself, for example a browser without Ed25519.
+  // Only the cryptography throws here, for example in a browser without Ed25519.
   return open(source, options).catch(() => ({ refusal: refuse("VERIFIER_FAILED") }));
 }
 
 /**
- * Holds a proof against an envelope's signature.
- *
- * @param proof the opened proof
- * @param jws the signature that must be the entry that it is of
- * @returns where and when the log had it, or the refusal of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
+ * Checks that a proof is of an envelope's signature.
+ * @returns the index and time in the log, or the refusal of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
  * @throws DOMException when this machine has no WebCrypto
  */
 export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
   if (proof.refusal !== null) return proof.refusal;
   const { index, hashes, checkpoint } = proof;
   const { origin, size, seconds } = checkpoint;
-  // The form is canonical, so these are the bytes that were read.
+  // Base64url is canonical here, so this is the text that was read.
   const text = `${new TextDecoder().decode(jws.signingInput)}.${encodeBase64url(jws.signature)}`;
   const root = await rootOfInclusion({ leafHash: await attestationLeafHash(text), index, size, hashes });
   if (root === null)
@@ -221,8 +209,7 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
 }
 
 /**
- * Reads the keys of logs, as the service and `tvs log key` give them out: one verifier key a line, however lines end.
- *
+ * Reads the keys of logs, as `/log/key` and `tvs log key` print them: one verifier key a line.
  * @param source one key, or lines of them
  * @returns the keys, or the refusal `LOG_KEY_UNREADABLE`
  * @throws DOMException when this machine has no WebCrypto
@@ -230,10 +217,10 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
 export async function readLogKeys(source: string | Uint8Array): Promise<readonly VerifierKey[] | Refusal> {
   const text = textOf(source) ?? "";
   const keys: VerifierKey[] = [];
-  for (const [place, line] of text.split(/\r?\n/).entries()) {
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
     const key = line === "" ? null : await readVerifierKey(line);
     if (key !== null) keys.push(key);
-    else if (line !== "") return refuse("LOG_KEY_UNREADABLE", `Line ${place + 1} is not the key of a log.`);
+    else if (line !== "") return refuse("LOG_KEY_UNREADABLE", `Line ${index + 1} is not the key of a log.`);
   }
   return keys.length === 0 ? refuse("LOG_KEY_UNREADABLE", "There is no key.") : keys;
 }

@@ -1,8 +1,6 @@
 /**
- * What a reader remembers of logs: the largest checkpoint of each that it has seen (decision D13.6). A log that later
- * shows another tree of the same size has been rewritten, and the two notes prove it to everybody.
- *
- * Pure functions over the text of the file; whoever keeps it writes it.
+ * A reader's memory of logs: the largest checkpoint of each log that it has seen (decision D13.6). A log that shows another
+ * tree of the same size has been rewritten, and the two notes prove it. The caller reads and writes the file.
  */
 
 import { type Checkpoint, readTreeHead, type TreeHead } from "./log-checkpoint.ts";
@@ -11,7 +9,7 @@ import { Refusal, refuse } from "./reasons.ts";
 import { readNote } from "./signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
-/** A checkpoint that was checked when it was seen. */
+/** A checkpoint that was verified when it was seen. */
 export type RememberedCheckpoint = TreeHead & {
   /** The signed note, which is the evidence. */
   readonly note: string;
@@ -20,7 +18,6 @@ export type RememberedCheckpoint = TreeHead & {
 /** The largest checkpoint seen of each log, by its origin. */
 export type LogState = ReadonlyMap<string, RememberedCheckpoint>;
 
-/** Says of a file what it is. */
 const format = "tvs/log-state/v1";
 
 function unreadable(detail?: string): Refusal {
@@ -35,9 +32,7 @@ function readCheckpoint(note: JsonValue): RememberedCheckpoint | null {
 }
 
 /**
- * Reads the file. What it holds is believed as it is: it is the reader's own.
- *
- * @param source the file, as text or bytes
+ * Reads the file. Its checkpoints are not verified again.
  * @returns the state, or the refusal `LOG_STATE_UNREADABLE`
  */
 export function readLogState(source: string | Uint8Array): LogState | Refusal {
@@ -55,19 +50,15 @@ export function readLogState(source: string | Uint8Array): LogState | Refusal {
   return state;
 }
 
-/** The file's text. */
+/** Writes the file's text. */
 export function formatLogState(state: LogState): string {
   const checkpoints = [...state.values()].map(({ note }) => note);
   return `${JSON.stringify({ format, checkpoints }, null, 2)}\n`;
 }
 
 /**
- * Refuses a checkpoint that contradicts what was seen: the same size with another root. Trees of different sizes need a
- * consistency proof to be told apart, which a proof of one envelope does not hold.
- *
- * @param checkpoint one that was checked
- * @param state what was seen before
- * @returns the refusal `LOG_FORKED`, or null
+ * Refuses a verified checkpoint with the size of a remembered one and another root (`LOG_FORKED`). Trees of different sizes
+ * are compared by a consistency proof, which a proof of one envelope does not contain.
  */
 export function findFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
   const seen = state.get(origin);
@@ -76,12 +67,10 @@ export function findFork({ origin, size, root }: TreeHead, state: LogState): Ref
 }
 
 /**
- * Remembers a checkpoint, if it is larger than the one that was seen last.
- *
- * @param state what was seen before
- * @param checkpoint one that was checked, and that contradicts nothing
+ * Remembers a checkpoint if it is larger than the remembered one of its log.
+ * @param checkpoint a verified one, without a fork
  * @param note its signed note
- * @returns the same state when it has not grown
+ * @returns the same state when the log has not grown
  */
 export function rememberCheckpoint(
   state: LogState,

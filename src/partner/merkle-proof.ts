@@ -1,6 +1,6 @@
 /**
- * Proofs in a Merkle tree of RFC 6962 (section 2.1): that an entry is in it, and that one tree grew out of another. Each
- * is checked as the RFC defines how it is made, read backwards: the last hash is that of the root's other half.
+ * Proofs in a Merkle tree of RFC 6962 (section 2.1): an entry is in the tree, or one tree grew out of another. A proof is
+ * read backwards from the root: its last hash is that of the root's other child.
  *
  * Sizes go up to 2^53, so no bit operation of JavaScript may touch them.
  */
@@ -10,9 +10,8 @@ import { concatenated } from "./bytes.ts";
 type Hash = Uint8Array<ArrayBuffer>;
 
 type InclusionProof = {
-  /** The hash of the leaf. */
   readonly leafHash: Hash;
-  /** Where the leaf is, from 0. */
+  /** The leaf's index, from 0. */
   readonly index: number;
   /** The number of leaves. */
   readonly size: number;
@@ -43,25 +42,20 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Promise<Hash> {
 }
 
 /**
- * The leaf hash of an attestation (decision D13.1): its entry is a fixed line and the SHA-256 of the compact JWS.
- *
- * @param jws the compact JWS, exactly as it was answered
+ * Hashes the leaf of an attestation (decision D13.1): its entry is a fixed line and the SHA-256 of the compact JWS.
  */
 export async function attestationLeafHash(jws: string): Promise<Hash> {
   return hashOfLeaf(attestationPrefix, await sha256(new TextEncoder().encode(jws)));
 }
 
 /**
- * Whether two hashes are the same. Nothing in a public tree is secret, so it may take what time it takes.
- *
- * @param one 32 bytes
- * @param other 32 bytes
+ * Compares two hashes. Hashes of a public tree are not secret, so the time need not be constant.
  */
 export function isSameHash(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
-/** Of so many leaves, how many lie left of the root: the largest power of two that is less. */
+/** The number of leaves below the root's left child: the largest power of two below `size`. */
 function leftOf(size: number): number {
   let left = 1;
   while (left * 2 < size) left *= 2;
@@ -69,10 +63,8 @@ function leftOf(size: number): number {
 }
 
 /**
- * The root that an inclusion proof leads to (RFC 6962 section 2.1.1). The leaf is in the tree when this is its root.
- *
- * @param proof the leaf, its place, the tree's size, and the hashes
- * @returns the root, or null when there is no such place, or the proof has too few or too many hashes
+ * Computes the root of an inclusion proof (RFC 6962 section 2.1.1). The leaf is in the tree with this root.
+ * @returns null for an index outside the tree, or too few or too many hashes
  */
 export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | null> {
   const { leafHash, index, size, hashes } = proof;
@@ -88,9 +80,8 @@ export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | nul
 }
 
 /**
- * The root of the tree over some leaves (RFC 6962 section 2.1).
- *
- * @param leaves their hashes; of none it is the hash of nothing
+ * Computes the root of a tree (RFC 6962 section 2.1).
+ * @param leaves the hashes of the leaves
  */
 export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
   const [only] = leaves;
@@ -101,9 +92,8 @@ export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
 }
 
 /**
- * The hash of a leaf (RFC 6962 section 2.1).
- *
- * @param entry what the leaf is made of, in parts
+ * Hashes a leaf (RFC 6962 section 2.1).
+ * @param entry the leaf's content, in parts
  */
 export function hashOfLeaf(...entry: readonly Uint8Array[]): Promise<Hash> {
   return sha256(leafPrefix, ...entry);
@@ -112,10 +102,9 @@ export function hashOfLeaf(...entry: readonly Uint8Array[]): Promise<Hash> {
 type Roots = { readonly smaller: Hash; readonly larger: Hash };
 
 /**
- * The roots of both trees (RFC 6962 section 2.1.2).
- *
- * @param known the smaller tree's root, as long as that begins where this part of the larger does: it is not in the proof
- * @returns null when the proof has too few or too many hashes
+ * Computes the roots of both trees (RFC 6962 section 2.1.2).
+ * @param known the smaller tree's root while both parts begin at the same leaf: the proof then omits it
+ * @returns null for too few or too many hashes
  */
 async function rootsOf(
   { from, to, hashes }: Pick<ConsistencyProof, "from" | "to" | "hashes">,
@@ -139,10 +128,8 @@ async function rootsOf(
 }
 
 /**
- * Whether one tree grew out of another: every leaf of the smaller is at the same place in the larger. Trees of the same
- * size are the same tree, with a proof of no hashes.
- *
- * @param proof both sizes and roots, and the hashes
+ * Checks that every leaf of the smaller tree has the same index in the larger tree (RFC 6962 section 2.1.2). Trees of one
+ * size are consistent if their roots are equal and the proof has no hashes.
  */
 export async function isConsistent(proof: ConsistencyProof): Promise<boolean> {
   const { from, to, fromRoot, toRoot } = proof;

@@ -4,7 +4,7 @@
  *
  * It runs wherever there is WebCrypto: Node 20 and later, Bun, Deno, and browsers in secure contexts. The verifier does
  * not throw for bad input: it returns a stable code (`refusalReasons`, `webhookRefusalReasons`). The client throws
- * `ClientError` when there is no answer to rely on. A `TypeError` is a mistake of the caller's.
+ * `ClientError` if it cannot return a reliable answer. A `TypeError` is a mistake of the caller.
  * @example
  * ```ts
  * import { createKeySet, verifyEnvelope } from "tvs-partner";

@@ -1,10 +1,10 @@
 /**
- * Every reason for which an envelope, a key set or an input is not accepted. The names are stable: a name is never reused
- * for another meaning. `refused` means that the thing is wrong; `undecidable` means that this input cannot tell (contract
+ * Every reason for refusing an envelope, a key set or another input. The names are stable: a name is never reused for
+ * another meaning. A reason is `refused` if the input is wrong, and `undecidable` if another input could decide (contract
  * C18; the exit codes 1 and 2 of `tvs verify`).
  */
 
-import written from "./reasons.json" with { type: "json" };
+import sentences from "./reasons.json" with { type: "json" };
 
 export type Verdict = "valid" | "refused" | "undecidable";
 
@@ -14,14 +14,22 @@ type ReasonEntry = {
   readonly explanation: string;
 };
 
-function entries<Reason extends string>(
-  of: Readonly<Record<Reason, { verdict: string; explanation: string }>>,
-) {
-  return of as Readonly<Record<Reason, ReasonEntry>>;
+// biome-ignore format: a list reads better in rows
+const undecidable: ReadonlySet<string> = new Set([
+  "FILE_UNREADABLE", "FOLDER_NESTED", "INPUT_TOO_LARGE", "NO_ENVELOPE", "NOT_AN_ENVELOPE", "TEXT_DAMAGED",
+  "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "KID_UNKNOWN", "VERIFIER_FAILED", "LOG_KEY_UNREADABLE",
+  "LOG_STATE_UNREADABLE", "PROOF_UNREADABLE", "LOG_KEY_MISSING", "STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE",
+]);
+
+function entries<Reason extends string>(explanations: Readonly<Record<Reason, string>>) {
+  const rows = Object.entries<string>(explanations).map(([reason, explanation]) => {
+    return [reason, { verdict: undecidable.has(reason) ? "undecidable" : "refused", explanation }];
+  });
+  return Object.fromEntries(rows) as Readonly<Record<Reason, ReasonEntry>>;
 }
 
 /** The reasons, in the order of the checks. */
-export const refusalReasons = entries(written);
+export const refusalReasons = entries(sentences);
 
 /** Warnings about an accepted envelope. The names are stable. */
 export const warnings = {

@@ -175,3 +175,11 @@ export async function verifyWithWebCrypto(
 export function hasSignatureLength(key: VettedKey, signature: Uint8Array): boolean {
   return signature.length === key.modulusBytes;
 }
+
+type SignedBytes = Readonly<Record<"signingInput" | "signature", Uint8Array<ArrayBuffer>>>;
+
+/** Whether a key made the signature of a JWS. @throws DOMException when this machine has no WebCrypto */
+export async function isSignedBy(key: VettedKey, { signingInput, signature }: SignedBytes): Promise<boolean> {
+  const { jwk } = key;
+  return hasSignatureLength(key, signature) && verifyWithWebCrypto(jwk.kid, jwk, signingInput, signature);
+}

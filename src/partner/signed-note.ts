@@ -2,7 +2,7 @@
  * Signed notes (C2SP signed-note, c2sp.org/signed-note): a text, a blank line, and signature lines. The log signs its
  * checkpoints in this form with Ed25519 (decision D13.2), and names its keys by verifier keys.
  *
- * Reading is strict, so that a note has one spelling; the signatures are checked by whoever knows the keys.
+ * Reading is strict, so that a note has one spelling. The caller verifies the signatures.
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
@@ -10,16 +10,16 @@ import { concatenated, fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
-/** The assigned identifiers of how a line signs: the text itself, or the text and a time (C2SP tlog-cosignature). */
+/** The types of signatures: over the text, or over the text and a time (C2SP tlog-cosignature). */
 export const signatureTypes = { plain: 0x01, timestamped: 0x04 } as const;
 
-/** What one line says; nothing in it was checked. */
+/** One signature line; nothing in it is verified. */
 export type NoteSignature = {
   /** The name of the key that signed. */
   readonly name: string;
   /** The key's id, eight lower-case hex digits: it tells the keys of one name, and their types, apart. */
   readonly keyId: string;
-  /** What follows the id: 64 bytes, or 8 bytes of time and 64 bytes (`signatureTypes`). */
+  /** The bytes after the id: 64 bytes, or 8 bytes of time and 64 bytes (`signatureTypes`). */
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
@@ -41,11 +41,10 @@ export type VerifierKey = {
 const publicKeyBytes = 32;
 const keyIdBytes = 4;
 
-/** The format demands that sixteen be accepted. */
+/** The format demands at least sixteen. */
 const maxSignatures = 64;
 /**
- * In characters. Sixteen signatures of the longest kind that logs use fit into it. Anybody can add lines to a note, and
- * it is kept by who remembers what a log has shown.
+ * In characters: enough for sixteen of the longest signatures. Anybody can add lines to a note that a reader then keeps.
  */
 const maxNoteLength = 64 * 1024;
 
@@ -61,9 +60,7 @@ function isKeyName(text: string): boolean {
 }
 
 /**
- * The id of a key for one type of signature: the first four bytes of SHA-256 over name, line feed, type and key.
- *
- * @param name the key's name
+ * Computes a key's id for one type of signature: the first four bytes of SHA-256 over name, line feed, type and key.
  * @param type one of `signatureTypes`
  * @param publicKey 32 bytes
  * @returns eight lower-case hex digits
@@ -74,8 +71,7 @@ export async function keyIdOf(name: string, type: number, publicKey: Uint8Array)
 }
 
 /**
- * The bytes that a timestamped signature signs (C2SP tlog-cosignature); a plain one signs the text itself.
- *
+ * Writes the message of a timestamped signature (C2SP tlog-cosignature); a plain signature covers the text itself.
  * @param text the note's text with its last line feed
  * @param seconds the time, POSIX seconds
  */
@@ -84,8 +80,7 @@ export function timestampedMessage(text: string, seconds: number): Uint8Array<Ar
 }
 
 /**
- * A note as it is written.
- *
+ * Writes a note.
  * @param text the signed text with its last line feed
  * @param signatures one line each, in this order
  */
@@ -125,8 +120,7 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
 }
 
 /**
- * Reads a signed note. Whoever uses its text has to check a signature first.
- *
+ * Reads a signed note. The caller verifies a signature before using the text.
  * @param input the note, or its bytes
  * @returns the parts, or the refusal `PROOF_MALFORMED`
  */
@@ -143,10 +137,8 @@ export function readNote(input: string | Uint8Array): SignedNote | Refusal {
 }
 
 /**
- * Reads a verifier key (`name+id+key`), the form in which the log's key is handed out.
- *
- * @param text exactly the key, nothing around it
- * @returns the key; null when it is none for Ed25519, or its id is not that of its name and key
+ * Reads a verifier key (`name+id+key`), such as a log's key.
+ * @returns null for another text, another type than Ed25519, or an id that does not fit name and key
  */
 export async function readVerifierKey(text: string): Promise<VerifierKey | null> {
   const [, name = "", keyId = "", encoded = ""] = verifierKeyForm.exec(text) ?? [];
@@ -158,8 +150,7 @@ export async function readVerifierKey(text: string): Promise<VerifierKey | null>
 }
 
 /**
- * A verifier key as it is written.
- *
+ * Writes a verifier key.
  * @param name the key's name: for a log its origin
  * @param publicKey the Ed25519 key, 32 bytes
  */
@@ -168,7 +159,7 @@ export async function formatVerifierKey(name: string, publicKey: Uint8Array): Pr
   return `${name}+${keyId}+${encodeBase64(Uint8Array.from([signatureTypes.plain, ...publicKey]))}`;
 }
 
-/** Keys as WebCrypto has them: a log's key checks every checkpoint of it, and importing it costs as much as a check. */
+/** Imported keys: importing costs as much as verifying a signature. */
 const imported = new WeakMap<Uint8Array, Promise<CryptoKey>>();
 
 function importKey(publicKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
@@ -181,10 +172,9 @@ function importKey(publicKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
 
 /**
  * Checks an Ed25519 signature (RFC 8032) with WebCrypto.
- *
  * @param publicKey 32 bytes, which do not change
  * @param message the signed bytes
- * @param signature 64 bytes; any other length is no signature
+ * @param signature of any other length than 64 bytes is wrong
  * @throws DOMException when this machine's WebCrypto has no Ed25519
  */
 export async function verifyEd25519(

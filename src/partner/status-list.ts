@@ -1,18 +1,18 @@
 /**
- * Signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5): whether an answer was
- * withdrawn since. A list has a million places, so fetching one tells nobody whom it is about. A list that cannot be
- * believed, or is too old, is a refusal.
+ * Signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5): whether an answer has
+ * been withdrawn. A list has a million entries, so fetching a list does not reveal the teacher. A list that is too old or
+ * badly signed gives a refusal.
  */
 
 import { decodeBase64url } from "./base64.ts";
-import { concatenated } from "./bytes.ts";
+import { readBounded } from "./bytes.ts";
 import { formatSeconds } from "./date-time.ts";
 import { textOf, withoutMark } from "./file-text.ts";
 import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { checkWindow } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { hasSignatureLength, verifyWithWebCrypto } from "./rsa-key.ts";
+import { isSignedBy } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import type { ListedStatus, StatusClaim } from "./verification.ts";
 
@@ -22,7 +22,7 @@ export type StatusList = {
   readonly issuedAtSeconds: number;
   /** Its own end; the draft does not ask for one. */
   readonly expiresSeconds: number | null;
-  /** Bits a place: 1, 2, 4 or 8. */
+  /** Bits of each entry: 1, 2, 4 or 8. */
   readonly bits: number;
   readonly bytes: Uint8Array;
 };
@@ -38,7 +38,7 @@ export type OfflinePack = {
 };
 
 /** Times are in seconds. */
-type Judging = {
+type StatusQuery = {
   readonly issuer: string;
   /** When the envelope was signed. */
   readonly signedSeconds: number;
@@ -52,7 +52,7 @@ type Judging = {
 /** The header's `typ`, so that a list never passes for another token (RFC 8725 section 3.11). */
 export const statusListType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
-/** The service's limit; unpacking stops beyond it. */
+/** The service's limit on entries. Unpacking stops beyond the limit. */
 const maxPlaces = 2 ** 20;
 /** Room for `maxPlaces` incompressible bytes in base64url, and the signature. */
 const maxTokenCharacters = 2 * 1024 * 1024;
@@ -76,21 +76,8 @@ function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<Ar
 
 /** Unpacks ZLIB (RFC 1950); null for malformed input or more than `maxBytes`. */
 async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array | null> {
-  const reader = inPieces(packed).pipeThrough(new DecompressionStream("deflate")).getReader();
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      size += next.value.length;
-      if (size > maxBytes) return null;
-      parts.push(next.value);
-    }
-    return concatenated(parts);
-  } catch {
-    return null;
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
+  const unpacked = inPieces(packed).pipeThrough(new DecompressionStream("deflate"));
+  return readBounded(unpacked, maxBytes).catch(() => null);
 }
 
 /** Reads the member `status_list` of a token (section 4.2 of the draft). */
@@ -106,13 +93,13 @@ export async function readPlaces(
     : unusable("The status list is not packed as it must be, or unpacks to more than a list has places.");
 }
 
-/** The value at a place, least significant bit first (section 4.1 of the draft); null for a place beyond the list. */
+/** The entry at an index, least significant bit first (section 4.1 of the draft); null beyond the end of the list. */
 export function valueAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
   const byte = bytes[Math.floor((idx * bits) / 8)];
   return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
 }
 
-/** Lists are signed daily with a key in use. A key compromised since could sign any list, with any time. */
+/** Refuses a compromised key whatever the list's time: its thief can sign any list with any time. */
 function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KnownKey | Refusal {
   if (typ !== statusListType) return unusable(`The status list's typ is not ${statusListType}.`);
   const key = keys.get(kid);
@@ -150,15 +137,12 @@ async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   if (header instanceof Refusal) return unusable(noToken);
   const key = findKey(header, keys);
   if (key instanceof Refusal) return key;
-  const isGood =
-    hasSignatureLength(key, jws.signature) &&
-    (await verifyWithWebCrypto(header.kid, key.jwk, jws.signingInput, jws.signature));
-  if (!isGood) return unusable("The status list's signature is not good.");
+  if (!(await isSignedBy(key, jws))) return unusable("The status list's signature is not good.");
   const payload = readJwsObject(jws.payload, "payload");
   return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
-/** Opened lists by key set: an archive of a million envelopes has one or two. */
+/** Opened lists by key set: an archive of a million envelopes needs one or two lists. */
 const opened = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
 const maxOpened = 64;
 
@@ -199,8 +183,8 @@ function newestOf(lists: readonly (StatusList | Refusal)[], { uri, idx }: Status
   }, null);
 }
 
-function findTimeProblem(list: StatusList, judging: Judging): Refusal | null {
-  const { nowSeconds, toleranceSeconds, maxAgeSeconds } = judging;
+function findTimeProblem(list: StatusList, query: StatusQuery): Refusal | null {
+  const { nowSeconds, toleranceSeconds, maxAgeSeconds } = query;
   const { issuedAtSeconds, expiresSeconds } = list;
   if (issuedAtSeconds > nowSeconds + toleranceSeconds)
     return unusable("The status list was signed in the future: is this machine's clock right?");
@@ -210,36 +194,36 @@ function findTimeProblem(list: StatusList, judging: Judging): Refusal | null {
 }
 
 /**
- * Looks up an envelope's place in the newest list of its address.
- * @returns the place's status, or the refusal `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE`
+ * Looks up an envelope's index in the newest list of its address.
+ * @returns the status, or the refusal `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE`
  */
 export function findStatus(
   claim: StatusClaim,
   lists: readonly (StatusList | Refusal)[],
-  judging: Judging,
+  query: StatusQuery,
 ): ListedStatus | Refusal {
   const list = newestOf(lists, claim);
-  if (!claim.uri.startsWith(`${judging.issuer.replace(/\/+$/, "")}/v1/inter-agency/status/`))
+  if (!claim.uri.startsWith(`${query.issuer.replace(/\/+$/, "")}/v1/inter-agency/status/`))
     return unusable("The envelope's status list is not one of its issuer's.");
   if (list === null) {
     const bad = lists.find((one) => one instanceof Refusal);
     return bad ?? unusable("The status list that the envelope names is not among those that were given.");
   }
-  const problem = findTimeProblem(list, judging);
+  const problem = findTimeProblem(list, query);
   if (problem !== null) return problem;
   const value = valueAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatSeconds(list.issuedAtSeconds);
-  // A withdrawal before a signed yes had been lifted by then: only a newer list can tell of "since".
-  const isBefore = list.issuedAtSeconds < judging.signedSeconds - judging.toleranceSeconds;
-  if (value !== 0 && isBefore && judging.isYes)
+  // The service signs no yes while an answer is withdrawn, so an older list says nothing about the time after the yes.
+  const isBefore = list.issuedAtSeconds < query.signedSeconds - query.toleranceSeconds;
+  if (value !== 0 && isBefore && query.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);
   return { ...claim, signedAt, withdrawn: value !== 0 };
 }
 
 /**
- * Reads an offline pack of `/v1/inter-agency/offline-pack`. Reading proves nothing: its key history and lists are signed,
- * and the caller has to know by whom (`anchor` of `createKeySet`).
+ * Reads an offline pack of `/v1/inter-agency/offline-pack`. Reading verifies nothing: pin the signer of its key history
+ * with `anchor` of `createKeySet`.
  * @returns the pack, or null for anything else
  * @example
  * ```ts

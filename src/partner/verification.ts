@@ -1,4 +1,4 @@
-/** What a verification says about an envelope or statement, and how it is put together check by check. */
+/** The outcome of verifying an envelope or statement, and how it is built check by check. */
 
 import type { EligibilityResult, SignedStatement, StatementRow } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
@@ -63,10 +63,10 @@ export type AnswerAge = {
   readonly licenseEndedOn: string | null;
 };
 
-/** The envelope's place in a status list, as signed (Token Status List, section 6.1). */
+/** The envelope's index in a status list, as signed (Token Status List, section 6.1). */
 export type StatusClaim = { readonly uri: string; readonly idx: number };
 
-/** What a status list says of an envelope's place. */
+/** The status of an envelope in a status list. */
 export type ListedStatus = StatusClaim & {
   /** When the list was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly signedAt: string | null;
@@ -100,13 +100,13 @@ export type Verification = {
   readonly log: LogEvidence | null;
   /** Null when no list was given, or none that counts. */
   readonly statusList: ListedStatus | null;
-  /** What to know of an envelope that is valid. */
+  /** About a valid envelope; empty for every other. */
   readonly warnings: readonly Warning[];
   /** All of `checkNames`, in order. */
   readonly checks: readonly Check[];
 };
 
-/** What a statement says of its list. */
+/** The signed content of a statement. */
 export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
   /** All rows, if they are those that were signed; otherwise null. */
   readonly rows: readonly StatementRow[] | null;
@@ -121,20 +121,25 @@ export type StatementVerification = Verification & {
 /** A check that did not fail: passed, or null when it does not apply. */
 export type Passed = { readonly ok: true | null; readonly detail: string };
 
-/** The claims that a verification repeats; a statement has no result. */
-type ReadClaims = {
+/** The claims that envelopes and statements share. */
+export type SharedClaims = {
   readonly issuer: string;
   readonly audience: string;
   readonly verificationId: string;
+  /** The time of signing, `iat`. */
   readonly issuedAtSeconds: number;
+  /** `exp` and `nbf`; null when absent. */
+  readonly expiresSeconds: number | null;
+  readonly notBeforeSeconds: number | null;
+  /** Null for a statement. */
   readonly result: EligibilityResult | null;
 };
 
-/** A verification under way: `outcomes` are those of the first of `checkNames`. */
+/** An unfinished verification: `outcomes` has one outcome for each of the first `checkNames`. */
 export type Draft = {
   readonly outcomes: Passed[];
   kid: string | null;
-  claims: ReadClaims | null;
+  claims: SharedClaims | null;
   age: AnswerAge | null;
   claimedIssuer: string | null;
   trust: KeyTrust | null;

@@ -42,6 +42,7 @@ import {
   note,
   type Passed,
   passed,
+  type SharedClaims,
   skipped,
   type Verification,
 } from "./verification.ts";
@@ -72,35 +73,27 @@ export type SyncVerifyOptions = Omit<VerifyOptions, "proof" | "statusLists"> & {
   readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
 };
 
-type Form = {
-  readonly jws: CompactJws;
-  /** The unsigned members; null for a bare signature. */
-  readonly outer: OuterMembers | null;
-};
+/** The signature of an envelope or statement, and the outcome of the check `form`. */
+type Signed = { readonly jws: CompactJws; readonly form: Passed };
 
-/** An envelope or statement whose form, header and key passed their checks. */
-type Opened<F = Form> = F & Signed & { readonly draft: Draft; readonly key: KnownKey };
+/** `outer` has the unsigned members; null for a bare signature. */
+type Envelope = Signed & { readonly outer: OuterMembers | null };
 
-type Signed = Pick<Form, "jws">;
+/** A `Signed` whose form, header and key passed their checks. */
+type Opened = Signed & { readonly draft: Draft; readonly key: KnownKey };
 
-/** What differs between envelopes and statements (verify-statement.ts). */
-export type Kind<F> = {
-  readHeader(protectedHeader: string): JwsHeader | Refusal;
-  /** The outcome of the check `form`. */
-  formOf(form: F): Passed;
-  /** Checks the claims, signed by a key that was good at `issuedAt` (seconds). */
-  judgePayload(found: Found<F>, payload: JsonObject, issuedAt: number): Verification;
-};
-
-/** A signature, the log's finding, and the opened status lists; null where no proof or no lists were given. */
-type Found<F = Form, L = LogFinding> = {
-  readonly opened: Opened<F>;
-  readonly logged: L | null;
+/** The cryptography's results. */
+type Answered = {
+  /** Null when this machine's cryptography failed. */
+  readonly isGood: boolean | null;
+  /** Null without a proof. */
+  readonly logged: LogFinding | Refusal | null;
+  /** The opened status lists; null when none were given. */
   readonly lists: readonly (StatusList | Refusal)[] | null;
 };
 
-/** `isGood` is null when this machine's cryptography failed. */
-type Answered<F> = Found<F, LogFinding | Refusal> & { readonly isGood: boolean | null };
+/** Checks the claims, signed by a key that was good at `issuedAt` (seconds). */
+type CheckPayload = (payload: JsonObject, issuedAt: number) => Verification;
 
 const outcomes = {
   envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
@@ -122,7 +115,7 @@ const outcomes = {
 
 const defaultToleranceSeconds = 60;
 
-function readEnvelopeValue(value: JsonValue): Form | Refusal {
+function readEnvelopeValue(value: JsonValue): Envelope | Refusal {
   const outer = isJsonObject(value)
     ? readOuterMembers(value)
     : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
@@ -131,16 +124,16 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
   }
   const jws = splitCompactJws(outer.signature);
   if (jws instanceof Refusal) return damageOr(jws, outer.signature);
-  return findDamageOfHeader(jws, outer.signature) ?? { jws, outer };
+  return findDamageOfHeader(jws, outer.signature) ?? { jws, outer, form: outcomes.envelope };
 }
 
-/** The header is read later; white space in or before it is damage, as in the other parts. */
+/** Finds white space in or before the header, which is read later. */
 function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refusal | null {
   return /[^\w-]/.test(protectedHeader) ? findDamage(text) : null;
 }
 
 /** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. */
-function readForm(input: string | JsonValue): Form | Refusal {
+function readForm(input: string | JsonValue): Envelope | Refusal {
   if (typeof input !== "string") return readEnvelopeValue(input);
   const text = withoutMark(input);
   const misread = findMisreadUtf16(text);
@@ -151,7 +144,8 @@ function readForm(input: string | JsonValue): Form | Refusal {
     return reading instanceof Refusal ? damageOr(reading, text) : readEnvelopeValue(reading);
   }
   const jws = splitCompactJws(text);
-  if (!(jws instanceof Refusal)) return findDamageOfHeader(jws, text) ?? { jws, outer: null };
+  if (!(jws instanceof Refusal))
+    return findDamageOfHeader(jws, text) ?? { jws, outer: null, form: outcomes.bare };
   return findNoEnvelope(text) ?? damageOr(jws, text);
 }
 
@@ -169,7 +163,7 @@ export function readHeaderOf(own: string | null, protectedHeader: string): JwsHe
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
-/** An envelope of another service is checked there, so the issuer that it claims is named. */
+/** Names the issuer that the envelope claims: the envelope can be verified there. */
 function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: VerifyOptions): Verification {
   const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
   const isForeign = claimed !== null && claimed !== issuer;
@@ -177,16 +171,20 @@ function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: Verif
   return fail(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
 }
 
-/** Makes the checks before the cryptography. */
-export function open<F extends Signed>(
-  form: F | Refusal,
+/**
+ * Runs the checks before the signature.
+ * @param own as for {@link readHeaderOf}
+ */
+export function open<S extends Signed>(
+  signed: S | Refusal,
   options: VerifyOptions,
-  kind: Kind<F>,
-): Opened<F> | Verification {
+  own: string | null,
+): (S & Opened) | Verification {
   const draft = beginVerification();
-  if (form instanceof Refusal) return fail(draft, "form", form);
-  note(draft, kind.formOf(form));
-  const header = kind.readHeader(form.jws.protectedHeader);
+  if (signed instanceof Refusal) return fail(draft, "form", signed);
+  const { jws, form } = signed;
+  note(draft, form);
+  const header = readHeaderOf(own, jws.protectedHeader);
   if (header instanceof Refusal) return fail(draft, "header", header);
   draft.kid = header.kid;
   note(draft, outcomes.header);
@@ -194,17 +192,20 @@ export function open<F extends Signed>(
   draft.trust = options.keys.trust;
   note(draft, options.keys.checked);
   const key = options.keys.keys.get(header.kid);
-  if (key === undefined) return failUnknownKey(draft, form.jws, options);
+  if (key === undefined) return failUnknownKey(draft, jws, options);
   note(draft, outcomes.key);
-  if (!hasSignatureLength(key, form.jws.signature))
-    return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
-  return { ...form, draft, key };
+  return hasSignatureLength(key, jws.signature)
+    ? { ...signed, draft, key }
+    : fail(draft, "signature", refuse("SIGNATURE_INVALID"));
 }
 
-type Times = Pick<Claims, "issuedAtSeconds" | "expiresSeconds" | "notBeforeSeconds">;
+/** Milliseconds since the Unix epoch. */
+function timeOf({ now }: VerifyOptions): number {
+  return now?.getTime() ?? Date.now();
+}
 
-function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusal | null {
-  const nowSeconds = nowMs / 1000;
+function checkTime(claims: SharedClaims, options: VerifyOptions): Refusal | null {
+  const nowSeconds = timeOf(options) / 1000;
   const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
   if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
   const { expiresSeconds, notBeforeSeconds } = claims;
@@ -213,12 +214,12 @@ function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusa
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
-/** Looks up the envelope's place in the lists. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
-function judgeStatus(
-  { opened, lists }: Found,
+/** Looks up the envelope's index in the lists. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
+function checkStatus(
+  draft: Draft,
   claims: Claims,
+  lists: Answered["lists"],
   options: VerifyOptions,
-  nowMs: number,
 ): Passed | Refusal {
   const { issuer, clockToleranceSeconds, maxListAgeSeconds } = options;
   const { eligible, license } = claims.result;
@@ -229,12 +230,12 @@ function judgeStatus(
     issuer,
     signedSeconds: claims.issuedAtSeconds,
     isYes,
-    nowSeconds: nowMs / 1000,
+    nowSeconds: timeOf(options) / 1000,
     toleranceSeconds: clockToleranceSeconds ?? defaultToleranceSeconds,
     maxAgeSeconds: maxListAgeSeconds ?? defaultMaxListAgeSeconds,
   });
   if (found instanceof Refusal) return found;
-  opened.draft.statusList = found;
+  draft.statusList = found;
   const by = `the status list of ${found.signedAt}`;
   if (!found.withdrawn) return passed(`Not withdrawn, by ${by}.`);
   return isYes
@@ -243,11 +244,10 @@ function judgeStatus(
 }
 
 /** Compares issuer, audience and times with the caller's. @returns null when they agree */
-export function judgeExpected(
+export function checkExpected(
   draft: Draft,
-  claims: NonNullable<Draft["claims"]> & Times,
+  claims: SharedClaims,
   options: VerifyOptions,
-  nowMs: number,
 ): Verification | null {
   draft.claims = claims;
   note(draft, outcomes.claims);
@@ -255,33 +255,46 @@ export function judgeExpected(
   note(draft, outcomes.issuer);
   if (claims.audience !== options.audience) return fail(draft, "audience", refuse("AUDIENCE_MISMATCH"));
   note(draft, outcomes.audience);
-  const late = checkTime(claims, nowMs, options);
+  const late = checkTime(claims, options);
   if (late !== null) return fail(draft, "time", late);
   note(draft, outcomes.time);
   return null;
 }
 
-/** Compares the claims with what the caller expects and the envelope shows. */
-function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
-  const { opened } = found;
-  const { draft, outer } = opened;
-  const nowMs = options.now?.getTime() ?? Date.now();
-  const unexpected = judgeExpected(draft, claims, options, nowMs);
+/** Compares the claims with the caller's expectations, the unsigned members and the status lists. */
+function checkClaims(
+  { draft, outer, key }: Envelope & Opened,
+  claims: Claims | Refusal,
+  lists: Answered["lists"],
+  options: VerifyOptions,
+): Verification {
+  if (claims instanceof Refusal) return fail(draft, "claims", claims);
+  const unexpected = checkExpected(draft, claims, options);
   if (unexpected !== null) return unexpected;
-  const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
+  const difference = outer === null ? null : findOuterDifference(outer, claims, key.jwk.kid);
   if (difference !== null) return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
-  const status = judgeStatus(found, claims, options, nowMs);
+  const status = checkStatus(draft, claims, lists, options);
   if (status instanceof Refusal) return fail(draft, "status", status);
   note(draft, status);
-  draft.age = ageOf(claims, nowMs);
+  draft.age = ageOf(claims, timeOf(options));
   return accept(draft);
 }
 
-/** Checks the key's state at the time of signing first: a compromised key can sign any claim. */
-function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verification {
-  const { opened, logged } = found;
-  const { draft, key } = opened;
+/** Runs the checks from the signature on. The key's state is checked first: a compromised key can sign any claim. */
+export function checkSigned(
+  { draft, key, jws }: Opened,
+  { isGood, logged }: Answered,
+  checkPayload: CheckPayload,
+): Verification {
+  if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
+  if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
+  note(draft, outcomes.signature);
+  if (logged instanceof Refusal) return fail(draft, "log", logged);
+  draft.log = logged?.evidence ?? null;
+  note(draft, logged?.outcome ?? outcomes.noProof);
+  const payload = readJwsObject(jws.payload, "payload");
+  if (payload instanceof Refusal) return fail(draft, "claims", payload);
   const issuedAt = readIssuedAt(payload);
   if (issuedAt instanceof Refusal) return fail(draft, "claims", issuedAt);
   const compromise = checkCompromise(key.window, issuedAt, logged?.checkpoint.seconds ?? null);
@@ -293,45 +306,19 @@ function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verif
   const inWindow = checkWindow(key.window, issuedAt);
   if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
   note(draft, inWindow);
-  return kind.judgePayload(found, payload, issuedAt);
+  return checkPayload(payload, issuedAt);
 }
 
-/** Makes the checks after the cryptography. */
-export function judge<F>({ opened, isGood, logged, lists }: Answered<F>, kind: Kind<F>): Verification {
-  const { draft } = opened;
-  if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
-  if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
-  note(draft, outcomes.signature);
-  if (logged instanceof Refusal) return fail(draft, "log", logged);
-  draft.log = logged?.evidence ?? null;
-  note(draft, logged?.outcome ?? outcomes.noProof);
-  const payload = readJwsObject(opened.jws.payload, "payload");
-  if (payload instanceof Refusal) return fail(draft, "claims", payload);
-  return judgeKey({ opened, logged, lists }, payload, kind);
-}
-
-function envelopes(options: VerifyOptions): Kind<Form> {
-  return {
-    readHeader: (text) => readHeaderOf(null, text),
-    formOf: ({ outer }) => (outer === null ? outcomes.bare : outcomes.envelope),
-    judgePayload(found, payload, issuedAt) {
-      const claims = readClaims(payload, issuedAt);
-      if (claims instanceof Refusal) return fail(found.opened.draft, "claims", claims);
-      return judgeClaims(found, claims, options);
-    },
-  };
-}
-
-/** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
+/** Throws TypeError for a wrong option, which must not look like a verdict on the envelope. */
 export function assertOptions(options: VerifyOptions): void {
   const { issuer, audience, now, clockToleranceSeconds = 0, maxListAgeSeconds = 0 } = options;
+  const { statusLists = [] } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
     throw new TypeError("verifyEnvelope needs the audience");
   if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
   if (!(maxListAgeSeconds >= 0)) throw new TypeError("maxListAgeSeconds is not a duration");
-  const { statusLists = [] } = options as VerifyOptions;
   if (!Array.isArray(statusLists) || statusLists.some((list) => typeof list !== "string"))
     throw new TypeError("statusLists is not an array of texts");
 }
@@ -354,17 +341,16 @@ export async function verifyEnvelope(
   options: VerifyOptions,
 ): Promise<Verification> {
   assertOptions(options);
-  const kind = envelopes(options);
-  const opened = open(readForm(input), options, kind);
+  const opened = open(readForm(input), options, null);
   if ("verdict" in opened) return opened;
-  return judge({ opened, ...(await answer(opened, options)) }, kind);
+  const answered = await answer(opened, options);
+  return checkSigned(opened, answered, (payload, issuedAt) =>
+    checkClaims(opened, readClaims(payload, issuedAt), answered.lists, options),
+  );
 }
 
 /** Verifies the signature, and opens the proof and the lists. */
-export async function answer(
-  { jws, key }: Pick<Opened, "jws" | "key">,
-  options: VerifyOptions,
-): Promise<Omit<Answered<unknown>, "opened">> {
+export async function answer({ jws, key }: Opened, options: VerifyOptions): Promise<Answered> {
   const { verifySignature = verifyWithWebCrypto, proof, statusLists, keys } = options;
   try {
     const isGood = await verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature);
@@ -385,8 +371,7 @@ export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerif
   assertOptions(options);
   if ("proof" in options || "statusLists" in options)
     throw new TypeError("verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope");
-  const kind = envelopes(options);
-  const opened = open(readForm(input), options, kind);
+  const opened = open(readForm(input), options, null);
   if ("verdict" in opened) return opened;
   const { jws, key } = opened;
   let isGood: boolean | null = null;
@@ -395,5 +380,7 @@ export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerif
   } catch {
     // Null means that this machine's cryptography failed.
   }
-  return judge({ opened, isGood, logged: null, lists: null }, kind);
+  return checkSigned(opened, { isGood, logged: null, lists: null }, (payload, issuedAt) =>
+    checkClaims(opened, readClaims(payload, issuedAt), null, options),
+  );
 }

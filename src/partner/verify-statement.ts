@@ -11,7 +11,7 @@ import {
   isWhole,
   oneOf,
   orNull,
-  readLimit,
+  readLimits,
   shape,
 } from "./claims.ts";
 import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
@@ -25,7 +25,9 @@ import {
   accept,
   fail,
   note,
+  type Passed,
   passed,
+  type SharedClaims,
   type Stated,
   type StatementVerification,
   skipped,
@@ -33,15 +35,13 @@ import {
 import {
   answer,
   assertOptions,
-  judge,
-  judgeExpected,
-  type Kind,
+  checkExpected,
+  checkSigned,
   open,
-  readHeaderOf,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
-/** Status lists have places for envelopes alone. */
+/** Status lists cover envelopes alone. */
 export type StatementOptions = Omit<VerifyOptions, "statusLists" | "maxListAgeSeconds">;
 
 const outcomes = {
@@ -52,6 +52,8 @@ const outcomes = {
 
 type StatementForm = {
   readonly jws: CompactJws;
+  /** The outcome of the check `form`. */
+  readonly form: Passed;
   /** The whole object, unsigned members included. */
   readonly given: JsonObject;
   readonly rows: readonly StatementRow[];
@@ -105,20 +107,11 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   const jws = splitCompactJws(given.signature);
   if (jws instanceof Refusal) return damageOr(jws, given.signature);
   const rows = readRows(given);
-  return rows instanceof Refusal ? rows : { jws, given, rows };
+  return rows instanceof Refusal ? rows : { jws, form: outcomes.form, given, rows };
 }
 
-/** Claims of the right types; whether they are the expected ones is another check. */
-type StatementClaims = Omit<Stated, "rows"> & {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly verificationId: string;
-  readonly issuedAtSeconds: number;
-  readonly result: null;
-  readonly expiresSeconds: number | null;
-  readonly notBeforeSeconds: number | null;
-  readonly rowsRoot: Uint8Array;
-};
+/** Claims of the right types; their values are not yet compared with the expected ones. */
+type StatementClaims = SharedClaims & Omit<Stated, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isWhole(value) && Number(value) >= 0;
 const rules = {
@@ -143,12 +136,11 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   if (missing !== undefined) return refuse("CLAIM_MISSING", `The claim ${missing} is missing.`);
   const wrong = names.find((claim) => !rules[claim](payload[claim]));
   if (wrong !== undefined) return refuse("CLAIM_TYPE", `The claim ${wrong} is malformed.`);
-  const [expiresSeconds, notBeforeSeconds] = [readLimit(payload.exp), readLimit(payload.nbf)];
-  if (expiresSeconds === undefined || notBeforeSeconds === undefined)
-    return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
+  const limits = readLimits(payload);
+  if (limits instanceof Refusal) return limits;
   const { purpose, policyVersion, list, summary } = payload as unknown as Stated;
   return {
-    ...{ purpose, policyVersion, list, summary, issuedAtSeconds, expiresSeconds, notBeforeSeconds },
+    ...{ purpose, policyVersion, list, summary, issuedAtSeconds, ...limits },
     issuer: String(payload.iss),
     audience: String(payload.aud),
     verificationId: String(payload.jti),
@@ -173,40 +165,12 @@ function findDifference(
   const isAll = rows.length === summary.listed;
   if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
   for (const [member, signed] of Object.entries({ purpose, policyVersion, list, summary })) {
-    const place = firstDifference(signed as unknown as JsonValue, given[member], member);
-    if (place !== null)
-      return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
+    const path = firstDifference(signed as unknown as JsonValue, given[member], member);
+    if (path !== null)
+      return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   }
   const { issuer, audience, signatureKid, statementId: id, issuedAt: time } = given;
   return findSharedDifference({ issuer, audience, signatureKid, id, time }, claims, kid);
-}
-
-/** @param keep stores the signed part, first without its rows */
-function statements(
-  root: Uint8Array,
-  options: StatementOptions,
-  keep: (stated: Stated) => void,
-): Kind<StatementForm> {
-  return {
-    readHeader: (text) => readHeaderOf(statementType, text),
-    formOf: () => outcomes.form,
-    judgePayload({ opened }, payload, issuedAt) {
-      const { draft, key, rows } = opened;
-      const claims = readStatementClaims(payload, issuedAt);
-      if (claims instanceof Refusal) return fail(draft, "claims", claims);
-      const { purpose, policyVersion, list, summary } = claims;
-      keep({ purpose, policyVersion, list, summary, rows: null });
-      const nowMs = options.now?.getTime() ?? Date.now();
-      const unexpected = judgeExpected(draft, claims, options, nowMs);
-      if (unexpected !== null) return unexpected;
-      const difference = findDifference(opened, claims, root, key.jwk.kid);
-      if (difference !== null) return fail(draft, "outer", difference);
-      note(draft, outcomes.outer);
-      note(draft, outcomes.noPlace);
-      keep({ purpose, policyVersion, list, summary, rows });
-      return accept(draft);
-    },
-  };
 }
 
 /**
@@ -229,13 +193,24 @@ export async function verifyStatement(
   assertOptions(options);
   const form = readStatementForm(input);
   const root = form instanceof Refusal ? new Uint8Array() : await rootOfRows(form);
+  const opened = open(form, options, statementType);
+  if ("verdict" in opened) return { ...opened, statement: null };
+  const { draft, key, rows } = opened;
   let statement: Stated | null = null;
-  const kind = statements(root, options, (stated) => {
-    statement = stated;
+  const verification = checkSigned(opened, await answer(opened, options), (payload, issuedAt) => {
+    const claims = readStatementClaims(payload, issuedAt);
+    if (claims instanceof Refusal) return fail(draft, "claims", claims);
+    const { purpose, policyVersion, list, summary } = claims;
+    statement = { purpose, policyVersion, list, summary, rows: null };
+    const unexpected = checkExpected(draft, claims, options);
+    if (unexpected !== null) return unexpected;
+    const difference = findDifference(opened, claims, root, key.jwk.kid);
+    if (difference !== null) return fail(draft, "outer", difference);
+    note(draft, outcomes.outer);
+    note(draft, outcomes.noPlace);
+    statement = { ...statement, rows };
+    return accept(draft);
   });
-  const opened = open(form, options, kind);
-  if ("verdict" in opened) return { ...opened, statement };
-  const verification = judge({ opened, ...(await answer(opened, options)) }, kind);
   return { ...verification, statement };
 }
 

@@ -37,7 +37,7 @@ export type WebhookInput = {
 };
 
 /**
- * Finds what keeps a text from being a secret, which is visible ASCII: with it every genuine delivery would be refused.
+ * Checks that a secret is visible ASCII: a damaged secret would refuse every genuine delivery.
  * @returns a sentence that repeats nothing of the text, or null
  */
 export function findSecretProblem(secret: string): string | null {
@@ -105,7 +105,7 @@ export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerific
   if (match === null) return refused("SIGNATURE_HEADER_MALFORMED", null);
   const [, time = "", first = "", second = first] = match;
   const expected = await hmac(secret, time, rawBody);
-  // Both are always compared: the time must not show which secret fits.
+  // Both are always compared, so the time does not reveal which secret fits.
   const isFirst = isEqualInConstantTime(expected, fromHex(first));
   const isSecond = isEqualInConstantTime(expected, fromHex(second));
   if (!isFirst && !isSecond) return refused("SIGNATURE_MISMATCH", null);

@@ -20,7 +20,19 @@ test("the partners' module is one file for scripts of any site, which caches may
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-test("its declarations stand where its header and an editor look for them", async () => {
+test("the partners' package is a gzipped file that caches may keep, and is sent as it is", async () => {
+  const response = await get("tvs-partner.tgz", { "Accept-Encoding": "gzip" });
+  expect(response.status).toBe(200);
+  const { headers } = response;
+  expect([headers.get("Content-Type"), headers.get("Content-Encoding")]).toEqual(["application/gzip", null]);
+  expect(headers.get("Cache-Control")).toBe("public, max-age=300, must-revalidate");
+  const tar = Buffer.from(Bun.gunzipSync(await response.arrayBuffer())).toString("latin1");
+  expect(tar).toContain("package/package.json");
+  const again = await get("tvs-partner.tgz", { "If-None-Match": headers.get("ETag") ?? "" });
+  expect([again.status, await again.text()]).toEqual([304, ""]);
+});
+
+test("the declarations of the partners' module are where its header and an editor look for them", async () => {
   const module = await get("verify.mjs", { "Accept-Encoding": "gzip" });
   expect(module.headers.get("X-TypeScript-Types")).toBe("./verify.d.mts");
   expect(Number((await module.arrayBuffer()).byteLength)).toBeLessThan(38_000);

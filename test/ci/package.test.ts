@@ -237,19 +237,15 @@ test("the scripts of the README do what the README says", async () => {
   expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("the package has no dependency, holds every licence, and is reproducible", async () => {
+test("the package has no dependency, holds every licence, and the service hands out the same bytes", async () => {
   const root = join(installed.project, "node_modules");
   expect(readdirSync(root).filter((name) => !name.startsWith("."))).toEqual(["tvs-partner"]);
   const manifest = JSON.parse(readFileSync(join(root, "tvs-partner/package.json"), "utf8"));
   expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
   const licences = readFileSync(join(root, "tvs-partner/LICENSES-OF-PARTS.txt"), "utf8");
   for (const name of ["citty"]) expect(licences).toContain(`\n${name} `);
-  const again = await installPackage();
-  try {
-    expect(readFileSync(again.file).equals(readFileSync(installed.file))).toBe(true);
-  } finally {
-    await again.remove();
-  }
+  const served = await fetch(`${sandbox.url}/v1/inter-agency/tvs-partner.tgz`);
+  expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(installed.file))).toBe(true);
 });
 
 const compiler = join(import.meta.dir, "../../node_modules/typescript/bin/tsc");
@@ -281,4 +277,7 @@ console.log(status, found.reason, event);
 await createClient({ baseUrl: "" }).checkEligibility({ identifier: { tId: 1, nin: "" }, purpose: "OTHER" });
 `;
   expect(complaints("wrong.ts", wrong)).toContain("error TS2322");
+  // A type argument that TypeScript has since 5.7.
+  const types = readFileSync(join(installed.project, "node_modules/tvs-partner/index.d.ts"), "utf8");
+  expect(types).not.toContain("Uint8Array<");
 });

@@ -18,12 +18,12 @@ import { openSite, type Site } from "./site.ts";
 /** Starting a browser on a busy machine takes seconds, and axe some for each page; Bun's own limit for a test is five. */
 export const patienceMs = 240_000;
 
-/** What a page has not done by then, it will not do: a test says so before its own time is up. */
+/** An action fails after this time, before the test's own time is up. */
 const actionMs = 45_000;
 
-const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const paths = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** Quiet: no first-run questions, and no call to anybody but the page under test. */
+/** No first-run questions, and no request but the page's. */
 const flags = [
   "--no-sandbox",
   "--disable-gpu",
@@ -35,7 +35,7 @@ const flags = [
 ];
 
 function executable(): string {
-  const path = process.env.CHROMIUM ?? places.find((place) => existsSync(place));
+  const path = process.env.CHROMIUM ?? paths.find((path) => existsSync(path));
   if (path === undefined) {
     throw new Error("no Chromium: install it (apt-get install chromium), or name it in CHROMIUM");
   }
@@ -44,7 +44,7 @@ function executable(): string {
 
 export type Browser = {
   readonly context: BrowserContext;
-  /** A fresh tab. What the page logs as an error, and every address that it asks for, is kept. */
+  /** Opens a tab. */
   open(): Promise<Tab>;
   close(): Promise<void>;
 };
@@ -57,7 +57,7 @@ export type Tab = {
   readonly requested: string[];
 };
 
-/** One Chromium for as long as there is a profile in it: starting it takes longer than most tests. */
+/** One Chromium for all profiles: starting it takes longer than most tests. */
 let running: Promise<Chromium> | undefined;
 let profiles = 0;
 
@@ -68,7 +68,7 @@ let profiles = 0;
 export async function startBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
   profiles++;
   running ??= chromium.launch({ executablePath: executable(), args: flags });
-  // Playwright's routes do not see what a service worker asks for: only tests of the worker have it.
+  // Playwright's routes do not see the requests of a service worker: only tests of the worker allow it.
   const context = await (await running).newContext({ serviceWorkers: "block", ...options });
   context.setDefaultTimeout(actionMs);
   return {
@@ -86,11 +86,11 @@ export async function startBrowser(options: BrowserContextOptions = {}): Promise
 
 export async function inBrowser<T>(
   options: BrowserContextOptions,
-  act: (tab: Tab, browser: Browser) => Promise<T>,
+  run: (tab: Tab, browser: Browser) => Promise<T>,
 ): Promise<T> {
   const browser = await startBrowser(options);
   try {
-    return await act(await browser.open(), browser);
+    return await run(await browser.open(), browser);
   } finally {
     await browser.close();
   }
@@ -139,8 +139,8 @@ type AxeGlobal = {
 };
 
 /**
- * Runs axe-core with all of its rules, best practices included, or with some. It is put in past the page's own policy,
- * which rightly lets no foreign script in. The page must allow scripts (`javaScriptEnabled`).
+ * Runs axe-core with all of its rules, best practices included, or with some. `evaluate` bypasses the page's content security
+ * policy. The page must allow scripts (`javaScriptEnabled`).
  */
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<AxeFinding[]> {
   await page.evaluate(axeSource);
@@ -169,11 +169,11 @@ function overflowPx(page: Page): Promise<number> {
 const widths = [320, 390, 1280];
 
 /**
- * Holds that a page, as it stands, fits every screen, and that axe finds nothing in it: in the light with all of its
- * rules, in the dark, in which nothing but the colours is another, with that of the colours.
- * @param judged the widths at which axe looks
+ * Expects that a page fits every screen and that axe finds nothing: with all rules in the light scheme, and with the rule of
+ * contrast in the dark one, where only colours differ.
+ * @param axeWidths the widths at which axe runs
  */
-export async function expectSound(page: Page, judged: readonly number[] = [390]): Promise<void> {
+export async function expectSound(page: Page, axeWidths: readonly number[] = [390]): Promise<void> {
   const size = page.viewportSize();
   for (const width of widths) {
     await page.setViewportSize({ width, height: 844 });
@@ -181,7 +181,7 @@ export async function expectSound(page: Page, judged: readonly number[] = [390])
       width,
       overflow: 0,
     });
-    if (judged.includes(width)) expect(await axeFindings(page)).toEqual([]);
+    if (axeWidths.includes(width)) expect(await axeFindings(page)).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: "dark" });
   expect(await axeFindings(page, ["color-contrast"])).toEqual([]);

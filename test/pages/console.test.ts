@@ -133,8 +133,8 @@ test("the console in a browser says so when the session has ended, and how to ge
       await isLive(tab);
       own.forward(13 * 3_600_000);
       await tab.page.waitForSelector("#freshness.is-lost");
-      const told = await tab.page.locator("#freshness").textContent();
-      expect(told).toBe(`this session has ended; tvs console --data ${own.folder} prints a new link`);
+      const shown = await tab.page.locator("#freshness").textContent();
+      expect(shown).toBe(`this session has ended; tvs console --data ${own.folder} prints a new link`);
     });
   } finally {
     await own.close();

@@ -16,13 +16,15 @@ export let site: Site;
 
 export let browser: Browser;
 
-/** Its clock stands at the fixtures' time; Playwright stops the clock of a whole profile. */
+/** A browser whose clock shows the fixtures' time; Playwright sets the clock of a whole profile. */
 export let earlier: Browser;
 
 export let envelope: string;
 
-/** For a test file: opens the site and the browsers before its tests, and closes them after. */
-/** @param options of the service; without status lists, for a browser whose clock is set to another year */
+/**
+ * Opens the site and the browsers before the tests of a file, and closes them after.
+ * @param options of the service, which needs no status lists for a browser in another year
+ */
 export function useEnvelopePage(options: Parameters<typeof openSite>[0] = {}): void {
   setDefaultTimeout(patienceMs);
 
@@ -47,27 +49,26 @@ export async function askAbout(regNo: string): Promise<string> {
   return (await fetch(address, { headers })).text();
 }
 
-/** Opens the page; every test says itself what may be complained about. */
+/** Opens the page, and waits until its files are stored on the device. */
 export async function openPage(query = ""): Promise<Tab> {
   const tab = await browser.open();
   await tab.page.goto(`${site.url}${path}${query}`);
   await tab.page.waitForSelector("#tool:not([hidden])");
-  // What it keeps on the device, it has fetched by then.
   if (!query.includes("pasted")) await tab.page.waitForSelector("#kept:not(:empty)", { state: "attached" });
   return tab;
 }
 
-/** Opens the page of a service whose evidence log is the one with this key. */
+/** Opens the page of a service whose evidence log has a key. */
 export async function openProving(log: { readonly key: string }): Promise<Tab> {
   const tab = await openPage();
   await tab.page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ body: log.key }));
   return tab;
 }
 
-export async function within<T>(tab: Promise<Tab>, act: (tab: Tab) => Promise<T>): Promise<T> {
+export async function within<T>(tab: Promise<Tab>, run: (tab: Tab) => Promise<T>): Promise<T> {
   const opened = await tab;
   try {
-    return await act(opened);
+    return await run(opened);
   } finally {
     await opened.page.close();
   }
@@ -94,27 +95,27 @@ export function tonesIn(page: Page, selector: string): Promise<string[]> {
     .evaluateAll((all) => all.map((one) => one.className.replace(/^verdict /, "")));
 }
 
-/** Waits until the outcome says something: that of an earlier check may still stand there. */
+/** Waits until the outcome has some words: the outcome of an earlier check may still be there. */
 export function untilOutcomeSays(page: Page, words: string): Promise<void> {
   return page.locator("#outcome", { hasText: words }).waitFor();
 }
 
-/** What was asked for, but for the icon, which a browser fetches when it likes. */
+/** The requested addresses without the icon, which a browser fetches at any time. */
 export function sent(requested: readonly string[]): string[] {
   return requested.filter((address) => !address.endsWith("/icon.svg"));
 }
 
-/** Back from a result that stands alone to the form with what was put in; nothing to do where it is seen. */
+/** Returns from a result to the form, unless the form is visible. */
 export async function reopen(page: Page): Promise<void> {
   if (!(await page.isVisible("#entry"))) await page.click("#change");
 }
 
-/** Opens the folded part of the form: whom it must be signed by and for, the proof, the keys. */
+/** Opens the folded part of the form: issuer, partner, proof and keys. */
 export async function openSettings(page: Page): Promise<void> {
   await page.evaluate("document.querySelector('#settings').open = true");
 }
 
-/** Presses the form's button, whatever stands before it. */
+/** Presses the form's button. */
 export async function submit(page: Page): Promise<void> {
   await reopen(page);
   await page.click("#envelope-form > button");
@@ -144,7 +145,7 @@ export async function fixture(name: string): Promise<string> {
   return readFile(join(folder, "inputs", name), "utf8");
 }
 
-/** The page with the fixtures' keys pasted, at the fixtures' time. */
+/** Opens the page at the fixtures' time, with the fixtures' keys pasted. */
 export async function openPasted(sources: { jwks?: string; history?: string } = {}): Promise<Tab> {
   const { jwks = "jwks.json", history = "history.jose" } = sources;
   const tab = await earlier.open();

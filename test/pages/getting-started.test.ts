@@ -16,7 +16,7 @@ const languages = codeLanguages.map(({ id }) => id);
 
 const { site, browser } = sharedSite();
 
-/** What stands on the page to be pasted, by its id, exactly as the browser would copy it. */
+/** The listings of the page by their ids, as the browser would copy them. */
 async function printedCommands(language: string): Promise<[id: string, text: string][]> {
   const { page } = await browser.open();
   await page.goto(`${site.url}${path}?code=${language}`);
@@ -34,14 +34,14 @@ async function printedCommands(language: string): Promise<[id: string, text: str
 }
 
 /** A clean folder, with `tvs` on the path and the packages that the page installs from a registry. */
-function withFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
+function withFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const words = programWords.map((word) => `'${word}'`).join(" ");
     await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await symlink(join(import.meta.dir, "../../node_modules"), join(folder, "node_modules"));
     // The system's own Python, which has the system's packages.
     await symlink("/usr/bin/python3", join(folder, "python3"));
-    return act(folder);
+    return run(folder);
   });
 }
 
@@ -57,7 +57,7 @@ async function runInShell(script: string, { folder, port }: { folder: string; po
   return runToEnd(["bash", "-c", script], { cwd: folder, env });
 }
 
-/** Printed between the blocks, to part what each of them says. */
+/** Printed between the listings, to tell their outputs apart. */
 const mark = (id: string) => `@@ ${id} @@`;
 
 function saidBy(stdout: string, id: string): string {
@@ -67,9 +67,9 @@ function saidBy(stdout: string, id: string): string {
 test.each(languages)(
   "the commands of the getting-started page run as printed, one after the other, in a clean folder: %s",
   async (language) => {
-    // What fetches packages is left out, because this machine has them.
+    // This machine has the packages already.
     const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
-    // Whoever tries the page on this machine has the receiver's own port.
+    // The receiver's own port may be in use on this machine.
     const port = String(await freePort());
     const own = printed.map(([id, text]) => [id, text.replaceAll("9876", port)] as const);
     await fetch(`${site.url}${path}/events`, { method: "POST", headers: { Origin: site.url } });
@@ -80,7 +80,7 @@ test.each(languages)(
         port,
       }),
     );
-    // The servers of PHP and Python write there whom they have answered, and tvs that a secret is shown once.
+    // The servers of PHP and Python log there, and tvs says that a secret is shown once.
     const complaints = stderr.replace(
       /^(?:\[.* 20\d\d\]|127\.0\.0\.1|no other command shows the secret).*\n/gm,
       "",

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { english } from "../../src/site/language.ts";
-import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { openSite, type Site } from "./site.ts";
-
-setDefaultTimeout(patienceMs);
+import { type Browser, expectSound, inBrowser, sharedSite, type Tab } from "./browser.ts";
 
 const { lookup } = english;
-/** What the sandbox's teachers show, by what is asked. */
+/** Search terms, and the sandbox's answers. */
 const asked = [
   ["TR/2019/LA/000001", lookup.licensed],
   ["1002", lookup.expired],
@@ -15,12 +12,7 @@ const asked = [
   ["XX/2O19/LA/999999", lookup.nobody],
 ] as const;
 
-let site: Site;
-let noScript: Browser;
-beforeAll(async () => {
-  [site, noScript] = await Promise.all([openSite(), startBrowser({ javaScriptEnabled: false })]);
-});
-afterAll(() => Promise.all([noScript.close(), site.close()]));
+const { site, browser: noScript } = sharedSite({ javaScriptEnabled: false });
 
 async function ask(browser: Browser, term: string): Promise<Tab> {
   const tab = await browser.open();
@@ -36,7 +28,7 @@ const headline = ({ page }: Tab) => page.getByRole("heading", { level: 1 }).text
 test.each(asked)("the public page without JavaScript answers %s with %s", async (term, verdict) => {
   const tab = await ask(noScript, term);
   expect(await headline(tab)).toBe(verdict);
-  // What was asked is in no address, and nothing was asked of anybody else.
+  // The term is in no address, and no other site is asked.
   expect(tab.page.url()).toBe(`${site.url}/`);
   for (const address of tab.requested) expect(address).toStartWith(site.url);
   expect(tab.complaints).toEqual([]);

@@ -1,11 +1,8 @@
 /** The head and the foot of a site that says whose it is, and the pages for failures, in a browser. */
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { storedSite } from "../../src/domain/site.ts";
-import { type Browser, expectSound, patienceMs, startBrowser } from "./browser.ts";
-import { openSite, type Site } from "./site.ts";
-
-setDefaultTimeout(patienceMs);
+import { expectSound, sharedSite } from "./browser.ts";
 
 /** A grey PNG of three pixels, base64. */
 const picture =
@@ -20,10 +17,8 @@ const paths = [
   "/v1/inter-agency/help/webhooks",
 ];
 
-let site: Site;
-let browser: Browser;
+const { site, browser } = sharedSite();
 beforeAll(async () => {
-  [site, browser] = await Promise.all([openSite(), startBrowser()]);
   const council = {
     name: "Teachers Registration Council of the Federal Republic and its Territories",
     logo: { type: "image/png" as const, data: picture },
@@ -41,9 +36,8 @@ beforeAll(async () => {
   await site.operator.stores.settings.write({ site: storedSite(council) });
   await site.service.configuration.refresh();
 });
-afterAll(() => Promise.all([browser.close(), site.close()]));
 
-test("axe finds nothing, and all fits a phone", async () => {
+test("axe finds nothing on the pages of a site with a name and a logo, and all fits a phone", async () => {
   const { page, requested } = await browser.open();
   for (const path of paths) {
     await page.goto(`${site.url}${path}`);

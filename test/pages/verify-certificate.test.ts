@@ -1,4 +1,4 @@
-/** The envelope page: an attestation on paper, and the link in its code. */
+/** The envelope page: an attestation on paper, the link in its code, and statements over a list. */
 
 import { beforeAll, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { envelope as fixtureEnvelope, issuer, result } from "../fixtures/envelope-tokens.ts";
 import { sharedFolder } from "../harness/folder.ts";
-import { expectSound, type Tab } from "./browser.ts";
+import { axeFindings, expectSound, type Tab } from "./browser.ts";
 import {
   askAbout,
   browser,
@@ -20,6 +20,7 @@ import {
   path,
   shownIn,
   site,
+  tonesIn,
   useEnvelopePage,
   verify,
   within,
@@ -32,9 +33,24 @@ const temp = sharedFolder();
 const canRead = ["pdfinfo", "pdftoppm", "zbarimg"].every((tool) => Bun.which(tool) !== null);
 
 let signature: string;
+let statement: string;
 
-beforeAll(() => {
+beforeAll(async () => {
   signature = JSON.parse(envelope).signature;
+  const response = await fetch(`${site.url}/v1/inter-agency/rosters`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${site.demo.apiKey}` },
+    body: JSON.stringify({
+      purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
+      list: { name: "Government College, Ikorodu", reference: "CENTRE-4711" },
+      teachers: [
+        { regNo: known, name: "Okafor A." },
+        { regNo: known, name: "Somebody Else" },
+        { tId: 999_999 },
+      ],
+    }),
+  });
+  statement = await response.text();
 });
 
 async function print(page: Page): Promise<string> {
@@ -47,7 +63,7 @@ function run(tool: string, ...args: string[]): string {
   return execFileSync(tool, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 }
 
-/** What a phone finds on the sheet, at the resolution of a cheap scanner. */
+/** The content of the code on the sheet, at the resolution of a cheap scanner. */
 function scanned(pdf: string): string {
   run("pdftoppm", "-r", "150", "-png", "-singlefile", pdf, pdf);
   return run("zbarimg", "--quiet", "--raw", `${pdf}.png`);
@@ -60,7 +76,7 @@ async function follow(link: string): Promise<Tab> {
   return tab;
 }
 
-/** What a service could see of a link's fragment: nothing. */
+/** A link's fragment is sent to nobody. */
 function expectNothingSent({ requested, complaints }: Tab): void {
   expect(requested.filter((address) => address.includes("eyJ"))).toEqual([]);
   expect(complaints).toEqual([]);
@@ -126,7 +142,7 @@ test("an attestation with a longer link names the page and the verification id i
     expect(complaints).toEqual([]);
   }));
 
-test("a link from a code may come to a page that is open already", () =>
+test("a link from a code works in a page that is already open", () =>
   within(openPage(), async (tab) => {
     const { page } = tab;
     await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);
@@ -169,4 +185,33 @@ test("the attestation page fits every screen, and axe finds nothing", () =>
     }
     await page.goto(`${site.url}${path}?keys=pasted`);
     await expectSound(page);
+  }));
+
+test("the page shows how many people of a statement are eligible, and each row", () =>
+  within(openPage(), async ({ page, complaints }) => {
+    const { verdict, text } = await verify(page, statement);
+    expect(verdict).toContain("Signature: genuine");
+    expect(text).toMatch(/Statement on .*: 1 of 2 different people eligible \(50 %\)/);
+    expect(text).toContain("Of the 3 named by the list, 2 different people.");
+    expect(text).toContain("1 row stands under another name than the registered one.");
+    // Neither verdict is green while somebody is not eligible.
+    expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
+    expect(await page.locator("#outcome tbody tr").count()).toBe(3);
+    await expectSound(page);
+    expect(complaints).toEqual([]);
+  }));
+
+test("the sheet for the wall names the eligible teachers and nobody else", () =>
+  within(openPage(), async ({ page }) => {
+    await verify(page, statement);
+    await page.click("text=Make a sheet for the wall");
+    const sheet = await shownIn(page, "#certificate");
+    expect(sheet).toContain("Licensed teachers: Government College, Ikorodu");
+    expect(sheet).toContain("1 of 2 different people eligible (50 %)");
+    expect(sheet.split(known)).toHaveLength(2);
+    expect(sheet).not.toContain("999999");
+    expect(sheet).toContain("proves nothing by itself");
+    expect(await axeFindings(page)).toEqual([]);
+    await page.click("text=Back to the result");
+    await page.waitForSelector("#outcome tbody tr");
   }));

@@ -19,7 +19,7 @@ useEnvelopePage({ statusList: false });
 
 const dayMs = 86_400_000;
 
-/** The page at a later day than that of the answers. */
+/** Opens the page on another day. */
 async function openAt(time: Date) {
   await earlier.context.clock.setFixedTime(time);
   const tab = await earlier.open();
@@ -36,21 +36,21 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
   return [await link.getAttribute("href"), await link.getAttribute("rel")];
 }
 
-test("an answer that was a yes says after a month how old it is, and leads to today's answer", () =>
+test("the page shows the age of a month-old yes, and links to today's answer", () =>
   within(openAt(daysLater(45)), async ({ page }) => {
     await verify(page, envelope);
     expect(await shownIn(page, ".since")).toContain(
       "This answer is 45 days old, and does not say how things stand today.",
     );
     expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
-    // In a page of its own, because the result stands nowhere else.
+    // The link opens a new page, because the result is stored nowhere.
     const [look] = await Promise.all([earlier.context.waitForEvent("page"), page.click("#outcome .since a")]);
     expect(await look.locator("h1").innerText()).toContain("Licensed");
     expect(await shownIn(page, "#outcome")).toContain("Signature: genuine");
     await look.close();
   }));
 
-test("an answer whose licence has ended since is not green, and says on which day", () =>
+test("an answer whose licence has ended is not green, and names the day", () =>
   within(openAt(after), async ({ page, complaints }) => {
     const { text } = await verify(page, envelope);
     expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
@@ -61,7 +61,7 @@ test("an answer whose licence has ended since is not green, and says on which da
     expect(complaints).toEqual([]);
   }));
 
-test("an answer of a later day than the device's is not called false: its clock may be wrong", () =>
+test("an answer from the future is not accepted, and not called false", () =>
   within(openAt(daysLater(-3)), async ({ page }) => {
     const { verdict, text } = await verify(page, envelope);
     expect(verdict).toBe("Not accepted: it is from the future");

@@ -1,4 +1,4 @@
-/** The envelope page: what a partner's engineer goes through. */
+/** The envelope page: the use of a partner's engineer, and wrong files. */
 
 import { expect, test } from "bun:test";
 import {
@@ -10,6 +10,7 @@ import {
   openPage,
   openPasted,
   openSettings,
+  outcomeOf,
   sent,
   shownIn,
   site,
@@ -63,12 +64,12 @@ test("a genuine envelope is called genuine, with every check and signed value", 
     expect(await checksOf(page, "Passed")).toHaveLength(13);
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     expect(complaints).toEqual([]);
-    // Whatever is verified then.
+    // Further verifications fetch nothing.
     for (const again of ["{}", JSON.parse(envelope).signature]) {
       await page.click("#again");
       await verify(page, again);
     }
-    // Once to be kept on the device, and once to judge by.
+    // Once for the device, and once to verify with.
     const fetched = requested.filter((address) => address.includes("/v1/"));
     expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
   }));
@@ -76,7 +77,7 @@ test("a genuine envelope is called genuine, with every check and signed value", 
 test("a genuine answer about a revoked teacher is a red no, as large as the signature's verdict", () =>
   within(openPage(), async ({ page }) => {
     await page.fill("#envelope", await askAbout(revokedNo));
-    // By keyboard, after which browsers show where the focus is.
+    // After a key, browsers show the focus.
     await page.press("#envelope-form button:not([type])", "Enter");
     await untilOutcomeSays(page, "Licence already revoked on");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
@@ -102,7 +103,7 @@ test("a genuine answer about a revoked teacher is a red no, as large as the sign
 
 test.each<[name: string, one: Case]>([
   [
-    "an answer that nobody was found names nobody, says so, and is no bad news about anybody",
+    "an answer that nobody was found, which names nobody and is not red",
     {
       given: () => askAbout("TR/1999/XX/999999"),
       verdict: "Signature: genuine",
@@ -116,7 +117,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "a licensed teacher who is not eligible is called licensed, but not eligible",
+    "a licensed teacher who is not eligible as licensed, but not eligible",
     {
       given: () => askInvigilator("TR/2019/LA/000007"),
       verdict: "Signature: genuine",
@@ -125,7 +126,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "the service's own error answer, which is no forgery",
+    "the service's own error answer, which is not called a forgery",
     {
       given: async () => (await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`)).text(),
       verdict: "Not an envelope",
@@ -147,7 +148,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "an answer of another issuer than the one that was named, which is no forgery",
+    "an answer of another issuer than the named one, which is not called a forgery",
     {
       given: () => envelope,
       settings: { issuer: "https://other.example" },
@@ -218,7 +219,7 @@ test("a changed copy is refused, and shown beside the signed values", () =>
 
 test("missing keys give no verdict, and are fetched again", () =>
   within(openPage(), async ({ page }) => {
-    // The page has them, and goes by them for five minutes.
+    // The page keeps its keys for five minutes.
     await page.evaluate("performance.now = () => 600_000");
     await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
     const failed = await verify(page, envelope);
@@ -247,4 +248,37 @@ test("the envelope page with pasted keys makes no request", () =>
       "fetch('/v1/inter-agency/health').then(() => 'sent', () => 'refused')",
     );
     expect(escaped).toBe("refused");
+  }));
+
+test("each kind of bad file is answered in plain words", () =>
+  within(openPage(), async ({ page }) => {
+    const files: [name: string, bytes: Uint8Array, words: string][] = [
+      ["x.zip", Buffer.from("PK\u0003\u0004\u0000\u0000"), "This kind of file holds no envelope"],
+      ["x.json", Buffer.alloc(1024 * 1024 + 1, " "), "more than 1 MiB of text"],
+      ["x.pdf", Buffer.from("%PDF-1.7\nnothing"), "point a phone's camera at its code"],
+      ["x.png", await page.screenshot(), "point a phone's camera at its code"],
+    ];
+    for (const [name, buffer, words] of files) {
+      await page.setInputFiles("#files", { name, mimeType: "", buffer: Buffer.from(buffer) });
+      await untilOutcomeSays(page, words);
+    }
+  }));
+
+test("a file dropped on the envelope page is read, and does not replace the page", () =>
+  within(openPage(), async ({ page }) => {
+    const drop = (selector: string, text: string) =>
+      page.evaluate(
+        ([where = "", content = ""]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([content], "envelope.json"));
+          const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+          return document.querySelector(where)?.dispatchEvent(event) === false;
+        },
+        [selector, text],
+      );
+    expect(await drop("h1", envelope)).toBe(true);
+    expect(await drop(".drop", envelope)).toBe(true);
+    const { verdict, text } = await outcomeOf(page);
+    expect(verdict).toBe("Signature: genuine");
+    expect(text).toContain("File envelope.json");
   }));

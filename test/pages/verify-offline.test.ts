@@ -1,4 +1,4 @@
-/** The envelope page where there is no network: its service worker, in a real browser. */
+/** The envelope page without a network: its service worker, in a real browser. */
 
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
@@ -30,7 +30,7 @@ afterEach(async () => {
   isCut = false;
 });
 
-/** The service goes away as a whole, and whatever the browser asks for has no answer. */
+/** Stops the service: no request of the browser gets an answer. */
 async function cutNetwork(): Promise<void> {
   isCut = true;
   await site.close();
@@ -44,7 +44,7 @@ async function openPage(fragment = ""): Promise<Tab> {
   return tab;
 }
 
-/** Once, with a network: what the page needs is on the device then, and its worker at work. */
+/** Opens the page once with a network, until its files are stored and its worker is active. */
 async function visit(): Promise<void> {
   const { page, complaints } = await openPage();
   await page.waitForSelector("#kept:not(:empty)");
@@ -102,7 +102,7 @@ test("a list of eight days ago leaves the verdict undecided, and the page says w
   await tab.page.close();
 });
 
-test("the page with a network goes by the newest list, though it has an older one", async () => {
+test("the page with a network uses the newest list, not its stored one", async () => {
   await visit();
   const { page } = await openPage();
   const packOf = async () => (await fetch(`${site.url}/v1/inter-agency/offline-pack`)).text();

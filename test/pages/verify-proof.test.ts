@@ -1,6 +1,11 @@
-/** The envelope page: an envelope and the proof that the evidence log had it, as the public and a court go through it. */
+/** The envelope page: an envelope with the proof that the evidence log had it. */
 
 import { beforeAll, expect, test } from "bun:test";
+import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { formatVerifierKey } from "../../src/partner/signed-note.ts";
+import { leafOf, proofOf } from "../fixtures/log-notes.ts";
+import { mth, path as pathOf } from "../fixtures/rfc6962.ts";
+import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 import { axeFindings, expectSound, type Tab } from "./browser.ts";
 import {
   checksOf,
@@ -16,13 +21,26 @@ import {
   useEnvelopePage,
   within,
 } from "./envelope-page.ts";
-import { makeLog } from "./evidence-log.ts";
 
 useEnvelopePage();
 
+/** Makes a log under a key of its own. `prove` proves that the log had an envelope after four others. */
+async function makeLog(origin: string) {
+  const key = aCheckpointKey();
+  return {
+    key: `${await formatVerifierKey(origin, key.publicKey)}\n`,
+    async prove(jws: string, at: Date): Promise<string> {
+      const leaves = [..."0123"].map((other) => leafOf(other)).concat(leafOf(jws));
+      const head = { origin, size: leaves.length, root: new Uint8Array(mth(leaves)) };
+      const checkpoint = await signCheckpoint(head, Math.floor(at.getTime() / 1000), key);
+      return proofOf(4, pathOf(4, leaves), checkpoint);
+    },
+  };
+}
+
 type Log = Awaited<ReturnType<typeof makeLog>>;
 
-/** The log of this service, as the page asks for its key, and that of the fixtures' issuer. */
+/** A log of this service, and a log of the fixtures' issuer. */
 let log: Log;
 let fixtureLog: Log;
 let proof: string;
@@ -79,7 +97,7 @@ const cases: [what: string, (valid: string) => string | Promise<string>, words: 
   ["something else", () => "this is no proof", "this is no proof"],
 ];
 
-test("a wrong proof is named for what it is, and the envelope can be verified without it", () =>
+test("the page names the fault of a wrong proof, and verifies the envelope without it", () =>
   within(openProvingPasted(), async ({ page, complaints }) => {
     for (const [, make, words] of cases) {
       const bad = await make(await signatureOf("valid.json"));

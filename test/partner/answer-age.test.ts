@@ -54,7 +54,7 @@ test("an answer is old after 30 days, and its age is never negative", () => {
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
 });
 
-test("the verdict names its day, and a later end of the licence has its own sentence", () => {
+test("describeAnswer names the day, and describeAge the later end of the licence", () => {
   const today = verificationAt("2026-11-24T00:00:00Z");
   expect(describeAnswer(today)).toBe("Answer on 23 November 2026: VALID, eligible");
   expect(describeAge(today)).toBe(null);

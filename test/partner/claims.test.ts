@@ -65,11 +65,13 @@ test("a signed result is an object without contradictions", () => {
   expect(findResultProblem({ ...result, status: "EXPIRED", eligible: false })).toBeNull();
 });
 
+// Missing claims and claims of wrong types are fixtures, which verify-envelope.test.ts verifies.
+
 const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, result } as JsonObject;
 const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
 const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-test("the claims are read with their limits and their place in a status list", () => {
+test("the claims are read with their limits and their index in a status list", () => {
   const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
   expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
   const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
@@ -81,15 +83,11 @@ test("the claims are read with their limits and their place in a status list", (
 
 test.each<[claims: JsonObject, reason: string, detail: string]>([
   [{ aud: [] }, "AUDIENCE_NOT_SINGLE", "What is signed is addressed to a list of audiences."],
-  ...["iss", "aud", "sub"].flatMap((claim): [JsonObject, string, string][] => [
-    [{ [claim]: "" }, "CLAIM_TYPE", `The claim ${claim} is not a text.`],
-    [{ [claim]: 7 }, "CLAIM_TYPE", `The claim ${claim} is not a text.`],
+  ...["iss", "aud", "sub"].map((claim): [JsonObject, string, string] => [
+    { [claim]: "" },
+    ...(["CLAIM_TYPE", `The claim ${claim} is not a text.`] as const),
   ]),
   [{ result: 7 }, "RESULT_MALFORMED", "The signed result is not an object."],
-  ...["exp", "nbf"].map((claim): [JsonObject, string, string] => [
-    { [claim]: "9" },
-    ...(["CLAIM_TYPE", "The claim exp or nbf is not a number."] as const),
-  ]),
   ...[
     null,
     {},
@@ -106,18 +104,6 @@ test.each<[claims: JsonObject, reason: string, detail: string]>([
   ]),
 ])("the claims %j are refused as %s", (claims, reason, detail) => {
   expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
-});
-
-test("a missing claim is named", () => {
-  for (const claim of ["iss", "aud", "sub", "iat", "result"]) {
-    const { [claim]: _left, ...others } = payload;
-    const detail = `The claim ${claim} is missing.`;
-    expect(readClaims(others, 7)).toMatchObject({ reason: "CLAIM_MISSING", detail } as never);
-  }
-  expect(readIssuedAt({})).toMatchObject({
-    reason: "CLAIM_MISSING",
-    detail: "The claim iat is missing.",
-  } as never);
 });
 
 test("the claim iat is a time in whole seconds", () => {
@@ -175,7 +161,7 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
 });
 
-test("an unreadable time is in no second", () => {
+test("isSameSecond is false for an unreadable time", () => {
   const times = ["", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01Z"];
   expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
 });

@@ -10,7 +10,7 @@ const issuer = "https://teachers.example";
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 const hourMs = 3_600_000;
 
-/** By how many hours the services' clocks are behind this machine's. */
+/** How many hours the clocks of the services are slow. */
 const ages = [0, 1, 73] as const;
 let services: ReadonlyMap<number, TestService>;
 
@@ -23,7 +23,7 @@ afterAll(async () => {
   for (const service of services?.values() ?? []) await service.close();
 });
 
-/** A client whose calls somebody answers who keeps genuine answers: `answer` may give another one, or change it. */
+/** A client behind a proxy that keeps genuine answers: `answer` may return another answer, or change one. */
 function aClient(
   answer: (
     asked: Request,
@@ -32,7 +32,6 @@ function aClient(
   age: (typeof ages)[number] = 0,
 ) {
   const service = services.get(age) as TestService;
-  const headersOf = (headers: Headers) => Object.fromEntries(headers);
   return createClient({
     baseUrl: issuer,
     apiKey: service.keyOf("full") ?? "",
@@ -47,17 +46,16 @@ function aClient(
           );
       if (own !== null) return own;
       const body = request.method === "POST" ? { body: await request.text() } : {};
-      return service.call(pathname, { method: request.method, headers: headersOf(request.headers), ...body });
+      return service.call(pathname, { method: request.method, headers: request.headers, ...body });
     },
   });
 }
 
-async function codeOf(call: Promise<unknown>): Promise<string> {
-  const error = await call.then(
+function codeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
     () => "answered",
-    (reason: unknown) => reason,
+    (error) => (error instanceof ClientError ? `${error.code}: ${error.message}` : String(error)),
   );
-  return error instanceof ClientError ? `${error.code}: ${error.message}` : String(error);
 }
 
 const asIs = () => null;

@@ -14,6 +14,7 @@ import {
 import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
+import { refusalReasons } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { readOfflinePack } from "../../src/partner/status-list.ts";
 import { unopened } from "../../src/partner/verification.ts";
@@ -32,7 +33,7 @@ const keys = await createKeySet({ jwks, keyHistory, issuer });
 const options = { keys, issuer, audience, now };
 const json = JSON.stringify(envelope());
 
-async function judge(input: string | Uint8Array) {
+async function verifyAll(input: string | Uint8Array) {
   const items = [...readEnvelopes(input)];
   return Promise.all(
     items.map((item) => ("refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, options))),
@@ -41,28 +42,28 @@ async function judge(input: string | Uint8Array) {
 
 for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
   test(`a genuine envelope ${name} is one item and ${verdict}, as a file`, async () => {
-    const found = await judge(bytes);
+    const found = await verifyAll(bytes);
     const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
     expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
   });
   test(`a genuine envelope ${name} is never refused, as a text`, async () => {
     const text = Buffer.from(bytes).toString("utf8");
-    const found = [...(await judge(text)), await verifyEnvelope(text, options)];
+    const found = [...(await verifyAll(text)), await verifyEnvelope(text, options)];
     expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
   });
 }
 
-test("a forged envelope is not made genuine by any of these", async () => {
+test("no change of mail or an editor makes a forged envelope genuine", async () => {
   const forged = JSON.stringify({ ...JSON.parse(json), audience: "somebody-else" });
   for (const [name, { bytes }] of Object.entries(damagedTexts(forged)))
-    for (const { valid } of await judge(bytes))
+    for (const { valid } of await verifyAll(bytes))
       expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
 });
 
-test("a folded signature beside whole ones costs itself alone", async () => {
+test("a folded signature between whole ones is one refusal", async () => {
   const { signature } = JSON.parse(json);
   const folded = signature.match(/.{1,76}/g).join("\n");
-  const found = await judge(`${json}\n${folded}\n${signature}\n`);
+  const found = await verifyAll(`${json}\n${folded}\n${signature}\n`);
   expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
 });
 
@@ -97,7 +98,15 @@ test.each<[name: string, change: (text: string) => string]>([
   ["with a surplus line end", (text) => `${text}\n`],
   ["with a blank line before it", (text) => `\n${text}`],
   ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
+  ["with carriage returns alone", (text) => text.replaceAll("\n", "\r")],
+  ["with spaces at line ends but the first", (text) => text.replace(/(?<!v1)\n/g, " \n")],
   ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
+  ["quoted twice", (text) => text.replace(/^/gm, ">> ")],
+  ["quoted without a space", (text) => text.replace(/^/gm, ">")],
+  ["indented by two spaces and quoted", (text) => text.replace(/^/gm, "  > ")],
+  ["with two spaces after a dash", (text) => text.replaceAll("— ", "—  ")],
+  ["folded with an indentation", (text) => text.replace(/^(— \S+) /gm, "$1\n  ")],
+  ["with as many blank lines as are searched", (text) => text.padStart(64 * 1024, "\n")],
   ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
   ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
   [
@@ -108,8 +117,15 @@ test.each<[name: string, change: (text: string) => string]>([
         .replaceAll("—", "=E2=80=94")
         .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
   ],
-])("a proof %s is undecidable", async (_name, change) => {
-  expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
+])("a proof %s is undecidable, and the detail says why", async (_name, change) => {
+  const { refusal } = await openLogProof(change(proof), { logKeys, now });
+  expect(refusal?.reason).toBe("PROOF_UNREADABLE");
+  expect(refusal?.detail).not.toBe(refusalReasons.PROOF_UNREADABLE.explanation);
+});
+
+test("a text of more than 64 Ki characters is not searched for a damaged proof", async () => {
+  const { refusal } = await openLogProof(proof.padStart(64 * 1024 + 1, "\n"), { logKeys, now });
+  expect(refusal?.detail).toBe(refusalReasons.PROOF_UNREADABLE.explanation);
 });
 
 const { signature }: { signature: string } = JSON.parse(json);

@@ -25,7 +25,7 @@ test("formatSeconds writes whole seconds, and nothing for a time out of range", 
   expect(formatSeconds(Number.MAX_SAFE_INTEGER)).toBeNull();
 });
 
-test("a day in words is the day that was written, and what is no day stays as it is", () => {
+test("dayInWords writes the day of a date, and returns any other text unchanged", () => {
   expect(dayInWords("2092-02-29")).toBe("29 February 2092");
   expect(dayInWords("2026-03-01T23:59:59-23:00", "de")).toBe("1. März 2026");
   expect(dayInWords("2026-02-30")).toBe("2026-02-30");

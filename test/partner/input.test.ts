@@ -16,13 +16,13 @@ test.each(["", "\n", " \t\r\n", "\uFEFF", "[]", '{"count":0,"results":[]}', "[]\
   },
 );
 
-test("readEnvelopes takes an object for an envelope", () => {
+test("readEnvelopes gives an object as one envelope", () => {
   expect(find('{"a":1}')).toEqual([["-/-", { a: 1 }]]);
   expect(find('{\n  "a": 1\n}\n')).toEqual([["-/-", { a: 1 }]]);
   expect(find('\uFEFF{"a":1}')).toEqual([["-/-", { a: 1 }]]);
 });
 
-test("readEnvelopes takes another text for a bare signature, with its white space", () => {
+test("readEnvelopes gives any other text as a bare signature, with its white space", () => {
   expect(find("a.b.c")).toEqual([["-/-", "a.b.c"]]);
   expect(find("a.b.c\r\n")).toEqual([["-/-", "a.b.c"]]);
   expect(find(" a.b.c \n")).toEqual([["-/-", " a.b.c "]]);
@@ -62,7 +62,7 @@ test("readEnvelopes reads lines of any kind with their numbers", () => {
   ]);
 });
 
-test("a bad line costs that line only", () => {
+test("a malformed line refuses that line only", () => {
   expect(find('{"a":\n{"b":2}\n')).toEqual([
     ["1/-", "JSON_MALFORMED"],
     ["2/-", { b: 2 }],
@@ -74,7 +74,7 @@ test("a bad line costs that line only", () => {
   ]);
 });
 
-test("a byte that is not UTF-8 costs its line only", () => {
+test("a byte that is not UTF-8 refuses its line only", () => {
   const bytes = Buffer.concat([Buffer.from('{"a":1}\n"'), Buffer.of(0xff), Buffer.from('"\n{"b":2}')]);
   expect(find(bytes)).toEqual([
     ["1/-", { a: 1 }],
@@ -87,7 +87,7 @@ test("a damaged indented document is one refusal", () => {
   expect(find('{\n  "reasons": [\n    "A"\n  ],\n  "profile": {},\n')).toEqual([["-/-", "JSON_MALFORMED"]]);
 });
 
-test("a bad element costs that element only", () => {
+test("a malformed element refuses that element only", () => {
   expect(find('[ {"a":"]},[{"}, {"b":1,"b":2} ,"x\\"]"]')).toEqual([
     ["-/0", { a: "]},[{" }],
     ["-/1", "JSON_DUPLICATE_MEMBER"],

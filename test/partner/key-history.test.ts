@@ -127,16 +127,16 @@ test("a key is in use from the second of its activation to the second of its ret
 });
 
 test("a compromise counts from its second on, unless the log had the signature before", () => {
-  const told = (seconds: number, logged: number | null, since: number | null = 15_500) => {
+  const foundAt = (seconds: number, logged: number | null, since: number | null = 15_500) => {
     const found = checkCompromise(window({ compromisedSinceMs: since }), seconds, logged);
     return "reason" in found ? found.detail : [found.warnings.length, found.precedesCompromise];
   };
-  expect([told(14, null), told(14, 15), told(16, 14), told(16, null, null)]).toEqual([
+  expect([foundAt(14, null), foundAt(14, 15), foundAt(16, 14), foundAt(16, null, null)]).toEqual([
     [1, false],
     [1, false],
     [0, true],
     [0, false],
   ]);
-  expect(told(15, null)).toBe("The signing key was compromised when this was signed.");
-  expect(told(15, 15)).toBe("The key was compromised when this was signed, and when the log had it.");
+  expect(foundAt(15, null)).toBe("The signing key was compromised when this was signed.");
+  expect(foundAt(15, 15)).toBe("The key was compromised when this was signed, and when the log had it.");
 });

@@ -10,7 +10,7 @@ function read(name: string): Buffer {
   return readFileSync(join(folder, "keys", name));
 }
 
-async function judgeWith(sources: KeySetSources, text = JSON.stringify(envelope())): Promise<Verification> {
+async function verifyWith(sources: KeySetSources, text = JSON.stringify(envelope())): Promise<Verification> {
   const keySet = await createKeySet({ issuer, ...sources });
   return verifyEnvelope(text, { keys: keySet, issuer, audience, now: new Date(now) });
 }
@@ -22,9 +22,9 @@ function keySetDetail({ checks }: Verification): string {
 const signedAt = "2026-02-01T00:00:00Z";
 
 test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", async () => {
-  const alone = await judgeWith({ jwks: read("jwks.json") });
+  const alone = await verifyWith({ jwks: read("jwks.json") });
   expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
-  const both = await judgeWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
+  const both = await verifyWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
   expect(both).toMatchObject({
     valid: true,
     trust: { basis: "jwks", historySigner: keys.active.kid, historySignedAt: signedAt },
@@ -33,7 +33,7 @@ test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", 
 });
 
 test("trust in a key history alone names its signer and its time", async () => {
-  const alone = await judgeWith({ keyHistory: read("history.jose") });
+  const alone = await verifyWith({ keyHistory: read("history.jose") });
   expect(alone).toMatchObject({
     valid: true,
     trust: { basis: "key-history", historySigner: keys.active.kid, historySignedAt: signedAt },
@@ -44,19 +44,19 @@ test("trust in a key history alone names its signer and its time", async () => {
 });
 
 test("the signer is named by the thumbprint of its key, not by the key id that the history gives it", async () => {
-  const lied = await judgeWith({ keyHistory: read("history-by-liar.jose") });
+  const lied = await verifyWith({ keyHistory: read("history-by-liar.jose") });
   expect(lied).toMatchObject({ kid: keys.active.kid, trust: { historySigner: keys.stranger.kid } });
   expect(keySetDetail(lied)).not.toContain(keys.active.kid);
 });
 
 test("an anchor lets only the pinned key have signed the history", async () => {
   const keyHistory = read("history.jose");
-  const pinned = await judgeWith({ keyHistory, anchor: keys.active.kid });
+  const pinned = await verifyWith({ keyHistory, anchor: keys.active.kid });
   expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
   expect(keySetDetail(pinned)).toBe(
     `No key of the set is forbidden. Trust rests on the key history, which key ${keys.active.kid} signed on ${signedAt}, and you pinned that key.`,
   );
-  const other = await judgeWith({ keyHistory, anchor: keys.retired.kid });
+  const other = await verifyWith({ keyHistory, anchor: keys.retired.kid });
   expect(other).toMatchObject({
     valid: false,
     reason: "KEY_HISTORY_NOT_ANCHORED",
@@ -68,15 +68,17 @@ test("an anchor lets only the pinned key have signed the history", async () => {
   );
   const forged = JSON.stringify(envelope({}, "stranger"));
   const stranger = { keyHistory: read("history-by-stranger.jose"), anchor: keys.active.kid };
-  expect((await judgeWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  expect((await verifyWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
 test("an anchor and a JWKS must both know the signer", async () => {
   const sources = { jwks: read("jwks.json"), keyHistory: read("history.jose") };
-  expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
-  expect((await judgeWith({ ...sources, anchor: keys.pending.kid })).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  expect((await verifyWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
+  expect((await verifyWith({ ...sources, anchor: keys.pending.kid })).reason).toBe(
+    "KEY_HISTORY_NOT_ANCHORED",
+  );
   const old = { ...sources, jwks: read("jwks-two-rotations-older.json"), anchor: keys.active.kid };
-  expect((await judgeWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  expect((await verifyWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
 test("a JWKS can add no key to an anchored history", async () => {
@@ -84,10 +86,10 @@ test("a JWKS can add no key to an anchored history", async () => {
   set.keys.push(keys.stranger.jwk);
   const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
   const forged = JSON.stringify(envelope({}, "stranger"));
-  expect((await judgeWith(sources, forged)).valid).toBe(true);
-  const pinned = await judgeWith({ ...sources, anchor: keys.active.kid }, forged);
+  expect((await verifyWith(sources, forged)).valid).toBe(true);
+  const pinned = await verifyWith({ ...sources, anchor: keys.active.kid }, forged);
   expect(pinned).toMatchObject({ valid: false, reason: "KID_UNKNOWN", verdict: "undecidable" });
-  expect((await judgeWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
+  expect((await verifyWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
 });
 
 test("an anchor without a key history, or that is no thumbprint, throws", async () => {
@@ -109,22 +111,22 @@ test("a key set is read from a text with a byte order mark, bytes, or a value", 
   const history = read("history.jose").toString();
   const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
   for (const sources of [marked, { jwks }, { keyHistory: history }])
-    expect(await judgeWith(sources)).toMatchObject({ valid: true });
+    expect(await verifyWith(sources)).toMatchObject({ valid: true });
 });
 
 test("keys of other kinds need no key ids", async () => {
   const more = { keys: [...jwks.keys, { kty: "EC" }, { kty: "EC" }] };
-  expect(await judgeWith({ jwks: more })).toMatchObject({ valid: true });
+  expect(await verifyWith({ jwks: more })).toMatchObject({ valid: true });
 });
 
 test("a key set with something that is no key, or with another exponent than the history's, is refused", async () => {
-  const odd = await judgeWith({ jwks: { keys: [7] } });
+  const odd = await verifyWith({ jwks: { keys: [7] } });
   expect([odd.reason, keySetDetail(odd)]).toEqual([
     "KEY_SET_KEY_MALFORMED",
     "The key set holds something that is no key.",
   ]);
   const other = { keys: [{ ...first, e: "Aw" }, ...others] };
-  const conflict = await judgeWith({ jwks: other, keyHistory: read("history.jose") });
+  const conflict = await verifyWith({ jwks: other, keyHistory: read("history.jose") });
   expect(conflict.reason).toBe("KEY_SET_CONFLICT");
 });
 
@@ -134,7 +136,7 @@ test("a failure of the cryptography leaves every envelope undecided", async () =
       throw new Error("broken");
     },
   };
-  expect(await judgeWith({ jwks: broken })).toMatchObject({
+  expect(await verifyWith({ jwks: broken })).toMatchObject({
     reason: "VERIFIER_FAILED",
     verdict: "undecidable",
   });

@@ -77,7 +77,7 @@ test.each([
   expect(readOrigin(name)).toEqual({ service, number });
 });
 
-test("a count has one spelling", () => {
+test("a size in a checkpoint has one spelling", () => {
   expect(["0", "1", "10", "9007199254740991"].map(readCount)).toEqual([0, 1, 10, 9007199254740991]);
   const others = ["", "00", "01", "-1", "+1", "1.0", "1e3", " 1", "1 ", "٣", "9007199254740992"];
   expect(others.map(readCount)).toEqual(others.map(() => null));

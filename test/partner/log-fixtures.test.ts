@@ -35,7 +35,7 @@ async function keysOf(path: string) {
   return unrefused(await readLogKeys(read(path)));
 }
 
-async function judge({ envelope, proof, logKeys, logState }: LogCase) {
+async function verifyCase({ envelope, proof, logKeys, logState }: LogCase) {
   const [item] = readEnvelopes(read(envelope));
   if (item === undefined || "refusal" in item) throw new Error("nothing was found");
   const state: Pick<LogProofOptions, "logState"> =
@@ -49,12 +49,12 @@ async function judge({ envelope, proof, logKeys, logState }: LogCase) {
 
 for (const one of index.cases) {
   test(`the proof ${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
-    const { verdict, reason, warnings, log, checks } = await judge(one);
-    const { verdict: due, reason: why, warnings: told, log: evidence } = one;
+    const { verdict, reason, warnings, log, checks } = await verifyCase(one);
+    const { verdict: due, reason: why, warnings: codes, log: evidence } = one;
     expect({ verdict, reason, warnings, log }).toEqual({
       verdict: due,
       reason: why,
-      warnings: told,
+      warnings: codes,
       log: evidence,
     } as never);
     const shown = checks.filter(({ name, ok }) => ok === false || ["log", "compromise"].includes(name));
@@ -62,7 +62,7 @@ for (const one of index.cases) {
   });
 }
 
-test("every checkpoint is judged as its index says", async () => {
+test("every checkpoint fixture gets the verdict of its index", async () => {
   for (const { checkpoint, logKeys, reason } of index.checkpoints) {
     const opened = await openCheckpoint(read(checkpoint), await keysOf(logKeys));
     expect([checkpoint, opened instanceof Refusal ? opened.reason : null]).toEqual([
@@ -72,7 +72,7 @@ test("every checkpoint is judged as its index says", async () => {
   }
 });
 
-test("every consistency proof is judged as its index says", async () => {
+test("every consistency proof fixture gets the verdict of its index", async () => {
   for (const { from, to, proof, consistent } of index.consistency) {
     const logKeys = await keysOf("keys/log.vkey");
     const [smaller, larger] = [
@@ -91,7 +91,7 @@ test("every consistency proof is judged as its index says", async () => {
   }
 });
 
-test("every key is read as the index says", async () => {
+test("every log key fixture is read or refused as in its index", async () => {
   for (const { key, name } of index.keys) {
     expect([key, (await readVerifierKey(key))?.name ?? null]).toEqual([key, name]);
   }
@@ -107,7 +107,7 @@ test("every key is read as the index says", async () => {
     expect(await readLogKeys(list)).toMatchObject([{ name: "teachers.example/log" }]);
 });
 
-test("a file that is no state of a log is refused as a whole", () => {
+test("a malformed file of log checkpoints is refused as a whole", () => {
   for (const name of ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"]) {
     const state = readLogState(read(`states/unreadable-${name}.json`));
     expect(state).toMatchObject({ reason: "LOG_STATE_UNREADABLE" });

@@ -31,7 +31,7 @@ test.each<[name: string, leafHash: Hash, index: number, hashes: Hash[]]>([
   expect(await rootOfInclusion({ leafHash, index, size: 7, hashes })).toEqual(root7);
 });
 
-test("an inclusion proof with a wrong place or number of hashes has no root", async () => {
+test("an inclusion proof with a wrong index or number of hashes has no root", async () => {
   for (const [index, size, hashes] of [
     [7, 7, [b, h, l]],
     [-1, 7, [b, h, l]],
@@ -86,7 +86,7 @@ test("a tree never grows into a smaller one, whatever roots a proof was made for
   expect(await isConsistent({ from: 8, to: 7, ...proof })).toBe(false);
 });
 
-test("some leaves have the root that RFC 6962 gives them", async () => {
+test("rootOfLeaves computes the roots of RFC 6962", async () => {
   for (let size = 0; size <= leaves.length; size++) {
     const some = leaves.slice(0, size);
     expect(await rootOfLeaves(some.map(asHash))).toEqual(asHash(mth(some)));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as partner from "tvs/partner";
 
-test("the package gives partners these values and no others, under its own name", () => {
+test("the package exports these values and no others", () => {
   // biome-ignore format: a list reads better in rows
   expect(Object.keys(partner).sort()).toEqual([
     "ClientError", "Refusal", "clientErrorCodes", "createClient", "createKeySet", "describeAge",

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import {
   hasRocaFingerprint,
   hasSignatureLength,
+  isSignedBy,
   isThumbprint,
   thumbprintOf,
   type VettedKey,
-  verifyWithWebCrypto,
   vetRsaKey,
 } from "../../src/partner/rsa-key.ts";
 import type { JsonObject } from "../../src/partner/strict-json.ts";
@@ -111,14 +111,15 @@ test.each<[changes: JsonObject, reason: string, detail: string]>([
 });
 
 test("a key verifies only what it signed, also after the cryptography has failed once", async () => {
-  const { jwk } = vetRsaKey(good) as VettedKey;
+  const key = vetRsaKey(good) as VettedKey;
   const [input, other] = [Uint8Array.of(1, 2), Uint8Array.of(1, 3)];
   const signature = new Uint8Array(sign("sha256", input, keys.active.privateKey));
   const failing = spyOn(crypto.subtle, "importKey").mockRejectedValueOnce(new DOMException("not now"));
-  await expect(verifyWithWebCrypto(kid, jwk, input, signature)).rejects.toThrow(DOMException);
+  await expect(isSignedBy(key, { signingInput: input, signature })).rejects.toThrow(DOMException);
   failing.mockRestore();
-  const verdicts = [input, other, input].map((one) => verifyWithWebCrypto(kid, jwk, one, signature));
+  const verdicts = [input, other, input].map((signingInput) => isSignedBy(key, { signingInput, signature }));
   expect(await Promise.all(verdicts)).toEqual([true, false, true]);
+  expect(await isSignedBy(key, { signingInput: input, signature: signature.slice(1) })).toBe(false);
 });
 
 test("a key that is not RSA is ignored", () => expect(vetRsaKey({ kty: "EC", crv: "P-256" })).toBeNull());

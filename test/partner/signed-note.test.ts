@@ -137,12 +137,6 @@ test("a verifier key with a wrong name, length or type is refused, although its 
     expect(await readVerifierKey(await formatVerifierKey(name, key))).toBeNull();
   expect(await readVerifierKey(await formatVerifierKey("name", new Uint8Array(33)))).toBeNull();
   const ofType4 = Buffer.from([4, ...key]).toString("base64");
-  expect(await readVerifierKey(`name+${await keyIdOf("name", 1, key)}+${ofType4}`)).toBeNull();
-});
-
-test("a verifier key for another type of signature is refused", async () => {
-  const publicKey = new Uint8Array(32);
-  const id = await keyIdOf("name", 4, publicKey);
-  const encoded = Buffer.from([4, ...publicKey]).toString("base64");
-  expect(await readVerifierKey(`name+${id}+${encoded}`)).toBeNull();
+  for (const type of [1, 4])
+    expect(await readVerifierKey(`name+${await keyIdOf("name", type, key)}+${ofType4}`)).toBeNull();
 });

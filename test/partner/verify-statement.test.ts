@@ -141,7 +141,7 @@ test.each(cases)("a statement with %s is refused", async (_what, change, reason)
 });
 
 const { summary } = signed(1);
-test.each<[claims: object, told: string]>([
+test.each<[claims: object, expected: string]>([
   ...["iss", "aud", "jti", "purpose", "policyVersion", "list", "summary", "rowsRoot"].flatMap(
     (claim): [object, string][] => [
       [{ [claim]: undefined }, `The claim ${claim} is missing.`],
@@ -163,9 +163,9 @@ test.each<[claims: object, told: string]>([
     { [limit]: "9" },
     "The claim exp or nbf is not a number.",
   ]),
-])("a statement with the claims %j is refused with what is wrong", async (claims, told) => {
+])("a statement with the claims %j is refused with what is wrong", async (claims, expected) => {
   const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
-  expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: told });
+  expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: expected });
 });
 
 test("a statement may have limits, counts of zero and a list without a reference", async () => {
@@ -205,15 +205,15 @@ test("findStatementDifference compares a statement with its signed claims", asyn
 });
 
 test("a statement for another partner is refused without its rows", async () => {
-  const { valid, statement: told } = await verifyStatement(shown, { ...options, audience: "x" });
+  const { valid, statement: stated } = await verifyStatement(shown, { ...options, audience: "x" });
   const { purpose, policyVersion, list } = statement;
-  expect([valid, told]).toEqual([
+  expect([valid, stated]).toEqual([
     false,
     { purpose, policyVersion, list, summary: statement.summary, rows: null },
   ]);
 });
 
-test("a statement is never taken for an envelope, in any shell", async () => {
+test("verifyEnvelope refuses a statement in every form", async () => {
   const shells = [
     statement,
     statement.signature,

@@ -16,7 +16,7 @@ call() {
 printf 'header = "Authorization: Bearer %s"\n' "$API_KEY" | call --config - "$api/eligibility-check" \
   -H 'Content-Type: application/json' \
   -H "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" \
-  -d "{\"identifier\":{\"regNo\":\"$regNo\"},\"purpose\":\"$purpose\"}" \
+  -d "$(jq -nc --arg regNo "$regNo" --arg purpose "$purpose" '{identifier: {$regNo}, $purpose}')" \
   -D head.txt -o answer.json || { grep -i '^X-Error-Code:' head.txt || :; cat answer.json; exit 1; } >&2
 
 # Whether this is the answer to the question: somebody on the way may have kept a genuine one to another.

@@ -4,11 +4,11 @@
 # Run it every minute. The file events.iterator says how far it has come; what fails comes the next time, so a line can
 # come twice, and none is left out.
 set -eu
-api=$1/v1/inter-agency place=events.iterator done=false
+api=$1/v1/inter-agency cursor=events.iterator done=false
 
 until [ "$done" = true ]; do
   set --
-  [ ! -f $place ] || set -- --data-urlencode "after@$place"
+  [ ! -f "$cursor" ] || set -- --data-urlencode "after@$cursor"
   : > head.txt
   : > page.json
   # The key goes to curl by its standard input: on the command line, other users of the machine could read it. It is for
@@ -17,8 +17,8 @@ until [ "$done" = true ]; do
     curl --fail-with-body -sS --location --max-redirs 0 --max-time 15 --config - -G "$@" "$api/events" \
       -D head.txt -o page.json || { grep -i '^X-Error-Code:' head.txt || :; cat page.json; exit 1; } >&2
   jq -r '.data[] | "\(.eventId) \(.eventType) \(.data.regNo)"' page.json
-  jq -j '.iterator // empty' page.json > $place.new
-  [ ! -s $place.new ] || mv $place.new $place
+  jq -j '.iterator // empty' page.json > "$cursor.new"
+  [ ! -s "$cursor.new" ] || mv "$cursor.new" "$cursor"
   done=$(jq .done page.json)
 done
-rm -f page.json head.txt $place.new
+rm -f page.json head.txt "$cursor.new"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Judges a webhook delivery that you kept; a shell is no server. Needs openssl (tested with OpenSSL 3.0).
+# Checks a webhook delivery that you kept; a shell cannot listen. Needs openssl (tested with OpenSSL 3.0).
 #   TVS_WEBHOOK_SECRET='whsec_...' sh receive.sh --check BODY_FILE SIGNATURE UNIX_SECONDS
 # Prints "valid" and exits 0, or prints the reason and exits 1. While openssl runs, other users of the machine can see
 # the secret among its arguments: for trying out, and on a machine of your own.

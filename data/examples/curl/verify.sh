@@ -13,13 +13,13 @@ refuse() {
   echo "$1"
   case $1 in
     NOT_AN_ENVELOPE | TEXT_DAMAGED | KID_UNKNOWN | KEY_SET_UNREADABLE | KEY_HISTORY_UNREADABLE | FILE_UNREADABLE) exit 2 ;;
-    STATUS_LIST_UNUSABLE | STATUS_LIST_STALE) exit 2 ;;
+    STATUS_LIST_UNUSABLE | STATUS_LIST_STALE | VERIFIER_FAILED) exit 2 ;;
   esac
   exit 1
 }
 
-# judge PROGRAM [OPTION…]: a program of jq that gives null, or the reason for refusing.
-judge() {
+# check PROGRAM [OPTION…]: a program of jq that gives null, or the reason for refusing.
+check() {
   program=$1
   shift
   reason=$(jq -n -r "$@" "$(cat "$work/rules.jq") $program") || refuse VERIFIER_FAILED
@@ -137,7 +137,7 @@ plain() {
   esac > "$work/$2" 2> "$work/said" || refuse TEXT_DAMAGED
 }
 
-# is_folded FILE: whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing.
+# is_folded FILE: whether mail has folded, quoted or framed a signature: that forges nothing, and proves nothing.
 is_folded() {
   [ "$(LC_ALL=C tr -d 'A-Za-z0-9_.=/+\000-\010-' < "$1" | wc -c)" -gt 0 ] &&
     LC_ALL=C tr -dc 'A-Za-z0-9_.-' < "$1" | LC_ALL=C grep -Eq '\.eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{100}'
@@ -176,7 +176,7 @@ decode() {
 open_jws() {
   # A list is longer than one word of a command may be.
   printf '%s' "$1" > "$work/$2.jws"
-  judge '$jws / "." | if length != 3 then "JWS_MALFORMED" elif all(is_canonical) then null
+  check '$jws / "." | if length != 3 then "JWS_MALFORMED" elif all(is_canonical) then null
     else "BASE64URL_NOT_CANONICAL" end' --rawfile jws "$work/$2.jws"
   rest=${1#*.}
   decode "${1%%.*}" > "$work/$2.header"
@@ -184,7 +184,7 @@ open_jws() {
   decode "${1##*.}" > "$work/$2.signature"
   printf '%s' "${1%.*}" > "$work/$2.signed"
   object "$work/$2.header" JWS_MALFORMED
-  judge '$header[0] | header_problem' --slurpfile header "$work/$2.header"
+  check '$header[0] | header_problem' --slurpfile header "$work/$2.header"
 }
 
 hex() {
@@ -210,7 +210,7 @@ plain "$history" history
 [ -z "$lists" ] || plain "$lists" listed
 file=$work/given jwks=$work/jwks history=$work/history lists=${lists:+$work/listed}
 
-# A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
+# A web page or an error answer is not a forgery: a text without any part of an envelope is undecided.
 tr -d '\000' < "$file" | LC_ALL=C grep -Eqi \
   'eyJ[a-z0-9_-]{8}|"(signature|signatureKid|result|verificationId)"[[:space:]]*:|\\u00[4-7]' || refuse NOT_AN_ENVELOPE
 envelope=null
@@ -221,7 +221,7 @@ if tr -d '\000' < "$file" | LC_ALL=C tr -d '[:space:]' | LC_ALL=C grep -q '^[[{"
   object "$file" "$reason"
   jq -j '.signature | strings' "$file" > "$work/signature" 2> "$work/said"
   ! is_folded "$work/signature" || refuse TEXT_DAMAGED
-  judge '$envelope[0] | [.verificationId, .verifiedAt, .issuer, .audience, .signature, .signatureKid] as $texts
+  check '$envelope[0] | [.verificationId, .verifiedAt, .issuer, .audience, .signature, .signatureKid] as $texts
     | if ($texts | all(type == "string") | not) or (.result | type != "object") then "ENVELOPE_MALFORMED"
     elif .signature | test("[^A-Za-z0-9_.-]") then "BASE64URL_NOT_CANONICAL" else null end' \
     --slurpfile envelope "$file"
@@ -232,25 +232,25 @@ printf '%s' "$jws" > "$work/signature"
 ! is_folded "$work/signature" || refuse TEXT_DAMAGED
 open_jws "$jws" envelope
 kid=$(jq -r .kid "$work/envelope.header")
-# What the service signs besides, events and statements among it, has a type of its own.
-judge 'if $header[0] | has("typ") and .typ != "JWT" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
+# Statements, key histories and status lists are signed with the same keys, and have types of their own.
+check 'if $header[0] | has("typ") and .typ != "JWT" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
 
 object "$jwks" KEY_SET_UNREADABLE
-judge '$set[0].keys | set_problem' --slurpfile set "$jwks"
+check '$set[0].keys | set_problem' --slurpfile set "$jwks"
 jq '[.keys[] | select(.kty == "RSA")]' "$jwks" > "$work/keys"
 
 # The history says when each key was in use, and a key of the set has signed it.
 set -- $(tr -d '\000' < "$history")
-judge 'if $text | test("^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]*\\z") then null
+check 'if $text | test("^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]*\\z") then null
   else "KEY_HISTORY_UNREADABLE" end' --arg text "$*"
 open_jws "$1" history
 signer=$(jq -r .kid "$work/history.header")
-judge 'if $header[0].typ != "key-history+jwt" then "KEY_HISTORY_MALFORMED"
+check 'if $header[0].typ != "key-history+jwt" then "KEY_HISTORY_MALFORMED"
   elif all($keys[0][]; .kid != $signer) then "KEY_HISTORY_NOT_ANCHORED" else null end' \
   --slurpfile header "$work/history.header" --slurpfile keys "$work/keys" --arg signer "$signer"
 check_signature history "$signer" "$work/keys" KEY_HISTORY_SIGNATURE_INVALID
 object "$work/history.payload" KEY_HISTORY_MALFORMED
-judge '$history[0] | history_problem($keys[0]; $issuer; $signer)' --slurpfile history "$work/history.payload" \
+check '$history[0] | history_problem($keys[0]; $issuer; $signer)' --slurpfile history "$work/history.payload" \
   --slurpfile keys "$work/keys" --arg issuer "$issuer" --arg signer "$signer"
 
 # A key that the set no longer has was taken out for a reason; it comes back only to be refused.
@@ -260,7 +260,7 @@ jq -e --arg kid "$kid" 'any(.[]; .kid == $kid)' "$work/all" > "$work/said" || re
 jq --arg kid "$kid" '[first(.[] | select(.kid == $kid))]' "$work/all" > "$work/one"
 check_signature envelope "$kid" "$work/one" SIGNATURE_INVALID
 object "$work/envelope.payload" JWS_MALFORMED
-judge '$claims[0] as $claims | $claims
+check '$claims[0] as $claims | $claims
   | if .iat | is_seconds | not then "CLAIM_TYPE" else
     (first($history[0].keys[] | select(.kid == $kid)) // null | time_problem($claims.iat | second))
     // (if $claims.result | type == "object" then null else "CLAIM_MISSING" end)
@@ -274,12 +274,12 @@ judge '$claims[0] as $claims | $claims
 open_list() {
   open_jws "$1" list
   kid=$(jq -r .kid "$work/list.header")
-  judge 'if $header[0].typ == "statuslist+jwt" and any($keys[0][]; .kid == $kid) then null
+  check 'if $header[0].typ == "statuslist+jwt" and any($keys[0][]; .kid == $kid) then null
     else "STATUS_LIST_UNUSABLE" end' --slurpfile header "$work/list.header" --slurpfile keys "$work/all" --arg kid "$kid"
   jq --arg kid "$kid" '[first(.[] | select(.kid == $kid))]' "$work/all" > "$work/one"
   check_signature list "$kid" "$work/one" STATUS_LIST_UNUSABLE
   object "$work/list.payload" STATUS_LIST_UNUSABLE
-  judge '(first($history[0].keys[] | select(.kid == $kid)) // null) as $key | $list[0] | list_problem($uri; $key)' \
+  check '(first($history[0].keys[] | select(.kid == $kid)) // null) as $key | $list[0] | list_problem($uri; $key)' \
     --slurpfile history "$work/history.payload" --slurpfile list "$work/list.payload" --arg kid "$kid" --arg uri "$uri"
   most=$((131072 * $(jq .status_list.bits "$work/list.payload")))
   decode "$(jq -r .status_list.lst "$work/list.payload")" > "$work/packed"
@@ -300,7 +300,7 @@ uri=$(jq -r '.status.status_list.uri // ""' "$work/envelope.payload")
 if [ -n "$lists" ] && [ -n "$uri" ]; then
   if tr -d '[:space:]' < "$lists" | grep -q '^{'; then
     object "$lists" STATUS_LIST_UNUSABLE
-    judge 'if $pack[0].statusLists | type == "array" and all(is_text) then null else "STATUS_LIST_UNUSABLE" end' \
+    check 'if $pack[0].statusLists | type == "array" and all(is_text) then null else "STATUS_LIST_UNUSABLE" end' \
       --slurpfile pack "$lists"
     jq -r '.statusLists[]' "$lists" > "$work/lists"
   else
@@ -318,7 +318,7 @@ if [ -n "$lists" ] && [ -n "$uri" ]; then
     cp "$work/list.payload" "$work/newest"
   done < "$work/lists"
   [ "$newest" -ge 0 ] || refuse STATUS_LIST_UNUSABLE
-  judge '$claims[0] as $claims | $list[0] | if $claims.status.status_list.uri
+  check '$claims[0] as $claims | $list[0] | if $claims.status.status_list.uri
       | startswith($issuer + "/v1/inter-agency/status/") | not then "STATUS_LIST_UNUSABLE"
     elif .iat > now + 60 then "STATUS_LIST_UNUSABLE"
     elif now - .iat > 7 * 86400 or (has("exp") and now >= .exp) then "STATUS_LIST_STALE"

@@ -23,7 +23,7 @@ public class Receive {
     static final int MAX_BODY_BYTES = 64 * 1024; // the service's deliveries have some hundred bytes
 
     /** "valid", or why not. The body is the bytes as they came, before anything parses them. */
-    static String judge(byte[] rawBody, String header, long nowSeconds) throws GeneralSecurityException {
+    static String verify(byte[] rawBody, String header, long nowSeconds) throws GeneralSecurityException {
         Matcher match = HEADER.matcher(header);
         if (!match.matches()) return "SIGNATURE_HEADER_MALFORMED";
         Mac mac = Mac.getInstance("HmacSHA256");
@@ -50,7 +50,7 @@ public class Receive {
         String header = String.valueOf(exchange.getRequestHeaders().getFirst("X-AGENCY-Signature"));
         int status = 500;
         try {
-            status = judge(rawBody, header, System.currentTimeMillis() / 1000).equals("valid") ? 204 : 400;
+            status = verify(rawBody, header, System.currentTimeMillis() / 1000).equals("valid") ? 204 : 400;
         } catch (GeneralSecurityException error) {
             error.printStackTrace();
         }
@@ -66,7 +66,7 @@ public class Receive {
             System.exit(2);
         }
         if (args.length == 4 && args[0].equals("--check")) {
-            String verdict = judge(Files.readAllBytes(Path.of(args[1])), args[2], Long.parseLong(args[3]));
+            String verdict = verify(Files.readAllBytes(Path.of(args[1])), args[2], Long.parseLong(args[3]));
             System.out.println(verdict);
             System.exit(verdict.equals("valid") ? 0 : 1);
         }

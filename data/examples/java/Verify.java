@@ -53,7 +53,7 @@ public class Verify {
     static final Pattern DAMAGE = Pattern.compile("eyJ[\\w.-]*+\\s|=3D|=\\r?\\n|&quot;|\\xe2\\x80|\\xc2\\xa0");
     static final Map<String, String> OWN_TIMES =
         Map.of("active", "activatedAt", "retired", "retiredAt", "compromised", "compromisedSince");
-    /** Jackson takes the last of two members with one name, and what stands behind the value, unless it is told. */
+    /** By default Jackson accepts two members with one name, and text after the value. */
     static final ObjectMapper JSON = new ObjectMapper()
         .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
@@ -371,7 +371,7 @@ public class Verify {
     /** The signed claims, to decide by; throws Refused, whose message is the reason. The lists may be null. */
     static JsonNode verifyEnvelope(
         byte[] data, byte[] jwks, byte[] keyHistory, byte[] lists, String issuer, String audience) {
-        // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
+        // A web page or an error answer is not a forgery: a text without any part of an envelope is undecided.
         String plain = new String(data, StandardCharsets.ISO_8859_1);
         require(MARKS.matcher(plain.replace("\0", "")).find(), "NOT_AN_ENVELOPE");
         boolean isJson = plain.stripLeading().matches("(?s)[\\[{\"].*");
@@ -380,7 +380,7 @@ public class Verify {
         require(!isFolded(jws), "TEXT_DAMAGED");
         Token token = openJws(jws);
         String kid = text(token.header(), "kid");
-        // What the service signs besides, events and statements among it, has a type of its own.
+        // Statements, key histories and status lists are signed with the same keys, and have types of their own.
         require(!token.header().has("typ") || text(token.header(), "typ").equals("JWT"), "HEADER_TYP");
         Map<String, JsonNode> keys = readKeySet(jwks);
         addHistory(keys, keyHistory, issuer);
@@ -397,7 +397,7 @@ public class Verify {
         return claims;
     }
 
-    /** Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing. */
+    /** Whether mail has folded, quoted or framed a signature: that forges nothing, and proves nothing. */
     static boolean isFolded(String text) {
         return OTHER_TEXT.matcher(text).find() && JWS.matcher(text.replaceAll("[^\\w.-]+", "")).find();
     }

@@ -12,7 +12,7 @@ const maxBodyBytes = 64 * 1024; // the service's deliveries have some hundred by
 const handled = new Set(); // a real receiver keeps these in its database
 
 /** "valid", or why not. The body is the bytes as they came, before anything parses them. */
-function judge(rawBody, header, nowSeconds) {
+function verify(rawBody, header, nowSeconds) {
   const [, time, ...digests] = headerPattern.exec(header) ?? [];
   if (time === undefined) return "SIGNATURE_HEADER_MALFORMED";
   const expected = createHmac("sha256", secret).update(`${time}.`).update(rawBody).digest();
@@ -32,7 +32,7 @@ async function receive(request, response) {
   // What is left of the body is not read.
   if (size > maxBodyBytes) return response.writeHead(413, { Connection: "close" }).end();
   const rawBody = Buffer.concat(chunks);
-  const verdict = judge(rawBody, request.headers["x-agency-signature"] ?? "", Date.now() / 1000);
+  const verdict = verify(rawBody, request.headers["x-agency-signature"] ?? "", Date.now() / 1000);
   if (verdict === "valid") {
     // Answer first and work afterwards; an event can come twice, and then has the same eventId.
     const event = JSON.parse(rawBody);
@@ -47,7 +47,7 @@ if (!/^[\x21-\x7e]+$/.test(secret)) {
   exit(2);
 }
 if (argv[2] === "--check") {
-  const verdict = judge(readFileSync(argv[3]), argv[4], Number(argv[5]));
+  const verdict = verify(readFileSync(argv[3]), argv[4], Number(argv[5]));
   console.log(verdict);
   exit(verdict === "valid" ? 0 : 1);
 }

@@ -242,7 +242,7 @@ function checkCopy(envelope, claims, kid) {
   require(secondsOf(envelope.verifiedAt) === claims.iat, "OUTER_VERIFIED_AT_DIFFERS");
 }
 
-/** Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing. */
+/** Whether mail has folded, quoted or framed a signature: that forges nothing, and proves nothing. */
 function isFolded(text) {
   return (
     /[\s\x80-\uffff<>"'(),:;[\]{}]/.test(text) && /\.eyJ[\w-]*\.[\w-]{100}/.test(text.replace(/[^\w.-]/g, ""))
@@ -257,7 +257,7 @@ function isDamaged(bytes) {
 }
 
 function readEnvelope(bytes) {
-  // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
+  // A web page or an error answer is not a forgery: a text without any part of an envelope is undecided.
   const text = bytes.toString("latin1");
   const marks = /eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\u00[4-7]/i;
   require(marks.test(text.replaceAll("\0", "")), "NOT_AN_ENVELOPE");
@@ -279,7 +279,7 @@ async function verifyEnvelope({ bytes, jwks, keyHistory, list, issuer, audience 
   const { envelope, jws } = readEnvelope(bytes);
   const token = openJws(jws);
   const { kid, typ } = token.header;
-  // What the service signs besides, events and statements among it, has a type of its own.
+  // Statements, key histories and status lists are signed with the same keys, and have types of their own.
   require(typ === undefined || typ === "JWT", "HEADER_TYP");
   const keys = readKeySet(jwks);
   await addHistory(keys, keyHistory, issuer);

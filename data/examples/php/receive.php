@@ -7,7 +7,7 @@ const HEADER = '/^t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))
 const MAX_BODY_BYTES = 64 * 1024; // the service's deliveries have some hundred bytes
 
 /** "valid", or why not. The body is the bytes as they came, before anything parses them. */
-function judge(string $rawBody, string $header, int $nowSeconds): string {
+function verify(string $rawBody, string $header, int $nowSeconds): string {
     if (!preg_match(HEADER, $header, $match)) return 'SIGNATURE_HEADER_MALFORMED';
     $secret = (string) getenv('TVS_WEBHOOK_SECRET'); // the whole text, whsec_ included
     $expected = hash_hmac('sha256', "$match[1].$rawBody", $secret);
@@ -21,7 +21,7 @@ if (!preg_match('/^[\x21-\x7e]+$/D', (string) getenv('TVS_WEBHOOK_SECRET'))) {
     exit(2);
 }
 if (PHP_SAPI === 'cli' && ($argv[1] ?? '') === '--check') {
-    $verdict = judge(file_get_contents($argv[2]), $argv[3], (int) $argv[4]);
+    $verdict = verify(file_get_contents($argv[2]), $argv[3], (int) $argv[4]);
     echo "$verdict\n";
     exit($verdict === 'valid' ? 0 : 1);
 }
@@ -36,7 +36,7 @@ if (strlen($rawBody) > MAX_BODY_BYTES) {
     http_response_code(413);
     exit;
 }
-if (judge($rawBody, $_SERVER['HTTP_X_AGENCY_SIGNATURE'] ?? '', time()) !== 'valid') {
+if (verify($rawBody, $_SERVER['HTTP_X_AGENCY_SIGNATURE'] ?? '', time()) !== 'valid') {
     http_response_code(400);
     exit;
 }

@@ -286,7 +286,7 @@ function checkCopy(object $envelope, object $claims, string $kid): void {
     ensure(secondsOf($envelope->verifiedAt) === $claims->iat, 'OUTER_VERIFIED_AT_DIFFERS');
 }
 
-/** Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing. */
+/** Whether mail has folded, quoted or framed a signature: that forges nothing, and proves nothing. */
 function isFolded(string $text): bool {
     return preg_match('/[\s\x80-\xff<>"\'(),:;[\]{}]/', $text)
         && preg_match('/\.eyJ[\w-]*\.[\w-]{100}/', preg_replace('/[^\w.-]++/', '', $text));
@@ -300,7 +300,7 @@ function isDamaged(string $text): bool {
 }
 
 function readEnvelope(string $bytes): array {
-    // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
+    // A web page or an error answer is not a forgery: a text without any part of an envelope is undecided.
     $marks = '/eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\\\u00[4-7]/i';
     ensure(preg_match($marks, str_replace("\0", '', $bytes)), 'NOT_AN_ENVELOPE');
     if (!preg_match('/^\s*[[{"]/', $bytes)) {
@@ -322,7 +322,7 @@ function verifyEnvelope(
 ): object {
     [$envelope, $jws] = readEnvelope($bytes);
     [$kid, $typ, $payload, $input, $signature] = openJws($jws);
-    // What the service signs besides, events and statements among it, has a type of its own.
+    // Statements, key histories and status lists are signed with the same keys, and have types of their own.
     ensure($typ === null || $typ === 'JWT', 'HEADER_TYP');
     $keys = addHistory(readKeySet($jwks), $keyHistory, $issuer);
     ensure(isset($keys[$kid]), 'KID_UNKNOWN');

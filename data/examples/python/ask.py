@@ -33,11 +33,11 @@ def call(path, body=None, headers={}):
             with opener.open(request, timeout=15) as answer:
                 return answer.read(), answer.headers
         except HTTPError as error:
-            told = error.read().decode("utf-8", "replace")
-            message = f"{error.headers['X-Error-Code'] or error.code}: {told}"
+            answer_text = error.read().decode("utf-8", "replace")
+            message = f"{error.headers['X-Error-Code'] or error.code}: {answer_text}"
             may_help = error.code == 429 or error.code >= 500
             if error.code == 429:
-                wait_seconds = json.loads(told)["retryAfterSeconds"]
+                wait_seconds = json.loads(answer_text)["retryAfterSeconds"]
         except (URLError, TimeoutError) as error:
             message, may_help = str(error), True
         if not may_help or attempt == 3 or wait_seconds > 60:

@@ -16,7 +16,7 @@ MAX_BODY_BYTES = 64 * 1024  # the service's deliveries have some hundred bytes
 handled = set()  # a real receiver keeps these in its database
 
 
-def judge(raw_body, header, now_seconds):
+def verify(raw_body, header, now_seconds):
     """"valid", or why not. The body is the bytes as they came, before anything parses them."""
     match = HEADER.fullmatch(header)
     if match is None:
@@ -36,7 +36,7 @@ class Receiver(BaseHTTPRequestHandler):
             self.end_headers()
             return
         raw_body = self.rfile.read(int(length))
-        verdict = judge(raw_body, self.headers.get("X-AGENCY-Signature", ""), time.time())
+        verdict = verify(raw_body, self.headers.get("X-AGENCY-Signature", ""), time.time())
         self.send_response(204 if verdict == "valid" else 400)
         self.end_headers()
         if verdict == "valid":
@@ -54,7 +54,7 @@ if __name__ == "__main__":
         sys.exit(2)
     if sys.argv[1:2] == ["--check"]:
         with open(sys.argv[2], "rb") as file:
-            verdict = judge(file.read(), sys.argv[3], int(sys.argv[4]))
+            verdict = verify(file.read(), sys.argv[3], int(sys.argv[4]))
         print(verdict)
         sys.exit(0 if verdict == "valid" else 1)
     ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 9876))), Receiver).serve_forever()

@@ -297,7 +297,7 @@ def check_copy(envelope, claims, kid):
 
 
 def is_folded(text):
-    """Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing."""
+    """Whether mail has folded, quoted or framed a signature: that forges nothing, and proves nothing."""
     has_more = re.search(r"""[\s\x80-\uffff<>"'(),:;\[\]{}]""", text)
     return bool(has_more and re.search(r"\.eyJ[\w-]*\.[\w-]{100}", re.sub(r"[^\w.-]", "", text, flags=re.ASCII), re.ASCII))
 
@@ -314,7 +314,7 @@ def is_damaged(data):
 
 
 def read_envelope(data):
-    """A web page or an error answer is no forgery: what has no part of an envelope is not judged as one."""
+    """A web page or an error answer is not a forgery: a text without any part of an envelope is undecided."""
     text = data.decode("latin-1")
     marks = r'eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\u00[4-7]'
     require(re.search(marks, text.replace("\0", ""), re.ASCII | re.IGNORECASE), "NOT_AN_ENVELOPE")
@@ -335,7 +335,7 @@ def verify_envelope(data, jwks, key_history, issuer, audience, lists=None):
     envelope, token = read_envelope(data)
     header, payload = open_jws(token)
     kid = header["kid"]
-    # What the service signs besides, events and statements among it, has a type of its own.
+    # Statements, key histories and status lists are signed with the same keys, and have types of their own.
     require(header.get("typ", "JWT") == "JWT", "HEADER_TYP")
     keys = read_key_set(jwks)
     add_history(keys, key_history, issuer)

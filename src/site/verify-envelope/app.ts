@@ -1,6 +1,7 @@
-/** The page's first script: its forms and what they do. Everything happens in the browser. */
+/** The page's first script: the form and its actions. Everything runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
+import { type Checked, checkEach, extrasLoader, type ShownStatement } from "./check.ts";
 import {
   checkTextSize,
   type Given,
@@ -10,7 +11,6 @@ import {
   onFiles,
   readFiles,
 } from "./files.ts";
-import { extrasLoader, type Judged, judge, type ShownStatement } from "./judge.ts";
 import { createKeyLoader } from "./keys.ts";
 import { isAboutProof, listOf, outcomeOf, verdictBox } from "./outcome.ts";
 import { writtenTime } from "./values.ts";
@@ -97,36 +97,36 @@ function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
 }
 
 /** Marks an answer whose keys were pasted, or whose issuer is another service. */
-function markForeign({ verification }: Judged): void {
+function markForeign({ verification }: Checked): void {
   const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () => Shown) {
+function sheetButton({ stated, draw }: ShownStatement, checked: Checked, back: () => Shown) {
   const words = texts.statement;
   return actionButton(words.make, () => {
-    markForeign(judged);
-    const day = (judged.verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(draw.sheetOf(stated, judged), words.sheet.fileTitle(stated.list.name, day), back);
+    markForeign(checked);
+    const day = (checked.verification.verifiedAt ?? "").slice(0, 10);
+    showPrinted(draw.sheetOf(stated, checked), words.sheet.fileTitle(stated.list.name, day), back);
   });
 }
 
 /** The button for an attestation of a genuine answer, or a sheet of a genuine statement. */
-function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
-  const { verification, jws } = judged;
-  if (judged.statement !== null) return sheetButton(judged.statement, judged, back);
+function certificateButton(checked: Checked, back: () => Shown): HTMLElement | null {
+  const { verification, jws } = checked;
+  if (checked.statement !== null) return sheetButton(checked.statement, checked, back);
   if (!verification.valid || jws === null) return null;
   const words = texts.certificate;
   return actionButton(words.make, async () => {
-    markForeign(judged);
-    const made = await (await loadExtras()).certificateOf(judged);
+    markForeign(checked);
+    const made = await (await loadExtras()).certificateOf(checked);
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
     const day = (verification.verifiedAt ?? "").slice(0, 10);
     showPrinted(made, words.fileTitle(about, day), back);
   });
 }
 
-async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Promise<Judged[]> {
+async function checkWith(proof: GivenProof | null, given: readonly Given[]): Promise<Checked[]> {
   const expected = {
     issuer: byId("issuer", HTMLInputElement).value.trim(),
     audience: byId("audience", HTMLInputElement).value.trim(),
@@ -135,22 +135,22 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
   const ownIssuer = keySource === "fetched" ? served("issuer") : null;
   const registry = served("registry") || null;
-  const judging = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
-  const all: Judged[] = [];
+  const options = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
+  const all: Checked[] = [];
   for (const one of given) {
-    for await (const judged of judge(one, judging)) {
-      all.push(judged);
+    for await (const checked of checkEach(one, options)) {
+      all.push(checked);
       if (all.length > maxShown) return all;
     }
   }
   return all;
 }
 
-function isOfAnother({ verification }: Judged): boolean {
+function isOfAnother({ verification }: Checked): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
-async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
+async function outcomeOfMany(all: readonly Checked[]): Promise<Shown> {
   // The proof of one envelope says nothing about the others that it came with.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
   const list = listOf(await Promise.all(alone));
@@ -163,31 +163,31 @@ async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
 }
 
 /** A wrong proof must not keep anybody from verifying a good envelope. */
-function withoutProofButton({ verification }: Judged): HTMLElement | null {
+function withoutProofButton({ verification }: Checked): HTMLElement | null {
   if (!isAboutProof(verification)) return null;
   return actionButton(texts.log.without, () => {
     proof.take(null);
-    run(texts.busy, judgeForm);
+    run(texts.busy, checkForm);
   });
 }
 
-async function judgeAgain(given: readonly Given[]): Promise<Shown> {
-  const all = await judgeWith(proof.current(), given);
+async function checkAgain(given: readonly Given[]): Promise<Shown> {
+  const all = await checkWith(proof.current(), given);
   if (all.some(({ verification }) => !isAboutProof(verification))) proof.used();
   const [first, second] = all;
   if (first === undefined) throw new PageProblem(texts.problems.noEnvelope);
   return second === undefined ? resultOf(first) : outcomeOfMany(all);
 }
 
-function resultOf(judged: Judged): Shown {
+function resultOf(checked: Checked): Shown {
   return result(
-    outcomeOf(judged),
-    withoutProofButton(judged),
-    certificateButton(judged, () => resultOf(judged)),
+    outcomeOf(checked),
+    withoutProofButton(checked),
+    certificateButton(checked, () => resultOf(checked)),
   );
 }
 
-/** Sets the input to judge. A proof that was used for another envelope is dropped. */
+/** Sets the input to verify. A proof that was used for another envelope is dropped. */
 function takeEnvelope(given: readonly Given[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
   if (proof.isUsed && !isSame) proof.take(null);
@@ -207,31 +207,31 @@ function pasted(): Given[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** Judges the form's envelope, or the last file with a proof or issuer that were typed in since. */
-async function judgeForm(): Promise<Shown> {
+/** Verifies the form's envelope, or the last file again with the present proof and issuer. */
+async function checkForm(): Promise<Shown> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
-  if (last !== null) return judgeAgain(last);
+  if (last !== null) return checkAgain(last);
   if (proof.current() === null) throw new PageProblem(texts.problems.empty);
   return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
-/** Judges files together with the rest of the form. */
-function judgeInput(input: Input): Promise<Shown> {
+/** Verifies files together with the rest of the form. */
+function checkInput(input: Input): Promise<Shown> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
     byId("envelope", HTMLTextAreaElement).value = "";
   }
   if (input.proof !== null) proof.take(input.proof);
-  return judgeForm();
+  return checkForm();
 }
 
 /** A compact JWS; a shorter one was cut off on its way. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
 /**
- * Judges the signature in the page's address, which a phone's camera opened (decision D8.8), and removes it from there, so
- * that neither the history nor a bookmark keeps it. Other fragments are the browser's.
+ * Verifies the signature in the page's address, which a phone's camera opened (decision D8.8). The signature is removed from
+ * the address, so that neither history nor bookmarks keep it. Other fragments are left to the browser.
  */
 function readAddress(): void {
   const signature = location.hash.slice(1);
@@ -240,7 +240,7 @@ function readAddress(): void {
   run(texts.busy, async () => {
     checkTextSize(signature);
     if (!wholeSignature.test(signature)) throw new PageProblem(texts.problems.brokenLink);
-    return judgeInput({ given: [{ name: null, content: signature }], proof: null });
+    return checkInput({ given: [{ name: null, content: signature }], proof: null });
   });
 }
 
@@ -255,9 +255,9 @@ async function showKept(): Promise<void> {
 function start(): void {
   byId("envelope-form", HTMLFormElement).addEventListener("submit", (event) => {
     event.preventDefault();
-    run(texts.busy, judgeForm);
+    run(texts.busy, checkForm);
   });
-  onFiles((files) => run(texts.busy, async () => judgeInput(await readFiles(files))));
+  onFiles((files) => run(texts.busy, async () => checkInput(await readFiles(files))));
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);

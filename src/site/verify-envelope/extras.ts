@@ -9,7 +9,7 @@ import type { JsonValue } from "../../partner/strict-json.ts";
 import type { StatementVerification } from "../../partner/verification.ts";
 import type { VerifyOptions } from "../../partner/verify-envelope.ts";
 import { verifyStatement } from "../../partner/verify-statement.ts";
-import type { Judged, ShownStatement } from "./judge.ts";
+import type { Checked, ShownStatement } from "./check.ts";
 import {
   answerBox,
   evidenceLine,
@@ -31,7 +31,7 @@ function ownProof(proof: LogProof): LogProof {
   return refusal === null ? proof : { refusal: new Refusal(refusal.reason, refusal.detail) };
 }
 
-export function judgeStatement(
+export function checkStatement(
   value: JsonValue,
   { proof, ...options }: VerifyOptions,
 ): Promise<StatementVerification> {
@@ -48,7 +48,7 @@ export function statementTone({ rows, summary: { eligible, distinct } }: Shown):
 }
 
 /** The second verdict, as large as the first. */
-export function statementBox(shown: Shown, { verification }: Judged): HTMLElement {
+export function statementBox(shown: Shown, { verification }: Checked): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
   return verdictBox(
@@ -59,7 +59,7 @@ export function statementBox(shown: Shown, { verification }: Judged): HTMLElemen
   );
 }
 
-function statementFacts({ list, purpose }: Shown, { verification }: Judged): HTMLElement {
+function statementFacts({ list, purpose }: Shown, { verification }: Checked): HTMLElement {
   return el(
     "dl",
     { class: "facts" },
@@ -77,7 +77,7 @@ function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: Stateme
   return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? words.yes : words.no}${why}`, name];
 }
 
-export function statementPart(shown: Shown, judged: Judged): HTMLElement {
+export function statementPart(shown: Shown, checked: Checked): HTMLElement {
   const { row: first, ...others } = words.head;
   const heads = Object.values(others);
   const rows = shown.rows.map((row) => {
@@ -89,7 +89,7 @@ export function statementPart(shown: Shown, judged: Judged): HTMLElement {
     "section",
     { class: "rows" },
     el("h3", {}, signed.title),
-    statementFacts(shown, judged),
+    statementFacts(shown, checked),
     table(words.rows, [first, ...heads], rows),
   );
 }
@@ -109,14 +109,14 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** A page to print: the eligible people of the list, and nothing of the others. */
-export function sheetOf(shown: Shown, judged: Judged): HTMLElement {
-  const { issuer, verifiedAt } = judged.verification;
+export function sheetOf(shown: Shown, checked: Checked): HTMLElement {
+  const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
     `${words.sheet.title}: ${shown.list.name}`,
-    words.sheet.lead(signerOf(judged), writtenTime(verifiedAt)),
-    el("div", { class: "verdicts" }, statementBox(shown, judged)),
-    statementFacts(shown, judged),
+    words.sheet.lead(signerOf(checked), writtenTime(verifiedAt)),
+    el("div", { class: "verdicts" }, statementBox(shown, checked)),
+    statementFacts(shown, checked),
     el("h3", {}, words.sheet.rows),
     listed("ol", new Set(eligible.map(({ regNo, tId }) => regNo ?? String(tId ?? "")))),
     el("p", {}, words.sheet.says),
@@ -140,7 +140,7 @@ async function codeFigure(link: string): Promise<HTMLElement> {
 }
 
 /** The signed answer as a link in a code (decision D8.8), or, for a long one, where to verify it. */
-async function answerPart({ verification, jws }: Judged): Promise<HTMLElement> {
+async function answerPart({ verification, jws }: Checked): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
   const page = pageOfIssuer(issuer ?? "");
   const here = new URL("verify-envelope", document.baseURI).href;
@@ -164,8 +164,8 @@ async function answerPart({ verification, jws }: Judged): Promise<HTMLElement> {
 }
 
 /** The attestation of a genuine answer, to print. */
-export async function certificateOf(judged: Judged): Promise<HTMLElement> {
-  const { verification } = judged;
+export async function certificateOf(checked: Checked): Promise<HTMLElement> {
+  const { verification } = checked;
   const { verifiedAt, result } = verification;
   const parts =
     result === null
@@ -174,10 +174,10 @@ export async function certificateOf(judged: Judged): Promise<HTMLElement> {
           el(
             "div",
             { class: "verdicts" },
-            verdictBox(signatureTone(verification), titleOf(judged)),
+            verdictBox(signatureTone(verification), titleOf(checked)),
             answerBox(verification, result),
             sinceBox(verification),
-            evidenceLine(judged),
+            evidenceLine(checked),
           ),
           el(
             "dl",
@@ -191,6 +191,6 @@ export async function certificateOf(judged: Judged): Promise<HTMLElement> {
             ),
           ),
         ];
-  const lead = certificate.attests(signerOf(judged), writtenTime(verifiedAt));
-  return sheet(certificate.title, lead, ...parts, await answerPart(judged));
+  const lead = certificate.attests(signerOf(checked), writtenTime(verifiedAt));
+  return sheet(certificate.title, lead, ...parts, await answerPart(checked));
 }

@@ -75,12 +75,12 @@ export async function readFiles(files: readonly File[]): Promise<Input> {
 }
 
 /** Handles files opened in the form, or dropped anywhere: the browser must not leave the page and show them. */
-export function onFiles(act: (files: readonly File[]) => void): void {
+export function onFiles(run: (files: readonly File[]) => void): void {
   const input = byId("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;
   const take = (files: readonly File[]) => {
     area.classList.remove("over");
-    if (files.length > 0) act(files);
+    if (files.length > 0) run(files);
   };
   input.addEventListener("change", () => {
     const files = [...(input.files ?? [])];

@@ -4,7 +4,7 @@ import { lookupAddress } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
-import type { Judged } from "./judge.ts";
+import type { Checked } from "./check.ts";
 import {
   answerFacts,
   differencesOf,
@@ -128,7 +128,7 @@ function logged({ index, size, checkpointAt }: LogEvidence): string[] {
 }
 
 /** The meaning of the log's proof, or of its lack, for a valid answer; null for most answers, which need no proof. */
-export function evidenceLine({ verification, compromisedSince }: Judged): HTMLElement | null {
+export function evidenceLine({ verification, compromisedSince }: Checked): HTMLElement | null {
   const since = writtenTime(compromisedSince);
   const evidence = verification.log;
   const line = (tone: string, title: string, ...sentences: string[]) =>
@@ -158,7 +158,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
 }
 
 /** Text that is no envelope at all is as harmless as one that cannot be decided, and says nothing of a teacher. */
-function isNone({ verification }: Judged): boolean {
+function isNone({ verification }: Checked): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
@@ -178,8 +178,8 @@ function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
 }
 
-export function titleOf(judged: Judged): string {
-  const { verification, elsewhere } = judged;
+export function titleOf(checked: Checked): string {
+  const { verification, elsewhere } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
   if (isAboutProof(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
@@ -190,7 +190,7 @@ export function titleOf(judged: Judged): string {
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
   if (elsewhere !== null) return verdicts.elsewhere;
-  if (isNone(judged)) return verdicts.notAnEnvelope;
+  if (isNone(checked)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
@@ -204,7 +204,7 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
 }
 
 /** Why it was not accepted. An envelope of another service has none of this one's keys, so no other keys are asked for. */
-function reasonOf({ verification, elsewhere }: Judged): string | null {
+function reasonOf({ verification, elsewhere }: Checked): string | null {
   const { reason, checks, claimedIssuer } = verification;
   if (elsewhere !== null) return meanings.elsewhere(elsewhere);
   if (reason === null) return null;
@@ -216,57 +216,59 @@ function reasonOf({ verification, elsewhere }: Judged): string | null {
   return claimedIssuer === null ? why : `${why} ${meanings.claimed(claimedIssuer)}`;
 }
 
-function signatureBox(judged: Judged): HTMLElement {
-  const { verification, statement, hasProof } = judged;
+function signatureBox(checked: Checked): HTMLElement {
+  const { verification, statement, hasProof } = checked;
   const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
   const own = ownWord(reason);
   const aboutProof = isAboutProof(verification);
   const box = verdictBox(
     signatureTone(verification, statement?.draw.statementTone(statement.stated)),
-    titleOf(judged),
-    reason === null ? meanings.valid(signerOf(judged)) : own === undefined ? null : meanings[own],
+    titleOf(checked),
+    reason === null ? meanings.valid(signerOf(checked)) : own === undefined ? null : meanings[own],
     isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
-    reasonOf(judged),
+    reasonOf(checked),
     reason === "KEY_COMPROMISED" ? (hasProof ? log.tooLate : log.askForProof) : null,
     aboutProof ? log.aboutProof : null,
-    verdict === "undecidable" && !aboutProof ? meanings[isNone(judged) ? "noEnvelope" : "undecidable"] : null,
+    verdict === "undecidable" && !aboutProof
+      ? meanings[isNone(checked) ? "noEnvelope" : "undecidable"]
+      : null,
   );
   if (reason !== null) box.append(el("p", { class: "code" }, `${meanings.code} ${reason}`));
   return box;
 }
 
 /** Two verdicts if there is an answer to trust: of the signature, and of the answer. */
-function verdictsOf(judged: Judged): (HTMLElement | null)[] {
-  const first = signatureBox(judged);
-  const { verification, statement } = judged;
+function verdictsOf(checked: Checked): (HTMLElement | null)[] {
+  const first = signatureBox(checked);
+  const { verification, statement } = checked;
   const { valid, result } = verification;
   if (statement !== null)
-    return [...pair(first, statement.draw.statementBox(statement.stated, judged)), evidenceLine(judged)];
+    return [...pair(first, statement.draw.statementBox(statement.stated, checked)), evidenceLine(checked)];
   if (!valid || result === null) return [first];
   const boxes = pair(first, answerBox(verification, result), sinceBox(verification));
-  return [...boxes, evidenceLine(judged), standingLine(verification)];
+  return [...boxes, evidenceLine(checked), standingLine(verification)];
 }
 
-function signedPart(judged: Judged): HTMLElement | null {
+function signedPart(checked: Checked): HTMLElement | null {
   const { signed } = texts;
-  const { verification } = judged;
+  const { verification } = checked;
   const title = el("h3", {}, signed.title);
   const { result, verificationId, verifiedAt, issuer, audience, kid } = verification;
   if (result === null && isAboutProof(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result), ...signatureFacts(verification, signerOf(judged))];
+  const facts = [...answerFacts(result), ...signatureFacts(verification, signerOf(checked))];
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
-  const left = judged.notCompared.map((member) =>
+  const left = checked.notCompared.map((member) =>
     el("p", { class: "soft" }, meanings.notCompared(meanings[member])),
   );
   const details = el("details", {}, el("summary", {}, signed.all), json);
   return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
-function differencesPart(judged: Judged): HTMLElement | null {
-  const rows = judged.envelope === null ? [] : differencesOf(judged.envelope, judged.verification);
+function differencesPart(checked: Checked): HTMLElement | null {
+  const rows = checked.envelope === null ? [] : differencesOf(checked.envelope, checked.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
   const body = rows.map(({ member, signed, outer }) => [
@@ -299,7 +301,7 @@ export function table(caption: string, heads: readonly string[], rows: readonly 
 }
 
 /** A check's verdict in a word, its name, and its detail; a comparison that the reader left out was not made. */
-function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Judged): HTMLElement {
+function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Checked): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
   const isPassed = skipped === undefined ? ok : null;
@@ -317,9 +319,9 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Ju
 }
 
 /** Folded up unless one failed. */
-function checksPart(judged: Judged): HTMLElement {
+function checksPart(checked: Checked): HTMLElement {
   const { checks } = texts;
-  const lines = judged.verification.checks.map((check) => checkRow(check, judged));
+  const lines = checked.verification.checks.map((check) => checkRow(check, checked));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
   const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
   const sum = [checks.sum(passed)];
@@ -330,21 +332,21 @@ function checksPart(judged: Judged): HTMLElement {
 }
 
 /** Everything about one envelope; any other text has only its verdict. */
-export function outcomeOf(judged: Judged): HTMLElement {
-  const { statement, name } = judged;
+export function outcomeOf(checked: Checked): HTMLElement {
+  const { statement, name } = checked;
   const signed = () =>
-    statement === null ? signedPart(judged) : statement.draw.statementPart(statement.stated, judged);
+    statement === null ? signedPart(checked) : statement.draw.statementPart(statement.stated, checked);
   return el(
     "div",
     {},
-    verdictsOf(judged),
+    verdictsOf(checked),
     name === null ? null : el("p", { class: "soft" }, texts.fromFile(name)),
-    isNone(judged) ? [] : [differencesPart(judged), signed(), checksPart(judged)],
+    isNone(checked) ? [] : [differencesPart(checked), signed(), checksPart(checked)],
   );
 }
 
 /** Several envelopes: a sum of both verdicts first, then each envelope folded up. */
-export function listOf(all: readonly Judged[]): HTMLElement {
+export function listOf(all: readonly Checked[]): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;
@@ -362,11 +364,11 @@ export function listOf(all: readonly Judged[]): HTMLElement {
     texts.manyAnswers(answers.length, eligible),
     past === 0 ? null : texts.since.some(past),
   );
-  const items = all.map((judged, index) => {
-    const { valid, result } = judged.verification;
-    const answer = valid && result !== null ? `; ${answerTitle(result, judged.verification)}` : "";
-    const words = `${judged.name ?? texts.item(index + 1)}: ${titleOf(judged)}${answer}`;
-    return el("details", { class: "envelope" }, el("summary", {}, words), outcomeOf(judged));
+  const items = all.map((checked, index) => {
+    const { valid, result } = checked.verification;
+    const answer = valid && result !== null ? `; ${answerTitle(result, checked.verification)}` : "";
+    const words = `${checked.name ?? texts.item(index + 1)}: ${titleOf(checked)}${answer}`;
+    return el("details", { class: "envelope" }, el("summary", {}, words), outcomeOf(checked));
   });
   return el("div", {}, answers.length === 0 ? first : pair(first, second), items);
 }

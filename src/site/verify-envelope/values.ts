@@ -4,7 +4,7 @@ import type { Certificate, EligibilityResult, License } from "../../partner/cont
 import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { Judged } from "./judge.ts";
+import type { Checked } from "./check.ts";
 import { el, fact, texts } from "./view.ts";
 
 const words = texts.signed;
@@ -70,7 +70,7 @@ export function answerFacts(result: EligibilityResult): Facts {
 }
 
 /** The signer's address, after the registry's name if this page knows that the address is the registry's. */
-export function signerOf({ verification, registry }: Judged): string {
+export function signerOf({ verification, registry }: Checked): string {
   const issuer = verification.issuer ?? "";
   return registry === null ? issuer : words.named(registry, issuer);
 }

@@ -69,9 +69,9 @@ export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
   return el("div", { class: "actions screen" }, actions);
 }
 
-export function actionButton(words: string, act: () => void, attributes: Record<string, string> = {}) {
+export function actionButton(words: string, run: () => void, attributes: Record<string, string> = {}) {
   const button = el("button", { type: "button", ...attributes }, words);
-  button.addEventListener("click", act);
+  button.addEventListener("click", run);
   return button;
 }
 

@@ -13,7 +13,7 @@ test("a compressed answer is refused unread, because it may expand to any length
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const error = await rejection(fetchBounded({ url, called: "the log", timeoutMs: 60_000 }));
+  const error = await rejection(fetchBounded(url, 60_000));
   server.close();
   expect(error).toMatchObject({
     code: "INPUT_UNREADABLE",

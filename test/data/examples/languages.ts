@@ -1,5 +1,6 @@
 /** The languages of `data/examples`: what each needs, how it is compiled, and the words that start a program of it. */
 
+import { test } from "bun:test";
 import { join } from "node:path";
 import { runToEnd } from "../../harness/program.ts";
 
@@ -11,19 +12,30 @@ export type Language = {
   readonly name: string;
   /** Whether this machine has what the language's head comments ask for. */
   readonly isHere: boolean;
-  /** Whether it judges every fixture and vector: of the others, which begin slowly or say the same, a tenth is enough. */
+  /** Whether it runs every fixture and vector. The others, which start slowly, run a tenth. */
   readonly isWhole: boolean;
   file(program: Program): string;
-  /** Makes a program ready in a folder that goes away, and gives the words that start it. */
+  /** Prepares a program in a temporary folder, and returns the words that start it. */
   prepare(program: Program, folder: string): Promise<readonly string[]>;
 };
 
-/** Those of a list that a language judges. */
-export function judgedBy<T>({ isWhole }: Language, list: readonly T[]): readonly T[] {
-  return isWhole ? list : list.filter((_, at) => at % 10 === 0);
+/** Defines a test for each language. It is skipped where the machine lacks the language. */
+export function testEach(
+  name: string,
+  run: (language: Language) => Promise<void>,
+  timeoutMs = 120_000,
+  chosen = languages,
+): void {
+  for (const language of chosen)
+    test.skipIf(!language.isHere)(`${name}, in ${language.name}`, () => run(language), timeoutMs);
 }
 
-/** What languages keep for their next run, they keep in the folder. */
+/** The items of a list that a language runs. */
+export function chosenFor<T>({ isWhole }: Language, list: readonly T[]): readonly T[] {
+  return isWhole ? list : list.filter((_, index) => index % 10 === 0);
+}
+
+/** The environment of a program, whose caches are in the folder. */
 export function environment(folder: string, more: Readonly<Record<string, string>> = {}) {
   const own = { HOME: folder, PYTHONDONTWRITEBYTECODE: "1" };
   return { ...process.env, ...own, ...more };
@@ -33,13 +45,13 @@ function has(...commands: readonly string[]): boolean {
   return commands.every((command) => Bun.which(command) !== null);
 }
 
-/** The first Python that has PyJWT: what Debian packages, only Debian's own Python finds. */
+/** The first Python that has PyJWT. Only Debian's own Python finds Debian's packages. */
 const python = ["python3", "/usr/bin/python3"].find((name) => {
   if (!has(name)) return false;
   return Bun.spawnSync([name, "-c", "import jwt, cryptography"], { stderr: "ignore" }).exitCode === 0;
 });
 
-/** What was compiled, by program and folder: several tests of a file need it. */
+/** Compiles each program once for a folder. */
 function once(prepare: Language["prepare"]): Language["prepare"] {
   const made = new Map<string, Promise<readonly string[]>>();
   return (program, folder) => {
@@ -79,7 +91,7 @@ const java: Language = {
   prepare: once(async (program, folder) => {
     const path = [folder, ...jackson].join(":");
     await runWell(["javac", "-encoding", "UTF-8", "-d", folder, "-cp", path, java.file(program)], folder);
-    // What makes long programs fast makes short ones slow.
+    // The second compiler makes short programs slower.
     return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, capital(program)];
   }),
 };

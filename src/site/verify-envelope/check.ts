@@ -14,7 +14,7 @@ import type { Given } from "./files.ts";
 
 type Extras = Pick<
   typeof import("./extras.ts"),
-  "certificateOf" | "judgeStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
+  "certificateOf" | "checkStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
 >;
 
 /** A genuine statement whose rows are those that were signed, and the script that shows it. */
@@ -32,10 +32,10 @@ export function extrasLoader(address: string): () => Promise<Extras> {
   };
 }
 
-/** An empty one is not compared. */
+/** An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
-export type Judged = {
+export type Checked = {
   readonly name: string | null;
   readonly verification: Verification;
   /** A genuine statement over a list; null for everything else. */
@@ -54,10 +54,10 @@ export type Judged = {
   /** The time of its key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null for a sound or unknown key. */
   readonly compromisedSince: string | null;
   /** The same envelope, verified without the proof. */
-  withoutProof(): Promise<Judged>;
+  withoutProof(): Promise<Checked>;
 };
 
-type Judging = {
+type CheckOptions = {
   readonly expected: Expected;
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
@@ -68,7 +68,7 @@ type Judging = {
   readonly registry: string | null;
 };
 
-/** No service can have this address, because no header or claim may hold it. */
+/** An issuer and audience that no envelope has. */
 const nobody = "\u0000";
 
 const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
@@ -77,12 +77,12 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * The library requires an issuer and a partner. A person may leave one out: then the signed one is expected, and the page
+ * Verifies with an issuer or a partner left out. The library requires both: the signed one is then expected, and the page
  * says that it was not compared.
  */
 async function verifyLeniently(
   value: JsonValue,
-  { expected, keys, proof, statusLists, loadExtras }: Judging,
+  { expected, keys, proof, statusLists, loadExtras }: CheckOptions,
 ) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
   const lists = statusLists === null ? {} : { statusLists };
@@ -104,17 +104,17 @@ async function verifyLeniently(
 async function verify(
   value: JsonValue,
   options: VerifyOptions,
-  loadExtras: Judging["loadExtras"],
-): Promise<Pick<Judged, "verification" | "statement">> {
+  loadExtras: CheckOptions["loadExtras"],
+): Promise<Pick<Checked, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
   const draw = await loadExtras();
-  const verification = await draw.judgeStatement(value, options);
+  const verification = await draw.checkStatement(value, options);
   const { statement } = verification;
   if (statement === null || statement.rows === null) return { verification, statement: null };
   return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
 }
 
-function signatureOf(value: JsonValue): Pick<Judged, "envelope" | "jws"> {
+function signatureOf(value: JsonValue): Pick<Checked, "envelope" | "jws"> {
   const envelope = isJsonObject(value) ? value : null;
   const signature = envelope === null ? value : envelope.signature;
   return { envelope, jws: typeof signature === "string" ? signature : null };
@@ -125,31 +125,31 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
   return sinceMs === null ? null : formatSeconds(Math.floor(sinceMs / 1000));
 }
 
-async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judging): Promise<Judged> {
-  const { ownIssuer, proof, keys } = judging;
+async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<Checked> {
+  const { ownIssuer, proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
     ...{ registry: null, elsewhere: null, compromisedSince: null },
-    withoutProof: () => judgeItem(item, name, { ...judging, proof: null }),
+    withoutProof: () => checkItem(item, name, { ...options, proof: null }),
   };
   if ("refusal" in item) return { ...shared, verification: unopened(item.refusal) };
-  const found = await verifyLeniently(item.value, judging);
+  const found = await verifyLeniently(item.value, options);
   const { claimedIssuer, issuer, kid } = found.verification;
   return {
     ...shared,
     ...found,
     ...signatureOf(item.value),
     compromisedSince: compromisedSince(keys, kid),
-    registry: ownIssuer !== null && issuer === ownIssuer ? judging.registry : null,
+    registry: ownIssuer !== null && issuer === ownIssuer ? options.registry : null,
     elsewhere: ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer,
   };
 }
 
-/** Judges every envelope of a text, lazily and in order; a proof is compared with each of them. */
-export async function* judge(given: Given, judging: Judging): AsyncGenerator<Judged> {
+/** Verifies every envelope of a text, lazily and in order, each with the proof. */
+export async function* checkEach(given: Given, options: CheckOptions): AsyncGenerator<Checked> {
   // White space around a pasted signature came with the pasting; inside it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {
-    yield judgeItem(item, given.name, judging);
+    yield checkItem(item, given.name, options);
   }
 }
