@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { judge } from "../../src/domain/checks.ts";
+import { runChecks } from "../../src/domain/checks.ts";
 import type { TeacherCounts } from "../../src/domain/status.ts";
 import { aLog, type Change, everythingWrong, hourMs, judgedWith, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
-const judged = (change?: Change) => judge(judgedWith(change));
+const judged = (change?: Change) => runChecks(judgedWith(change));
 const notWell = (change: Change) => judged(change).filter(({ result }) => result !== "ok");
 const found = (change: Change, name: string) =>
   judged(change)
@@ -45,7 +45,9 @@ test("the checks find each problem, and none of a partner's problems is a failur
 });
 
 test("the checks find webhooks that are held since a restore", () => {
-  const [check] = judge({ ...judgedWith(), areWebhooksHeld: true }).filter(({ result }) => result !== "ok");
+  const [check] = runChecks({ ...judgedWith(), areWebhooksHeld: true }).filter(
+    ({ result }) => result !== "ok",
+  );
   expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
 });
 

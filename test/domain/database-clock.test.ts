@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
+  checkClockDifference,
   createClockWatch,
-  judgeClock,
   readAhead,
   requireRightClock,
 } from "../../src/domain/database-clock.ts";
@@ -47,10 +47,10 @@ test("a service logs once that its clock is wrong, and signs again when the cloc
 });
 
 test("a clock may differ by two seconds, gets a warning above, and fails above thirty seconds", () => {
-  expect(judgeClock(2_000).result).toBe("ok");
-  expect(judgeClock(-2_001)).toMatchObject({
+  expect(checkClockDifference(2_000).result).toBe("ok");
+  expect(checkClockDifference(-2_001)).toMatchObject({
     result: "warn",
     found: "this machine's clock is 2 s behind the database's",
   });
-  expect(judgeClock(30_001)).toMatchObject({ result: "fail" });
+  expect(checkClockDifference(30_001)).toMatchObject({ result: "fail" });
 });
