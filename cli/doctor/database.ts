@@ -8,11 +8,10 @@ import { checkClockDifference, readAhead } from "../../src/domain/database-clock
 import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRing, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
-import { unreadableCertificateName } from "../../src/domain/settings.ts";
+import { holdWebhooksName, unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { holdsRegister, inspectSchema } from "../../src/store/driver/schema.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";

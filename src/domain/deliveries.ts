@@ -3,6 +3,7 @@ import type { DeliveryStore } from "../store/deliveries.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
+import { holdWebhooksName } from "./settings.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
@@ -110,9 +111,6 @@ export type FinishedAttempt = Omit<DeliveryAttempt, "number"> & {
   readonly isGone: boolean;
 };
 
-/** The setting of a restored database that no webhook may leave; see `tvs restore --hold-webhooks`. */
-const holdSetting = "hold_webhooks";
-
 /**
  * Makes a delivery due now. A dead one becomes pending again.
  * @throws TvsError NOT_KNOWN, REFUSED when it was delivered, is being sent or its partner has no endpoint
@@ -146,8 +144,8 @@ function unknownDelivery(): TvsError {
 
 /** Ends the hold of `tvs restore --hold-webhooks`; enabling one endpoint does not. @returns false when there was no hold */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
-  const held = (await settings.read()).get(holdSetting) === "true";
-  if (held) await settings.write({ [holdSetting]: "false" });
+  const held = (await settings.read()).get(holdWebhooksName) === "true";
+  if (held) await settings.write({ [holdWebhooksName]: "false" });
   return held;
 }
 

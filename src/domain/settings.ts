@@ -207,5 +207,8 @@ export function isIssuerSet(stored: ReadonlyMap<string, string>): boolean {
   return stored.get(issuerSetName) === "true";
 }
 
+/** The setting that holds all webhooks after `tvs restore --hold-webhooks`. */
+export const holdWebhooksName = "hold_webhooks";
+
 /** The note of when a proxy last sent a `Client-Cert` that could not be read, which `tvs doctor` reports. */
 export const unreadableCertificateName = "client_cert_unreadable_at";

@@ -26,9 +26,9 @@ export function isStoreFailure(error: unknown): boolean {
   return isTvsError(error) && error.code.startsWith("STORE_");
 }
 
-/** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
-const retryAfterSeconds = "1";
-/** Conflicts that end by themselves. */
+/** Seconds to wait after a transient failure (contract C24). */
+const transientRetryAfter = "1";
+/** Conflicts that end without the caller's doing. */
 const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
@@ -42,17 +42,17 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const [trace, issuer] = [c.get("trace"), c.get("issuer")];
   trace.error = code;
   if (status >= 500) logFailure(known, trace);
-  const { members } = known;
+  const { retryAfterSeconds } = known;
   for (const [name, value] of Object.entries(failureHeaders(code, issuer))) c.header(name, value);
   c.header("Cache-Control", "no-store");
-  if (members.retryAfterSeconds !== undefined) c.header("Retry-After", String(members.retryAfterSeconds));
-  else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
+  if (retryAfterSeconds !== undefined) c.header("Retry-After", String(retryAfterSeconds));
+  else if (status === 503 || passing.has(code)) c.header("Retry-After", transientRetryAfter);
   if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
   const message = publicMessage(known, code);
   const isProblem = accepts(c.req.header("Accept"), problemType);
   const body = isProblem
-    ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...members }
-    : { statusCode: status, message, ...members };
+    ? { type: helpAddress(code, issuer), title, status, detail: message, code, retryAfterSeconds }
+    : { statusCode: status, message, retryAfterSeconds };
   const type = isProblem ? problemType : "application/json";
   return c.body(JSON.stringify(body), status as ContentfulStatusCode, { "Content-Type": type });
 }
@@ -75,7 +75,7 @@ function helpAddress(code: ApiErrorCode, issuer: string): string {
   return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/help/errors#${code}`;
 }
 
-/** The words for the caller: what the operator must fix is none of his business. */
+/** The caller's message, without what only the operator can repair. */
 function publicMessage(error: TvsError, code: ApiErrorCode): string {
   if (code === "INTERNAL") return "internal error";
   return code === "SERVICE_UNAVAILABLE"
