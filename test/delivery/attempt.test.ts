@@ -34,9 +34,8 @@ test.each(single.map((vector) => [vector.name, vector] as const))(
   "signDelivery makes the published vector: %s",
   (_name, vector) => {
     const time = Number(/^t=(\d+)/.exec(vector.signature)?.[1]);
-    const input = { secrets: [vector.secret], timestampSeconds: time };
-    expect(signDelivery({ ...input, body: vector.body })).toBe(vector.signature);
-    expect(signDelivery({ ...input, body: Buffer.from(vector.body) })).toBe(vector.signature);
+    const signed = signDelivery({ body: vector.body, secrets: [vector.secret], timestampSeconds: time });
+    expect(signed).toBe(vector.signature);
   },
 );
 

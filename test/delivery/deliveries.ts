@@ -35,9 +35,11 @@ export function makeExchange(options: ExchangeOptions = {}): Exchange {
   return closeLater(createExchange(options));
 }
 
-export function requestTo(port: number, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
-  const url = new URL(`http://hooks.example.test:${port}/hook?x=1`);
-  return { url, address: "127.0.0.1", headers: {}, body, allowPrivate: true, ...overrides };
+export function requestTo(to: number | string, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
+  const url = new URL(typeof to === "string" ? to : `http://hooks.example.test:${to}/hook?x=1`);
+  const { signal } = new AbortController();
+  const limits = { allowPrivate: true, deadlineMs: 15_000, signal };
+  return { url, address: "127.0.0.1", headers: {}, body, ...limits, ...overrides };
 }
 
 /** One delivery to an endpoint that answers in this way. */

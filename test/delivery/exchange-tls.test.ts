@@ -1,9 +1,8 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { DeliverRequest } from "../../src/delivery/exchange.ts";
 import { makeCertificate } from "../harness/certificates.ts";
-import { closeAll, closeLater, makeExchange, ok } from "./deliveries.ts";
+import { closeAll, closeLater, makeExchange, ok, requestTo } from "./deliveries.ts";
 import { startReceiver } from "./receiver.ts";
 
 // For localhost, 127.0.0.1 and ::1.
@@ -27,11 +26,6 @@ function startTls({ certPem, keyPem }: { certPem: string; keyPem: string }) {
 
 function trusting(ca: string = certificate.certPem) {
   return makeExchange({ ca });
-}
-
-function requestTo(origin: string, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
-  const url = new URL(`${origin}/hook`);
-  return { url, address: "127.0.0.1", headers: {}, body: "{}", allowPrivate: true, ...overrides };
 }
 
 test("the TLS server name is the host of the URL, and the certificate must name it", async () => {
