@@ -19,7 +19,7 @@ const older = "whsec_0cc175b9c0f1b6a831c399e269772661";
 const body = '{"eventId":"évt_😀","eventType":"license.revoked"}';
 const { signature: verifier } = Stripe.webhooks;
 
-/** Whether the public verifier for this form of header takes it, told the time of receipt. */
+/** Whether stripe's verifier accepts a header at the time of receipt. */
 async function stripeAccepts(header: string, secret: string, payload: string | Buffer = body) {
   if (verifier === null) throw new Error("stripe brings no verifier on this runtime");
   const verification = verifier.verifyHeaderAsync(payload, header, secret, 300, undefined, receivedAt);
@@ -38,6 +38,16 @@ test.each(single.map((vector) => [vector.name, vector] as const))(
     expect(signed).toBe(vector.signature);
   },
 );
+
+test.each<[string, Partial<Parameters<typeof signDelivery>[0]>]>([
+  ["without a secret", { secrets: [] }],
+  ["with three secrets", { secrets: [newer, older, newer] }],
+  ["with an empty secret", { secrets: [newer, ""] }],
+  ["at a fraction of a second", { timestampSeconds: 0.5 }],
+  ["before 1970", { timestampSeconds: -1 }],
+])("signDelivery signs nothing %s", (_what, change) => {
+  expect(() => signDelivery({ body, secrets: [newer], timestampSeconds, ...change })).toThrow(RangeError);
+});
 
 test("stripe's verifier accepts a delivery, with either secret of a rotation", async () => {
   const header = signDelivery({ body, secrets: [newer, older], timestampSeconds });

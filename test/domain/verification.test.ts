@@ -114,6 +114,25 @@ test("a batch costs one call, or one call for each item where that was agreed", 
   });
 });
 
+test("a batch above the quota looks nobody up", () => {
+  let lookups = 0;
+  const teachers: Around["teachers"] = (real) => ({
+    ...real,
+    findEach(keys) {
+      lookups++;
+      return real.findEach(keys);
+    },
+  });
+  return withVerification(
+    async (world) => {
+      const questions = [ask({ regNo }), ask({ tId: 1 })];
+      expect(await rejection(world.batch(questions))).toMatchObject({ code: "DAY_QUOTA" });
+      expect(lookups).toBe(0);
+    },
+    { teachers, partner: { batchCost: "item", perDay: 1 } },
+  );
+});
+
 async function nothingStored(world: World): Promise<void> {
   expect(await world.stored()).toEqual([]);
   expect(await world.quotaStore.windows()).toEqual([]);
