@@ -1,4 +1,4 @@
-/** What the tests of the exchange share: deliveries to an endpoint on loopback, and ways for it to answer. */
+/** Deliveries to an endpoint on loopback, and ways for the endpoint to answer. */
 import type { Socket } from "node:net";
 import {
   createExchange,
@@ -48,7 +48,7 @@ export async function deliverTo(answer: (socket: Socket) => void, overrides: Par
   return makeExchange().deliver(requestTo(receiver.port, overrides));
 }
 
-/** Writes as much as the other side takes, for ever. */
+/** Writes as much as the other side reads, without end. */
 export function pour(socket: Socket, chunk: Uint8Array | string): void {
   const more = () => {
     while (socket.writable && socket.write(chunk));
@@ -57,7 +57,7 @@ export function pour(socket: Socket, chunk: Uint8Array | string): void {
   more();
 }
 
-/** Writes a little every few milliseconds, for ever. */
+/** Writes a little every few milliseconds, without end. */
 export function drip(socket: Socket, text: string): void {
   const timer = setInterval(() => socket.write(text), 5);
   socket.on("close", () => clearInterval(timer));

@@ -16,12 +16,12 @@ afterEach(() => {
 });
 afterAll(() => receiver.close());
 
-function startTls({ certPem, keyPem }: { certPem: string; keyPem: string }) {
+function startTls({ certPem, keyPem }: { certPem: string; keyPem: string }, host = "127.0.0.1") {
   const answer = (socket: Socket & { servername?: string | false | null }) => {
     names.push(socket.servername || null);
     socket.write(ok);
   };
-  return startReceiver(answer, { tls: { cert: certPem, key: keyPem } });
+  return startReceiver(answer, { host, tls: { cert: certPem, key: keyPem } });
 }
 
 function trusting(ca: string = certificate.certPem) {
@@ -38,11 +38,7 @@ test("a URL with an address sends no TLS server name, and the certificate must n
   const result = await trusting().deliver(requestTo(`https://127.0.0.1:${receiver.port}`));
   expect(result).toMatchObject({ error: null });
   expect(names).toEqual([null]);
-  const other = await startReceiver((socket) => socket.write(ok), {
-    host: "127.0.0.2",
-    tls: { cert: certificate.certPem, key: certificate.keyPem },
-  });
-  closeLater(other);
+  const other = closeLater(await startTls(certificate, "127.0.0.2"));
   const request = requestTo(`https://127.0.0.2:${other.port}`, { address: "127.0.0.2" });
   expect(await trusting().deliver(request)).toMatchObject({ error: "TLS_FAILED" });
 });

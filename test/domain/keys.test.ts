@@ -45,25 +45,20 @@ test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bit
   expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
 });
 
-test("a sealed private key opens only under its own key id and master key", async () => {
+test("a sealed private key opens only under its own key id and master key, and for signing only", async () => {
   const key = await fixtureKey("active", now);
   const other = await fixtureKey("pending", now);
   const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
   expect(Buffer.from(secrets.open(key.sealed ?? new Uint8Array(), key.kid)).equals(der)).toBe(true);
   expect(Buffer.from(key.sealed ?? []).includes(der.subarray(-64))).toBe(false);
-  const exchanged = { ...key, sealed: other.sealed };
-  expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject({ code: "MASTER_KEY_WRONG" });
-  expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject({
-    code: "MASTER_KEY_WRONG",
-  });
-  expect(await rejection(privateKeyOf({ ...key, sealed: null }, secrets))).toMatchObject({
-    code: "INTERNAL",
-  });
-});
-
-test("an opened private key cannot be exported", async () => {
-  const opened = await privateKeyOf(await fixtureKey("active", now), secrets);
+  const opened = await privateKeyOf(key, secrets);
   expect([opened.extractable, opened.usages]).toEqual([false, ["sign"]]);
+  const wrong = { code: "MASTER_KEY_WRONG" };
+  const exchanged = { ...key, sealed: other.sealed };
+  expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject(wrong);
+  expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject(wrong);
+  const destroyed = { ...key, sealed: null };
+  expect(await rejection(privateKeyOf(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
 });
 
 test("an imported key may be PKCS #1 or PKCS #8", async () => {
