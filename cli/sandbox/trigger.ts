@@ -1,4 +1,4 @@
-/** `tvs trigger`: a partner's engineer causes an event in the sandbox (decision D9.2). */
+/** `tvs trigger` causes an event in the sandbox (decision D9.2). */
 
 import words from "../../data/commands.json" with { type: "json" };
 import { demoPartner, sandboxTeachers, triggered } from "../../src/domain/sandbox/teachers.ts";
@@ -10,7 +10,7 @@ import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** More deliveries than one event has in any sandbox that somebody has made by hand. */
+/** More deliveries than an event has in a sandbox. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({
