@@ -6,7 +6,7 @@ import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type Clock, systemClock } from "../domain/clock.ts";
-import { classifyAddress, hostOf } from "./address-guard.ts";
+import { hostOf, nonPublicRange } from "./address-guard.ts";
 
 /** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
 export const deliveryErrors = written.errors;
@@ -208,7 +208,7 @@ export function createExchange(options: ExchangeOptions = {}) {
 /** Repeats the address guard's rule, for a caller that did not ask it. A name would be resolved again. */
 function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
   if (isIP(address) === 0) return true;
-  return !allowPrivate && (url.protocol !== "https:" || !classifyAddress(address).public);
+  return !allowPrivate && (url.protocol !== "https:" || nonPublicRange(address) !== null);
 }
 
 /**

@@ -35,23 +35,17 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
   const running = new Map<string, Promise<unknown>>();
 
   async function findOrWork(
-    pendingRecord: PendingRecord,
-    work: (pendingRecord: PendingRecord) => Promise<StoredAnswer | null>,
+    record: PendingRecord,
+    work: (record: PendingRecord) => Promise<StoredAnswer | null>,
   ): Promise<Outcome | null> {
-    const known = await store.find(pendingRecord.id);
+    const known = await store.find(record.id);
     if (known === null || known.createdAt < clock.now() - keepIdempotencyMs) {
-      const answer = await work(pendingRecord);
+      const answer = await work(record);
       return answer === null ? null : { answer, replayed: false };
     }
-    if (!equalBytes(known.fingerprint, pendingRecord.fingerprint))
+    if (!equalBytes(known.fingerprint, record.fingerprint))
       throw new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
     return { answer: { headers: known.headers, body: known.body }, replayed: true };
-  }
-
-  /** Waits until a running call has succeeded or failed. */
-  async function follow(first: Promise<unknown>, waitedMs: number): Promise<void> {
-    const ended = first.catch(() => {});
-    await inTime(ended, { ms: waitMs - waitedMs, late: stillRunning });
   }
 
   return {
@@ -65,17 +59,22 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
      */
     async run(
       request: IdempotentRequest,
-      work: (pendingRecord: PendingRecord) => Promise<StoredAnswer | null>,
+      work: (record: PendingRecord) => Promise<StoredAnswer | null>,
     ): Promise<Outcome | null> {
       const key = readIdempotencyKey(request.key);
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
-      const pendingRecord: PendingRecord = { id, fingerprint, createdAt: clock.now() };
+      const record = { id, fingerprint, createdAt: clock.now() };
       const cameAt = performance.now();
-      for (let first = running.get(name); first !== undefined; first = running.get(name))
-        await follow(first, performance.now() - cameAt);
-      const outcome = findOrWork(pendingRecord, work);
+      for (let first = running.get(name); first !== undefined; first = running.get(name)) {
+        const ms = waitMs - (performance.now() - cameAt);
+        await inTime(
+          first.catch(() => {}),
+          { ms, late: stillRunning },
+        );
+      }
+      const outcome = findOrWork(record, work);
       running.set(name, outcome);
       return outcome.finally(() => running.delete(name));
     },
@@ -96,8 +95,6 @@ function readIdempotencyKey(text: string): string {
 }
 
 function stillRunning(): TvsError {
-  return new TvsError(
-    "IDEMPOTENCY_KEY_IN_USE",
-    "a call with this Idempotency-Key is still running; try again",
-  );
+  const message = "a call with this Idempotency-Key is still running; try again";
+  return new TvsError("IDEMPOTENCY_KEY_IN_USE", message);
 }
