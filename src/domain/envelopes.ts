@@ -39,15 +39,20 @@ export async function sealEnvelopes(
   sign: Signer["sign"],
 ): Promise<SealedEnvelope[]> {
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
-  // The signed claim and the unsigned copy are the same bytes, so they cannot differ.
-  const results = claims.map(({ result }) => JSON.stringify(result));
-  const inputs = claims.map((one, index) => `${header}.${base64url(payloadOf(one, results[index] ?? ""))}`);
-  const signatures = await sign(kid, inputs);
-  return claims.map((one, index) => {
+  const unsigned = claims.map((one) => {
+    // The signed claim and the unsigned copy are the same bytes, so they cannot differ.
+    const result = JSON.stringify(one.result);
+    return { claims: one, result, input: `${header}.${base64url(payloadOf(one, result))}` };
+  });
+  const signatures = await sign(
+    kid,
+    unsigned.map(({ input }) => input),
+  );
+  return unsigned.map(({ claims: one, result, input }, index) => {
     const { verificationId, issuer, audience, issuedAt } = one;
-    const jws = `${inputs[index]}.${signatures[index]}`;
+    const jws = `${input}.${signatures[index]}`;
     const outer = JSON.stringify({ verificationId, verifiedAt: isoSeconds(issuedAt), issuer, audience });
-    const signed = `"result":${results[index]},"signature":"${jws}","signatureKid":"${kid}"`;
+    const signed = `"result":${result},"signature":"${jws}","signatureKid":"${kid}"`;
     return { claims: one, jws, json: `${outer.slice(0, -1)},${signed}}` };
   });
 }
