@@ -37,16 +37,16 @@ export const triggerCommand = command({
       const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
         .filter((delivery) => delivery.eventId === eventId)
         .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
-      const told = await operator.partnerEvents.partnersOf(eventId);
+      const notified = await operator.partnerEvents.partnersOf(eventId);
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
-      print(args, { eventType, eventId, regNo, tId, before, told, deliveries }, () =>
+      print(args, { eventType, eventId, regNo, tId, before, notified, deliveries }, () =>
         record({
           event: `${eventType} (${eventId})`,
           teacher: `${regNo}, ${name}`,
           ...changeOf(done),
           "caused before": before.map((event) => event.eventType).join(", ") || "nothing",
-          told: told.join(", ") || "nobody",
+          notified: notified.join(", ") || "nobody",
           "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
         }),
       );

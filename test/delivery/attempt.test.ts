@@ -75,7 +75,7 @@ describe.each(Object.entries({ standardwebhooks, svix }))(
         { version: "1", secrets, timestampSeconds: timestampSeconds - ageSeconds },
       );
     }
-    const judge = (headers: Record<string, string>, { by = secret, of = body } = {}) => {
+    const verdictOf = (headers: Record<string, string>, { by = secret, of = body } = {}) => {
       try {
         return new Webhook(by).verify(of, headers);
       } catch (error) {
@@ -102,7 +102,7 @@ describe.each(Object.entries({ standardwebhooks, svix }))(
       ["another time", { ...headersOf([secret]), "webhook-timestamp": `${timestampSeconds - 9}` }, {},
         refused],
     ])("a delivery with %s gets the library's verdict", (_case, headers, how, expected) => {
-      expect(judge(headers, how)).toEqual(expected);
+      expect(verdictOf(headers, how)).toEqual(expected);
     });
 
     test("each secret of a rotation signs the Standard Webhooks headers, and their id is the event's", () => {

@@ -36,14 +36,14 @@ test("a command is refused when this machine's clock is more than thirty seconds
 
 test("a service logs once that its clock is wrong, and signs again when the clock is right", async () => {
   let ahead = 31_000;
-  const told: string[] = [];
+  const changes: string[] = [];
   const clock = { now: () => 100_000 + ahead };
-  const watch = createClockWatch(database(100_000), clock, ({ result }) => told.push(result));
+  const watch = createClockWatch(database(100_000), clock, ({ result }) => changes.push(result));
   for (const _ of [1, 2]) await watch.look();
   expect([watch.aheadMs(), watch.isWrong()]).toEqual([31_000, true]);
   ahead = -2_600;
   await watch.look();
-  expect([watch.aheadMs(), watch.isWrong(), told]).toEqual([-2_600, false, ["fail", "warn"]]);
+  expect([watch.aheadMs(), watch.isWrong(), changes]).toEqual([-2_600, false, ["fail", "warn"]]);
 });
 
 test("a clock may differ by two seconds, gets a warning above, and fails above thirty seconds", () => {

@@ -22,8 +22,8 @@ const start = "2026-03-01T12:00:00.000Z";
 const request: IdempotentRequest = { partnerId: "agency", endpoint: "batch", key: "key-1", body: { a: 1 } };
 
 /** The real thing over a real store, with work that commits its answer as a verification does. */
-function withIdempotency(act: (world: Awaited<ReturnType<typeof open>>) => Promise<void>): Promise<void> {
-  return withStores(async (stores) => act(await open(stores)));
+function withIdempotency(run: (world: Awaited<ReturnType<typeof open>>) => Promise<void>): Promise<void> {
+  return withStores(async (stores) => run(await open(stores)));
 }
 
 async function open({ keys, driver, idempotencyStore }: TestStores) {

@@ -6,9 +6,9 @@ import { masterKey, secrets } from "../harness/samples.ts";
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const secret = new TextEncoder().encode("the private half of a key");
 
-function codeOf(act: () => unknown): string | undefined {
+function codeOf(run: () => unknown): string | undefined {
   try {
-    act();
+    run();
   } catch (error) {
     expect((error as Error).message).not.toContain(masterKey);
     return (error as { code?: string }).code;

@@ -24,8 +24,8 @@ test("a check is answered with an envelope that the published key verifies", () 
     const envelope = JSON.parse(body);
     const { payload, protectedHeader } = await verified(world, envelope);
     expect(replayed).toBe(false);
-    const told = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
-    expect(headers).toEqual(told);
+    const named = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
+    expect(headers).toEqual(named);
     expect(payload as object).toEqual({
       iss: "https://teachers.example",
       aud: "agency",

@@ -50,7 +50,7 @@ export type Change = Partial<Readings> & {
   credentials?: CheckInput["credentials"];
 };
 
-export function judgedWith({ credentials, activatedAt = now, ...readings }: Change = {}): CheckInput {
+export function checkInput({ credentials, activatedAt = now, ...readings }: Change = {}): CheckInput {
   const keys = keyRing([
     { ...aSigningKey("a", "active"), activatedAt },
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },
