@@ -26,9 +26,9 @@ export function isStoreFailure(error: unknown): boolean {
   return isTvsError(error) && error.code.startsWith("STORE_");
 }
 
-/** Seconds to wait after a transient failure (contract C24). */
-const transientRetryAfter = "1";
-/** Conflicts that end without the caller's doing. */
+/** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
+const retryAfterSeconds = "1";
+/** Conflicts that end by themselves. */
 const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
@@ -42,17 +42,17 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const [trace, issuer] = [c.get("trace"), c.get("issuer")];
   trace.error = code;
   if (status >= 500) logFailure(known, trace);
-  const { retryAfterSeconds } = known;
+  const wait = { retryAfterSeconds: known.retryAfterSeconds };
   for (const [name, value] of Object.entries(failureHeaders(code, issuer))) c.header(name, value);
   c.header("Cache-Control", "no-store");
-  if (retryAfterSeconds !== undefined) c.header("Retry-After", String(retryAfterSeconds));
-  else if (status === 503 || passing.has(code)) c.header("Retry-After", transientRetryAfter);
+  if (wait.retryAfterSeconds !== undefined) c.header("Retry-After", String(wait.retryAfterSeconds));
+  else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
   if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
   const message = publicMessage(known, code);
   const isProblem = accepts(c.req.header("Accept"), problemType);
   const body = isProblem
-    ? { type: helpAddress(code, issuer), title, status, detail: message, code, retryAfterSeconds }
-    : { statusCode: status, message, retryAfterSeconds };
+    ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...wait }
+    : { statusCode: status, message, ...wait };
   const type = isProblem ? problemType : "application/json";
   return c.body(JSON.stringify(body), status as ContentfulStatusCode, { "Content-Type": type });
 }
@@ -75,7 +75,7 @@ function helpAddress(code: ApiErrorCode, issuer: string): string {
   return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/help/errors#${code}`;
 }
 
-/** The caller's message, without what only the operator can repair. */
+/** The message for the caller, which does not show faults that the operator must fix. */
 function publicMessage(error: TvsError, code: ApiErrorCode): string {
   if (code === "INTERNAL") return "internal error";
   return code === "SERVICE_UNAVAILABLE"
