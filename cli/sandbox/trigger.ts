@@ -40,13 +40,13 @@ export const triggerCommand = command({
       const notified = await operator.partnerEvents.partnersOf(eventId);
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
-      print(args, { eventType, eventId, regNo, tId, before, notified, deliveries }, () =>
+      print(args, { eventType, eventId, regNo, tId, before, told: notified, deliveries }, () =>
         record({
           event: `${eventType} (${eventId})`,
           teacher: `${regNo}, ${name}`,
           ...changeOf(done),
           "caused before": before.map((event) => event.eventType).join(", ") || "nothing",
-          notified: notified.join(", ") || "nobody",
+          told: notified.join(", ") || "nobody",
           "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
         }),
       );
