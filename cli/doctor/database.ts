@@ -1,18 +1,17 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
 import { explainError } from "../../src/delivery/exchange.ts";
-import { type Check, checkNamed, fail, judge, ok } from "../../src/domain/checks.ts";
+import { type Check, checkNamed, fail, ok, runChecks } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
-import { judgeClock, readAhead } from "../../src/domain/database-clock.ts";
+import { checkClockDifference, readAhead } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRing, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
-import { unreadableCertificateName } from "../../src/domain/settings.ts";
+import { holdWebhooksName, unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { holdsRegister, inspectSchema } from "../../src/store/driver/schema.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
@@ -108,7 +107,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       service,
       checkClock([newestAt ?? 0, lastChangeOf({ keys })], options.now),
       ...(driver.kind === "remote"
-        ? [judgeClock(await readAhead(() => readDatabaseClock(driver), systemClock))]
+        ? [checkClockDifference(await readAhead(() => readDatabaseClock(driver), systemClock))]
         : []),
       ...(areKeysThere
         ? await checkReadings(driver, { stores, stored, keys, options })
@@ -139,7 +138,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...judge({ now, readings, keys: keyRing(keys), credentials, areWebhooksHeld, explainError }),
+    ...runChecks({ now, readings, keys: keyRing(keys), credentials, areWebhooksHeld, explainError }),
     ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }

@@ -10,7 +10,7 @@ import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { asUtf8, type Encoding, markedEncoding } from "../../src/domain/import/text.ts";
 import { privateKeyOf, signingAlgorithm } from "../../src/domain/keys.ts";
 import { openWindows } from "../../src/domain/quota-windows.ts";
-import { type AskedList, judgeList, sealStatement } from "../../src/domain/statements.ts";
+import { type AskedList, evaluateList, sealStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
   listedTeacher,
@@ -258,7 +258,7 @@ async function attempt(
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
-  const judged = await judgeList(asked, { teachers, blindIndex, policy, today });
+  const judged = await evaluateList(asked, { teachers, blindIndex, policy, today });
   const { kid } = snapshot.keys.active;
   const requestId = uuidv7();
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };

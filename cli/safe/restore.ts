@@ -4,14 +4,10 @@ import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { holdWebhooksName } from "../../src/domain/settings.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import {
-  holdWebhooksName,
-  type Restored,
-  refuseExisting,
-  restoreBackup,
-} from "../../src/store/driver/restore.ts";
+import { type Restored, refuseExisting, restoreBackup } from "../../src/store/driver/restore.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";

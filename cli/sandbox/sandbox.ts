@@ -1,18 +1,17 @@
-/** The sandbox: how `serve` fills it, and `tvs sandbox`, which lists its teachers and puts it back (decision D9.4). */
+/** The sandbox (decision D9.4): `serve` fills it, `tvs sandbox` lists its teachers and resets it. */
 
 import { Buffer } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import sample from "../../data/sample-registry.csv" with { type: "text" };
-import type { Config } from "../../src/config.ts";
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { allEvents } from "../../src/domain/event-filter.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
-import { defaultWatchLimit, scopes } from "../../src/domain/partners.ts";
+import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
   demoPartner,
   endingSoon,
@@ -34,10 +33,7 @@ const demoKeyName = "sandbox_demo_key";
 
 const receiverUrl = "http://localhost:9876";
 
-/**
- * Fills a sandbox at its first start, and says how to use it.
- * @returns the demo partner's key, and the lines to print, with `curl` commands to paste
- */
+/** Fills a sandbox at its first start. @returns the demo partner's key, and an introduction with commands to paste */
 export async function prepareSandbox(
   operator: CommandContext,
   url: string,
@@ -48,8 +44,8 @@ export async function prepareSandbox(
 }
 
 /**
- * The key of the demo partner, the same at every start while it is live. It is stored before the partner is added: a
- * kill between the two leaves a key that the next start uses.
+ * The demo partner's key, the same at every start while the key is live. The key is stored before the partner is added, so
+ * that after a kill between the two the next start uses it.
  */
 async function demoKey({
   partners,
@@ -60,52 +56,41 @@ async function demoKey({
 }: CommandContext): Promise<string> {
   const options = { kind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
-  const kept = stored === undefined ? mintKey() : openKey(stored);
-  if (stored === undefined) await keep(kept);
+  const key = stored === undefined ? await newKey() : openKey(stored);
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
-    await partners.add(demoRecord(options.now), apiKeyRecord(kept, demoPartner, options));
-    return kept;
+    await partners.add(demoRecord(options.now), apiKeyRecord(key, demoPartner, options));
+    return key;
   }
-  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(kept, kind));
-  if (known !== undefined && isLive(known, options.now)) return kept;
-  // The kept key has ended. There is no room for another one where the partner has two live keys.
-  const next = mintKey();
-  const added = apiKeyRecord(next, demoPartner, options);
-  if (!(await partners.addKey(added, { shortened: null, maxLive: maxLiveKeys }))) return kept;
-  await keep(next);
-  return next;
+  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, kind));
+  if (known !== undefined && isLive(known, options.now)) return key;
+  // The stored key has ended. A partner with two live keys has no room for another one.
+  const { text, record } = mintApiKey(demoPartner, options);
+  if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveKeys }))) return key;
+  return store(text);
 
-  function mintKey(): string {
-    return mintApiKey(demoPartner, options).text;
+  function newKey(): Promise<string> {
+    return store(mintApiKey(demoPartner, options).text);
   }
 
   function openKey(sealed: string): string {
     return new TextDecoder().decode(secrets.open(new Uint8Array(Buffer.from(sealed, "base64")), demoKeyName));
   }
 
-  async function keep(text: string): Promise<void> {
+  async function store(text: string): Promise<string> {
     const sealed = secrets.seal(new TextEncoder().encode(text), demoKeyName);
     await settings.write({ [demoKeyName]: Buffer.from(sealed).toString("base64") });
+    return text;
   }
 }
 
-function demoRecord(createdAt: number) {
+function demoRecord(createdAt: number): Partner {
   return {
-    partnerId: demoPartner,
-    name: "Sandbox demo partner",
-    scopes,
-    purposes,
-    perMinute: 600,
-    perDay: 100_000,
-    batchCost: "call" as const,
-    watchLimit: defaultWatchLimit,
-    eventFilter: allEvents,
-    createdAt,
-    disabledAt: null,
+    ...{ partnerId: demoPartner, name: "Sandbox demo partner", scopes, purposes },
+    ...{ perMinute: 600, perDay: 100_000, batchCost: "call", watchLimit: defaultWatchLimit },
+    ...{ eventFilter: allEvents, createdAt, disabledAt: null },
   };
 }
 
-/** Where to begin, on one screen: the addresses first, then the key. */
 function describe({ dataDir }: CommandContext, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
   const tvs = programWords();
@@ -139,10 +124,7 @@ ${commands.map(([line, what]) => `  ${line.padEnd(widest)}  ${what}`).join("\n")
 `;
 }
 
-/**
- * Imports the made-up teachers that are not there yet: only the first start costs time. A licence that was to end soon
- * and has ended is made to end soon again.
- */
+/** Imports missing made-up teachers. The licence that ends soon gets a new end when it has ended. */
 async function fillSandbox(operator: CommandContext): Promise<void> {
   const { teachers, calendar, clock } = operator;
   const find = (regNo = "") => teachers.findStored({ by: "regNo", value: regNo });
@@ -167,7 +149,7 @@ function importFixtures(operator: CommandContext, teachers: typeof sandboxTeache
   return importText(operator, "sandbox-teachers.ndjson", sandboxExtract(teachers, today));
 }
 
-/** Tells partners nothing: a sandbox is filled and put back, nobody's licence has changed. */
+/** Imports a text without events: filling or resetting a sandbox changes nobody's licence. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
   const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
@@ -179,29 +161,27 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Opens the sandbox for a command that works on no other database, acts and closes. `--sandbox` need not be given.
- * @throws TvsError REGISTER_MISSING, REFUSED for a live register, in which nothing is changed
+ * Opens the sandbox for a command that works only there. `--sandbox` may be left out.
+ * @throws TvsError REGISTER_MISSING, REFUSED for a live register
  */
 export async function withSandbox<T>(
   args: object,
-  act: (operator: CommandContext) => Promise<T>,
+  run: (operator: CommandContext) => Promise<T>,
 ): Promise<T> {
   const config = configOf({ ...args, sandbox: true });
-  await requireSandbox(config);
-  return withContext(config, act);
-}
-
-async function requireSandbox(config: Config): Promise<void> {
   const stored = await settingsOfRegister(config);
-  const place = locationOf(config);
+  const location = locationOf(config);
   if (stored === null) {
     const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
     const more = isLiveThere ? ", only a live register, which this command never touches" : "";
-    const message = `there is no sandbox at ${place}${more}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
+    const message = `there is no sandbox at ${location}${more}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
     throw new TvsError("REGISTER_MISSING", message);
   }
-  const refusal = `${place} is a live register, and this command is for a sandbox only`;
-  if (!isSandbox(stored)) throw new TvsError("REFUSED", refusal);
+  if (!isSandbox(stored)) {
+    const message = `${location} is a live register, and this command is for a sandbox only`;
+    throw new TvsError("REFUSED", message);
+  }
+  return withContext(config, run);
 }
 
 const teachersCommand = command({
@@ -215,7 +195,7 @@ const teachersCommand = command({
       NIN: "nin",
       SHOWS: "shows",
     });
-    // Phones are typed as people type them; the country code is the service's business.
+    // In the form in which people type it, without the country code.
     const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
     hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);
   },
@@ -230,7 +210,7 @@ const resetCommand = command({
       const hasEndpoint = (await operator.webhooks.endpoint(demoPartner)) !== null;
       if (hasEndpoint) await removeWebhook(operator, demoPartner);
       const endpoint = hasEndpoint ? "removed" : "none";
-      await resetTold(operator);
+      await resetNotifications(operator);
       print(args, { teachers, endpoint }, () =>
         record({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
       );
@@ -238,8 +218,8 @@ const resetCommand = command({
   },
 });
 
-async function resetTold({ partners, watches }: CommandContext): Promise<void> {
-  // The first service that is started over a sandbox makes the demo partner.
+async function resetNotifications({ partners, watches }: CommandContext): Promise<void> {
+  // Before its first start a sandbox has no demo partner.
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
   const { watchLimit } = await partners.update({ partnerId: demoPartner, eventFilter: allEvents });
   const watched = await watches.page(demoPartner, { after: "", limit: watchLimit });

@@ -1,4 +1,4 @@
-/** `tvs trigger`: a partner's engineer causes an event in the sandbox (decision D9.2). */
+/** `tvs trigger` causes an event in the sandbox (decision D9.2). */
 
 import words from "../../data/commands.json" with { type: "json" };
 import { demoPartner, sandboxTeachers, triggered } from "../../src/domain/sandbox/teachers.ts";
@@ -10,7 +10,7 @@ import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** More deliveries than one event has in any sandbox that somebody has made by hand. */
+/** More deliveries than an event has in a sandbox. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({
@@ -37,16 +37,16 @@ export const triggerCommand = command({
       const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
         .filter((delivery) => delivery.eventId === eventId)
         .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
-      const told = await operator.partnerEvents.partnersOf(eventId);
+      const notified = await operator.partnerEvents.partnersOf(eventId);
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
-      print(args, { eventType, eventId, regNo, tId, before, told, deliveries }, () =>
+      print(args, { eventType, eventId, regNo, tId, before, told: notified, deliveries }, () =>
         record({
           event: `${eventType} (${eventId})`,
           teacher: `${regNo}, ${name}`,
           ...changeOf(done),
           "caused before": before.map((event) => event.eventType).join(", ") || "nothing",
-          told: told.join(", ") || "nobody",
+          told: notified.join(", ") || "nobody",
           "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
         }),
       );

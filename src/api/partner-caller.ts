@@ -171,11 +171,10 @@ function presentedCredentials(c: ApiContext): Presented {
   if (header && forwarded === null) service.onUnreadableCertificate?.(remoteAddress);
   const authorization = c.req.header("Authorization");
   const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
+  const headerKey = c.req.header("X-Agency-Api-Key")?.trim() || null;
   return {
-    certificate: clientCertificate,
-    forwardedCertificate: forwarded,
-    bearer,
-    otherAuthorization: authorization !== undefined && bearer === null,
-    headerKey: c.req.header("X-Agency-Api-Key")?.trim() || null,
+    certificates: [clientCertificate, forwarded].filter((one) => one !== null),
+    keys: [bearer, headerKey].filter((key) => key !== null),
+    hasOtherAuthorization: authorization !== undefined && bearer === null,
   };
 }

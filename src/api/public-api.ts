@@ -65,7 +65,7 @@ export function withinLimit(handler: ApiHandler): ApiHandler {
 function tooMany(c: ApiContext, decision: AddressDecision, what: string): Response {
   const { retryAfterSeconds } = decision;
   const message = `too many ${what} from this IP address; try again later`;
-  const error = new TvsError("ADDRESS_QUOTA", message, { members: { retryAfterSeconds } });
+  const error = new TvsError("ADDRESS_QUOTA", message, { retryAfterSeconds });
   const response = problemResponse(error, c);
   setRateLimitHeaders(response.headers, decision);
   return response;

@@ -1,9 +1,9 @@
 /** The console's sections on what the service knows: concerns, quotas, keys, webhooks, imports, the log. */
 
 import { html } from "hono/html";
-import { type Check, fail, judge, warn } from "../domain/checks.ts";
+import { type Check, fail, runChecks, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
-import { judgeClock } from "../domain/database-clock.ts";
+import { checkClockDifference } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
@@ -194,7 +194,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
   if (readings !== null) {
     const areWebhooksHeld = readings.backlog.some(({ heldBy }) => heldBy === "restore");
     const { keys, credentials } = snapshot;
-    checks.push(...judge({ ...state, readings, keys, credentials, areWebhooksHeld }));
+    checks.push(...runChecks({ ...state, readings, keys, credentials, areWebhooksHeld }));
   }
   const concerns = checks
     .filter(({ result }) => result !== "ok")
@@ -216,7 +216,7 @@ function sentence(words: string): string {
 
 function judgeProcess(state: ConsoleState): Check[] {
   const { hasFailed, readings, isDiskRefusing, history, signers, clockAheadMs, now } = state;
-  const checks: Check[] = [judgeClock(clockAheadMs())];
+  const checks: Check[] = [checkClockDifference(clockAheadMs())];
   if (hasFailed) {
     const since =
       readings === null ? "" : `; the figures below are ${describeSpan(now - readings.readAt)} old`;

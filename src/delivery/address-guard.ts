@@ -10,8 +10,6 @@ import { inTime } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Settings } from "../domain/settings.ts";
 
-type AddressClass = { readonly public: true } | { readonly public: false; readonly range: string };
-
 /** Also the error code of a failed attempt. */
 type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
@@ -55,19 +53,17 @@ const resolveTimeoutMs = 5000;
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Whether an address is public: in no block of the IANA special-purpose registries, no multicast address, and none that
- * carries an IPv4 address, to which a translator would forward it. The blocks are those of ipaddr.js, which
- * test/delivery/address-guard.test.ts compares with the registries. IPv6 outside global unicast is refused, and so is every
- * unusual spelling, which a connection would look up as a name.
+ * Says why an address is not public: the block of the IANA special-purpose registries, multicast, an IPv4 address inside, to
+ * which a translator would forward it, IPv6 outside global unicast, or an unusual spelling, which a connection would look up
+ * as a name. The blocks are those of ipaddr.js; test/delivery/address-guard.test.ts compares them with the registries.
  * @param ip IPv6 without brackets
+ * @returns null for a public address
  */
-export function classifyAddress(ip: string): AddressClass {
-  if (!ipaddr.isValid(ip)) return { public: false, range: "not an IP address" };
+export function nonPublicRange(ip: string): string | null {
+  if (!ipaddr.isValid(ip)) return "not an IP address";
   const range = specialRange(ipaddr.parse(ip));
-  if (range !== null) return { public: false, range };
-  // What is left is public, but `0x08080808` and `2001:4860::1%eth0` are no addresses to connect to.
-  if (isIP(ip) === 0 || ip.includes("%")) return { public: false, range: "unusual spelling" };
-  return { public: true };
+  if (range !== null) return range;
+  return isIP(ip) === 0 || ip.includes("%") ? "unusual spelling" : null;
 }
 
 function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
@@ -158,9 +154,8 @@ async function lookUp(host: string, options: ResolveOptions): Promise<string[]> 
 }
 
 function requirePublic(host: string, address: string): void {
-  const found = classifyAddress(address);
-  if (found.public) return;
-  throw refusedAddress(host === address ? host : `${host} (${address})`, found.range);
+  const range = nonPublicRange(address);
+  if (range !== null) throw refusedAddress(host === address ? host : `${host} (${address})`, range);
 }
 
 function invalid(reason: string): EndpointRefused {

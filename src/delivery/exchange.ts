@@ -6,7 +6,7 @@ import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type Clock, systemClock } from "../domain/clock.ts";
-import { classifyAddress, hostOf } from "./address-guard.ts";
+import { hostOf, nonPublicRange } from "./address-guard.ts";
 
 /** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
 export const deliveryErrors = written.errors;
@@ -43,11 +43,11 @@ const maxInterimResponses = 16;
 const maxRetryAfterSeconds = 366 * 24 * 3600;
 
 /**
- * Reads the response to a request. Any 2xx acknowledges once its body is whole or `maxBytes` of head and body are read;
+ * Reads the response to a request. Any 2xx acknowledges once its body is whole or 16 KiB of head and body are read;
  * another status needs no body. A connection is reused only after a whole 2xx body, and closed otherwise.
  * @returns the promise, and a function that settles it with an error and closes the connection
  */
-function readResponse(request: ClientRequest, maxBytes: number) {
+function readResponse(request: ClientRequest) {
   const { promise, resolve } = Promise.withResolvers<WebhookResponse>();
   let phase: Phase = "connect";
   let status: number | null = null;
@@ -78,12 +78,12 @@ function readResponse(request: ClientRequest, maxBytes: number) {
   request.on("response", (response) => {
     status = response.statusCode ?? null;
     phase = "body";
-    const refusal = judgeStatus(status);
+    const refusal = statusError(status);
     response.on("error", (error) => settle(errorIn(phase, error)));
     if (refusal !== null) return fail(refusal, response);
     // Each pair of name and value has a colon, a space and a line end.
     const headerBytes = response.rawHeaders.reduce((total, text) => total + text.length + 2, 0);
-    readBody(response, maxBytes - headerBytes);
+    readBody(response, maxResponseBytes - headerBytes);
   });
   return { promise, abort: (error: "TIMEOUT" | "ABORTED") => fail(error) };
 
@@ -117,7 +117,7 @@ function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryError
   return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }
 
-function judgeStatus(status: number | null): DeliveryError | null {
+function statusError(status: number | null): DeliveryError | null {
   if (status === null || status < 200) return "RESPONSE_MALFORMED";
   if (status < 300) return null;
   return status < 400 ? "REDIRECT" : "BAD_STATUS";
@@ -146,15 +146,12 @@ export type DeliverRequest = {
   readonly address: string;
   /** All but `Host`, `Content-Length` and `Connection`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The exact bytes; text is sent as UTF-8. */
-  readonly body: string | Uint8Array;
+  readonly body: string;
   readonly allowPrivate: boolean;
-  /** For connect, TLS, headers and body together; 15 s by default. */
-  readonly deadlineMs?: number;
-  /** Headers and body together; 16 KiB by default. */
-  readonly maxResponseBytes?: number;
+  /** For connect, TLS, headers and body together. */
+  readonly deadlineMs: number;
   /** Ends the attempt with `ABORTED`. */
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
 };
 
 export type ExchangeOptions = {
@@ -171,8 +168,8 @@ export type Exchange = ReturnType<typeof createExchange>;
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
 
-const defaultDeadlineMs = 15_000;
-const defaultMaxResponseBytes = 16 * 1024;
+/** Headers and body together. */
+const maxResponseBytes = 16 * 1024;
 
 /**
  * Makes the sender's HTTP client. Connections are kept per checked address, port and server name, so an endpoint whose name
@@ -211,7 +208,7 @@ export function createExchange(options: ExchangeOptions = {}) {
 /** Repeats the address guard's rule, for a caller that did not ask it. A name would be resolved again. */
 function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
   if (isIP(address) === 0) return true;
-  return !allowPrivate && (url.protocol !== "https:" || !classifyAddress(address).public);
+  return !allowPrivate && (url.protocol !== "https:" || nonPublicRange(address) !== null);
 }
 
 /**
@@ -219,15 +216,15 @@ function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
  * once more on a new one, within the same deadline. At worst it arrives twice, which at-least-once delivery allows.
  */
 async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
-  const { deadlineMs = defaultDeadlineMs, maxResponseBytes = defaultMaxResponseBytes, signal } = request;
+  const { deadlineMs, signal } = request;
   let abort = (_error: "TIMEOUT" | "ABORTED") => {};
   const timer = setTimeout(() => abort("TIMEOUT"), deadlineMs);
   const onAbort = () => abort("ABORTED");
-  signal?.addEventListener("abort", onAbort);
+  signal.addEventListener("abort", onAbort);
   const postOnce = (agents: Agents) => {
-    const reading = readResponse(send(request, agents), maxResponseBytes);
+    const reading = readResponse(send(request, agents));
     abort = reading.abort;
-    if (signal?.aborted) abort("ABORTED");
+    if (signal.aborted) abort("ABORTED");
     return reading.promise;
   };
   try {
@@ -235,12 +232,12 @@ async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): 
     return first.isStale ? await postOnce(single) : first;
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", onAbort);
   }
 }
 
-function send({ url, address, headers, body, maxResponseBytes }: DeliverRequest, agents: Agents) {
-  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+function send({ url, address, headers, body }: DeliverRequest, agents: Agents) {
+  const bytes = Buffer.from(body);
   const host = hostOf(url);
   const isSecure = url.protocol === "https:";
   const options: https.RequestOptions = {
@@ -249,7 +246,7 @@ function send({ url, address, headers, body, maxResponseBytes }: DeliverRequest,
     method: "POST",
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, Host: url.host, "Content-Length": bytes.length },
-    maxHeaderSize: maxResponseBytes ?? defaultMaxResponseBytes,
+    maxHeaderSize: maxResponseBytes,
     // A server name is never an address (RFC 6066, 3); the certificate is then checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };

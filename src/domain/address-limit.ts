@@ -3,35 +3,28 @@ import type { Clock } from "./clock.ts";
 import type { QuotaState } from "./quota.ts";
 
 const windowMs = 60_000;
-/** How much more a wider block may do: it holds more customers than one, and fewer than all of its addresses. */
+/** The limit of a wider block, as a multiple: it has more than one customer. */
 const widerFactor = 16;
-/** The part of the limit that lookups of a person have: names could be harvested by guessing numbers. */
+/** Lookups by NIN, e-mail or phone get this part of the limit, because names could be found by guessing. */
 const personalPart = 3;
-/**
- * Blocks that are remembered at the least; at most twice as many, in some 70 MB. When more blocks call, the count of
- * those that called longest ago begins again.
- */
+/** At least as many blocks are counted, at most twice as many (70 MB). The least recent are forgotten. */
 const rememberedBlocks = 100_000;
 
 export type AddressDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
 
-/** Counts a call of an address, which is given by the blocks that it lies in, the narrowest first. */
+/** Counts a call of an address. @param blocks the blocks of the address, the narrowest first */
 type Count = (blocks: readonly string[]) => AddressDecision;
 
 type AddressLimit = {
-  /** Counts a lookup, whatever it asks for. */
+  /** Counts a lookup. */
   readonly lookup: Count;
-  /** Counts a lookup once more when it names a person by NIN, e-mail or phone (search-term.ts, isPersonalTerm). */
+  /** Counts a lookup by NIN, e-mail or phone a second time, in its own budget. */
   readonly personalLookup: Count;
 };
 
-/** What a block has used in a minute of the clock. */
 type Used = { readonly minute: number; lookups: number; personal: number };
 
-/**
- * A limit per source address and minute of the clock, in bounded memory.
- * @param perMinute calls that the narrowest block has now in each minute
- */
+/** Fixed-window counters per source address and UTC minute. @param perMinute the limit of the narrowest block */
 export function createAddressLimit(perMinute: () => number, clock: Clock): AddressLimit {
   const known = new QuickLRU<string, Used>({ maxSize: rememberedBlocks });
 
@@ -40,8 +33,8 @@ export function createAddressLimit(perMinute: () => number, clock: Clock): Addre
     return used?.minute === minute ? used : undefined;
   }
 
-  /** Takes a call from every block, or from none when one of them has spent its limit. */
-  function take(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
+  /** Counts a call in every block, or in none if one of them has no room. */
+  function count(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);
     const windows = blocks.map((block, at) => {
@@ -67,7 +60,7 @@ export function createAddressLimit(perMinute: () => number, clock: Clock): Addre
   }
 
   return {
-    lookup: (blocks) => take("lookups", blocks, perMinute()),
-    personalLookup: (blocks) => take("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalPart))),
+    lookup: (blocks) => count("lookups", blocks, perMinute()),
+    personalLookup: (blocks) => count("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalPart))),
   };
 }

@@ -12,16 +12,16 @@ import type { Attestation } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
 
 /**
- * `altered`: the verification is in the evidence log, but this is not what left the service. `malformed`: no
- * envelope that could be looked up. `undecided`: the input could not be read so far, or the log is not kept so long.
+ * `altered`: the log has the verification with another content. `malformed`: the input is not an envelope. `undecided`: the
+ * input is damaged, or retention may have deleted the attestation.
  */
 type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
 
 export type AttestationCheck = {
   readonly verdict: CheckVerdict;
-  /** Null when attested; stable words, those of `tvs verify` where they apply. */
+  /** Null when attested; else a stable word, as in `tvs verify`. */
   readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
-  /** What exactly could not be read; null where it could be. */
+  /** Detail of an input that could not be read. */
   readonly problem: string | null;
   readonly verificationId: string | null;
   readonly record: Attestation | null;
@@ -33,13 +33,13 @@ type PresentedEnvelope = {
   readonly ids: string[];
 };
 
-/** A verification's id is a UUID; anything else is not worth asking the log for. */
+/** A verification's id is a UUID. */
 const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Answers "did we attest this?": the signature must be the stored one, byte for byte, and no unsigned member
- * may differ from what is signed. No key is needed, so it also holds for envelopes of a compromised one.
- * @param mayBePruned whether the log may once have held a verification id that it does not hold now
+ * Answers "did we attest this?". The signature must equal the stored one byte for byte, and each unsigned member the signed
+ * one. This needs no key, so the answer also holds for a compromised key.
+ * @param mayBePruned whether retention may have deleted this verification
  */
 export async function checkAttestation(
   item: EnvelopeItem,
@@ -54,24 +54,17 @@ export async function checkAttestation(
     if (record !== null) return compare(presented, record, item.value);
   }
   const verificationId = presented.ids[0] ?? null;
-  if (presented.ids.some(mayBePruned)) return judged("undecided", "NO_LONGER_KEPT", { verificationId });
-  return judged("unknown", "NOT_KNOWN", { verificationId });
-}
-
-function judged(
-  verdict: CheckVerdict,
-  reason: AttestationCheck["reason"],
-  known: Partial<AttestationCheck>,
-): AttestationCheck {
-  return { verdict, reason, problem: null, verificationId: null, record: null, ...known };
+  const found = { verificationId, record: null, problem: null };
+  if (presented.ids.some(mayBePruned)) return { verdict: "undecided", reason: "NO_LONGER_KEPT", ...found };
+  return { verdict: "unknown", reason: "NOT_KNOWN", ...found };
 }
 
 function unread({ reason, detail }: Refusal): AttestationCheck {
-  const isWrong = refusalReasons[reason].verdict === "refused";
-  return judged(isWrong ? "malformed" : "undecided", reason, { problem: detail });
+  const verdict = refusalReasons[reason].verdict === "refused" ? "malformed" : "undecided";
+  return { verdict, reason, problem: detail, verificationId: null, record: null };
 }
 
-/** The signed id counts before the outer one, which anybody can edit. */
+/** The signed id comes before the unsigned id, which anybody can edit. */
 function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
   const notOne = findNoEnvelope(value);
   if (notOne !== null) return notOne;
@@ -79,7 +72,6 @@ function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
     return findDamage(value) ?? { jws: value, outer: null, ids: idsOf([signedId(value)]) };
   if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
   const jws = typeof value.signature === "string" ? value.signature : "";
-  // White space in a signature is not somebody's change of what was attested.
   const damage = findDamage(jws);
   if (damage !== null) return damage;
   const ids = idsOf([signedId(jws), value.verificationId, value.statementId]);
@@ -103,34 +95,27 @@ async function compare(
   record: Attestation,
   value: JsonValue,
 ): Promise<AttestationCheck> {
-  const { verificationId } = record;
-  if (record.jws !== jws) return judged("altered", "SIGNATURE_DIFFERS", { verificationId, record });
-  const difference =
-    outer === null
-      ? await rowsDifference(value, record)
-      : outer instanceof Refusal
-        ? outer
-        : outerDifference(outer, record);
-  if (difference === null) return judged("attested", null, { verificationId, record });
-  return judged("altered", difference.reason, { verificationId, record });
+  const found = { verificationId: record.verificationId, record, problem: null };
+  if (record.jws !== jws) return { verdict: "altered", reason: "SIGNATURE_DIFFERS", ...found };
+  const difference = outer instanceof Refusal ? outer : await unsignedDifference(outer, record, value);
+  if (difference === null) return { verdict: "attested", reason: null, ...found };
+  return { verdict: "altered", reason: difference.reason, ...found };
 }
 
-/** Of a statement its rows must be those that were signed, too; a signature alone has nothing to compare. */
-async function rowsDifference(value: JsonValue, record: Attestation): Promise<Refusal | null> {
+/** Compares the unsigned members of an envelope, or the rows of a statement. A bare signature has neither. */
+async function unsignedDifference(
+  outer: OuterMembers | null,
+  record: Attestation,
+  value: JsonValue,
+): Promise<Refusal | null> {
   if (typeof value === "string") return null;
-  return findStatementDifference(value, decodeAttestation(record).claims, record.kid);
-}
-
-function outerDifference(outer: OuterMembers, record: Attestation): Refusal | null {
   const { claims } = decodeAttestation(record);
+  if (outer === null) return findStatementDifference(value, claims, record.kid);
   const read = readClaims(claims, record.issuedAt);
   return read instanceof Refusal ? read : findOuterDifference(outer, read, record.kid);
 }
 
-/**
- * What a stored attestation says, read from its signature.
- * @throws TvsError STORE_CORRUPT when the log holds something that this program never wrote
- */
+/** Decodes a stored signature. @throws TvsError STORE_CORRUPT if this program cannot have written it */
 export function decodeAttestation({ jws, verificationId }: Attestation) {
   const [header = "", payload = ""] = jws.split(".");
   const parts = [header, payload].map((part) => readJwsObject(Buffer.from(part, "base64url"), "payload"));

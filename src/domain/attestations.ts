@@ -8,13 +8,13 @@ import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
 import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 
-/** A partner operation that answers with envelopes, as the evidence log names it. */
+/** An operation that answers with envelopes. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
-/** What stands in the place of a licence's status in a statement's row, which speaks of many. */
+/** The `status` of a statement's attestation, which has many people. */
 export const statementStatus = "STATEMENT";
 
-/** A signed verification or statement: a row of the evidence log. Of a statement, `eligible` means all of them. */
+/** A signed verification or statement. A statement is `eligible` if everybody in it is. */
 export type Attestation = {
   readonly verificationId: string;
   readonly partnerId: string;
@@ -25,7 +25,7 @@ export type Attestation = {
   readonly purpose: Purpose;
   readonly policyVersion: string;
   readonly teacherId: number | null;
-  /** `regNo:…`, `tId:…` or `nin`: what was asked, without the NIN; `list:…` with its name for a statement. */
+  /** The identifier asked for: `regNo:…`, `tId:…`, or `nin` without the number. `list:…` for a statement. */
   readonly reference: string;
   readonly ninIndex: Uint8Array | null;
   readonly status: LicenseStatus | typeof statementStatus;
@@ -35,50 +35,50 @@ export type Attestation = {
   /** The API key id or certificate fingerprint that was used. */
   readonly credential: string;
   readonly requestId: string;
-  /** The exact signature that left: everything else can be read from it. */
+  /** The exact signature that was sent. */
   readonly jws: string;
 };
 
-/** An answered call: what it leaves behind, committed before the answer leaves, and its preconditions (decision D4.8). */
+/** The rows and the preconditions of an answered call's commit, which precedes the answer (decision D4.8). */
 export type AnsweredCall = {
-  /** Of the snapshot that it was judged by: it moves with settings, partners, credentials and signing keys. */
+  /** The revision of the call's snapshot. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
-  /** The teachers whom they speak of, as they were read; each attestation of one, a statement of many. */
+  /** The teachers as they were read: one for each attestation, many for a statement. */
   readonly read: readonly ReadTeacher[];
-  /** Whom the one attestation speaks of when it is a statement. */
+  /** The people of a statement. */
   readonly people?: readonly StatedPerson[];
   readonly charge: QuotaCharge;
   readonly idempotency: IdempotencyRecord | null;
 };
 
-/** Somebody of whom a statement speaks: by the record, or by the NIN that named nobody. */
+/** A person of a statement: a teacher, or a NIN that belongs to nobody. */
 export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligible"> & {
   readonly status: LicenseStatus;
-  /** The first row of the list that names them, from 1. */
+  /** The first row of the list that names the person, from 1. */
   readonly row: number;
 };
 
-/** What was answered to one credential. */
+/** The answers to one credential. */
 export type CredentialUses = {
   readonly count: number;
-  /** When the first was, in milliseconds since the epoch; null for none. */
+  /** The time of the first, in milliseconds since the epoch; null for none. */
   readonly firstAt: number | null;
-  /** False when there may be more, newer than those that were looked at. */
+  /** False if newer attestations were not counted. */
   readonly isAll: boolean;
 };
 
-/** An attestation as the commands list it, without its signature; its time in ISO 8601. */
+/** An attestation as the commands list it, without its signature. */
 export function describeAttestation(one: Attestation) {
-  const { verificationId, issuedAt, partnerId, endpoint, credential, purpose, reference } = one;
-  const { status, eligible, kid } = one;
+  const { verificationId, partnerId, endpoint, credential, purpose, reference, status, eligible, kid } = one;
+  const verifiedAt = isoSeconds(one.issuedAt);
   return {
-    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, endpoint },
-    ...{ credential, purpose, reference, status, eligible, kid },
+    ...{ verificationId, verifiedAt, partnerId, endpoint, credential, purpose, reference, status },
+    ...{ eligible, kid },
   };
 }
 
-/** What was asked, for the evidence log. An unknown number may be a NIN or a phone number, and then it is not kept. */
+/** The stored form of an identifier. An unknown number that may be a NIN or a phone number is left out. */
 export function askedFor(
   key: TeacherKey,
   teacher: Teacher | null,
@@ -93,13 +93,13 @@ export function askedFor(
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
-/** Segments are parts of a number only where there is no letter in any of them. */
+/** Without a letter, the segments together may be one phone number or NIN. */
 function cleanRegNo(regNo: string): string {
   if (!/\p{L}/u.test(regNo)) return withoutPersonalData(regNo);
   return regNo.split("/").map(withoutPersonalData).join("/");
 }
 
-/** The request's context, without what looks like a NIN, a phone number or an e-mail address. */
+/** The request's context as JSON, without personal data. */
 export function contextForEvidence(context: object | undefined): string | null {
   if (context === undefined) return null;
   const clean = (_name: string, value: unknown) =>

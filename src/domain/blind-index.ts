@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
 
-/** Bytes of the HMAC that are kept: 128 bits make an accidental match impossible in practice. */
+/** 128 bits of the HMAC make an accidental match impossible in practice. */
 const indexBytes = 16;
 
 export type BlindIndex = ReturnType<typeof createBlindIndex>;
 
 /**
- * Makes keyed hashes by which a person is found from a NIN, an e-mail address or a phone number, none of which is stored.
- * A plain hash of eleven digits is quickly guessed.
+ * Makes keyed hashes that find a person by NIN, e-mail address or phone number, none of which is stored. An unkeyed hash of
+ * eleven digits could be guessed.
  * @param key 32 bytes, derived for this use alone
  */
 export function createBlindIndex(key: Uint8Array) {
@@ -17,12 +17,12 @@ export function createBlindIndex(key: Uint8Array) {
     nin: (nin: string) => index("nin", nin),
     email: (address: string) => index("email", foldEmail(address)),
     phone: (e164: string) => index("phone", e164),
-    /** Of a row of an extract that cannot be imported, to know it again in the next one. */
+    /** Of a rejected row of an extract, to recognise the row in the next extract. */
     row: (text: string) => index("row", text),
   };
 }
 
-/** No e-mail address is longer (RFC 5321), and normalizing a text takes the square of its length. */
+/** The longest e-mail address (RFC 5321). Normalizing a text takes the square of its length. */
 const maxEmailLength = 320;
 
 function foldEmail(address: string): string {

@@ -1,24 +1,24 @@
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 
-/** One call that was answered, as the access log keeps it: nothing of what was asked, nor from which address. */
+/** An answered call, as the access log keeps it: without the question and the IP address. */
 export type Call = {
-  /** A UUID of version 7: the time in it is the call's arrival. */
+  /** A UUIDv7 with the time of arrival. */
   readonly requestId: string;
-  /** The route's pattern, such as `/v1/inter-agency/lookup/by-tid/{tId}`; `other` for an address that has none. */
+  /** The route's pattern, such as `/v1/inter-agency/lookup/by-tid/{tId}`; `other` for an unknown path. */
   readonly route: string;
   readonly method: string;
   readonly status: number;
-  /** Null where no credential was valid, and where none is asked for. */
+  /** Null without a valid credential. */
   readonly partnerId: string | null;
-  /** The API key id or certificate fingerprint that counted. */
+  /** The API key id or certificate fingerprint. */
   readonly keyId: string | null;
   /** From the request's arrival to its answer. */
   readonly ms: number;
-  /** Why it was refused or failed; null where it was not, or where no code says why. */
+  /** The code of a refusal or failure. */
   readonly error: ApiErrorCode | null;
-  /** Whether an earlier answer was sent again: then this call has no attestation of its own. */
+  /** Whether a stored answer was replayed, so that this call has no attestation of its own. */
   readonly replayed: boolean;
 };
 
-/** Told of each call once, when it is answered. It must neither throw nor wait. */
+/** Gets each call once, when it is answered. It must neither throw nor wait. */
 export type CallObserver = (call: Call) => void;

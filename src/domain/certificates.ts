@@ -5,13 +5,13 @@ import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { ClientCertificate } from "./partners.ts";
 
-/** What the service needs to know of a client certificate. Times are milliseconds since the epoch. */
+/** A client certificate of a request. Times are milliseconds since the epoch. */
 export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "validFrom" | "validTo">;
 
-/** Larger than any certificate in use; bounds the work that one header can cause. */
+/** Larger than any certificate in use; bounds the work for one header. */
 export const maxDerBytes = 16 * 1024;
 
-/** Reads a DER certificate. @returns `null` when the bytes are anything but one certificate; it never throws */
+/** Reads a DER certificate. Never throws. @returns null unless the bytes are exactly one certificate */
 export function readCertificate(der: Uint8Array): PresentedCertificate | null {
   if (!isWholeSequence(der)) return null;
   try {
@@ -24,7 +24,7 @@ export function readCertificate(der: Uint8Array): PresentedCertificate | null {
   }
 }
 
-/** Whether the outer DER SEQUENCE spans the bytes exactly: what follows it would give one certificate many fingerprints. */
+/** Whether the outer DER SEQUENCE spans all bytes: trailing bytes would give one certificate many fingerprints. */
 function isWholeSequence(der: Uint8Array): boolean {
   if (der[0] !== 0x30 || der.length > maxDerBytes) return false;
   const first = der[1] ?? 0;
@@ -32,15 +32,14 @@ function isWholeSequence(der: Uint8Array): boolean {
   const lengthBytes = first & 0x7f;
   if (lengthBytes < 1 || lengthBytes > 2) return false;
   const length = lengthBytes === 1 ? (der[2] ?? 0) : (der[2] ?? 0) * 256 + (der[3] ?? 0);
-  // A length that fits a shorter form is not DER.
+  // DER allows the shortest form of a length only.
   return length >= (lengthBytes === 1 ? 0x80 : 0x100) && der.length === 2 + lengthBytes + length;
 }
 
 /**
- * Reads the one certificate of a file, PEM or DER. A chain is refused: whoever holds its upper certificate would otherwise
+ * Reads the only certificate of a file, PEM or DER. A chain is refused: the holder of its upper certificate could otherwise
  * become the partner.
- * @param options `now` in milliseconds since the epoch
- * @throws TvsError INPUT_UNREADABLE when there is no certificate, REFUSED for several and for an expired one
+ * @throws TvsError INPUT_UNREADABLE without a certificate, REFUSED for several or an expired one
  */
 export function readClientCertificate(
   file: Uint8Array,
@@ -65,7 +64,7 @@ export function readClientCertificate(
 function soleCertificate(file: Uint8Array): Uint8Array {
   if (file[0] === 0x30) return file;
   const text = Buffer.from(file).toString("latin1");
-  // One that is damaged counts too: the next one of its chain must not stand in for it.
+  // A damaged certificate counts too, so that the next one of its chain does not replace it.
   const count = Math.ceil((text.match(/CERTIFICATE-----/g)?.length ?? 0) / 2);
   if (count > 1) {
     const message = `the file holds ${count} certificates; give the partner's own alone, without its chain`;

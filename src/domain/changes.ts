@@ -1,26 +1,25 @@
-/** Who changed what (decision D1.10). What happened to a teacher's record stands in that teacher's history besides. */
+/** The record of changes (decision D1.10). A teacher's record also has a history of its own. */
 
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 
-/** In whose name a store writes. */
+/** The actor of a store's writes. */
 export type Acting = {
   /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
 
-/** What a service does by itself. */
+/** The actor of the service's own changes. */
 export const service: Acting = { actor: "service", clock: systemClock };
 
-/** What can be changed. */
 export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
 export type Change = {
-  /** What was done, in a word or two: `key issued`. */
+  /** Such as `key issued`. */
   readonly action: string;
   readonly kind: ChangedKind;
   readonly id: string;
-  /** What is so now, as far as it may be kept for ever: no secret, and nothing about a teacher. */
+  /** The new state. It is kept permanently, so it has no secret and nothing about a teacher. */
   readonly detail?: string | null;
 };
 
@@ -29,17 +28,16 @@ export type RecordedChange = {
   readonly at: number;
   readonly actor: string;
   readonly action: string;
-  /** The kind of what was changed, a colon and its id. */
+  /** Kind and id, with a colon between. */
   readonly subject: string;
   readonly detail: string | null;
 };
 
-/** The actor that a filter means: an operator's name needs no `cli:` before it. */
+/** The actor of a filter's text, in which `cli:` may be left out. */
 export function actorNamed(text: string): string {
   return text === service.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }
 
-/** A change as the commands show it; its time in ISO 8601. */
 export function describeChange({ at, ...change }: RecordedChange) {
   return { at: isoTime(at), ...change };
 }

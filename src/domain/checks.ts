@@ -1,4 +1,4 @@
-/** What of the register and its service is as it should be: each thing is judged here, once, from the readings. */
+/** The checks of the register and its service (decision D1.13), made from one set of readings. */
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
@@ -11,18 +11,18 @@ import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
 import { rotationOf } from "./rotation.ts";
 import { describeLicensed, type TeacherCounts } from "./status.ts";
 
-/** A finding about the service or the machine under it: `tvs doctor` shows all of them, the console what is not well. */
+/** A finding about the service or its machine. `tvs doctor` shows all, the console those that are not ok. */
 export type Check = {
   /** Stable, for scripts. */
   readonly name: string;
-  /** `warn` works, but not as it should; `fail` does not work, and is doctor's exit code. */
+  /** `warn`: it works, with a fault. `fail`: it does not work; doctor exits with 1. */
   readonly result: "ok" | "warn" | "fail";
   readonly found: string;
-  /** What to do, or what could be done; null when there is nothing to say. */
+  /** What the operator can do; null for nothing. */
   readonly advice: string | null;
-  /** The words of the command that does it or shows more, behind `tvs`; null where none does. */
+  /** The words after `tvs` of a command that helps; null for none. */
   readonly command: readonly string[] | null;
-  /** Somebody outside is affected already, so that it comes first where a service is watched. */
+  /** Whether callers or partners are already affected. The console shows these first. */
   readonly isUrgent: boolean;
 };
 
@@ -39,80 +39,76 @@ function found(result: Check["result"]) {
   };
 }
 
-/** Nothing is wrong; with advice, something could be better. */
 export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
 
-/** The findings of one check, for who makes no other. */
+/** The three findings of one check. */
 export function checkNamed(name: string) {
   const named = (make: typeof ok) => (text: string, more?: string | More) => make(name, text, more);
   return { ok: named(ok), warn: named(warn), fail: named(fail) };
 }
 
-/** What is judged, all of it as it was at one time. */
-export type Judged = {
+/** The state that the checks read, all of one time. */
+export type CheckInput = {
   readonly now: number;
   readonly readings: Readings;
   readonly keys: KeyRing;
   readonly credentials: CredentialIndex;
-  /** Whether the database was restored with `--hold-webhooks`, and nobody has released them. */
+  /** Whether `tvs restore --hold-webhooks` holds the webhooks. */
   readonly areWebhooksHeld: boolean;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
   readonly explainError: (lastError: string) => string;
 };
 
-/** From this share of a quota on, its partner is about to be refused. */
+/** The share of the day's quota that gets a warning. */
 const nearlySpent = 0.9;
-/** A delivery that is due for so long shows that something is stuck: the sender looks five times a second. */
+/** A delivery that is due for longer is stuck: the sender looks five times a second. */
 const overdueMs = 5 * 60_000;
-/** A partner needs so long to get a new certificate; whom one was missing for a week calls in another way. */
+/** A partner needs two weeks for a new certificate. A week after its end the partner has another credential. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
-/** Everything that the database tells, whoever asks. */
-export function judge(judged: Judged): Check[] {
-  const { now, readings, keys, credentials, areWebhooksHeld, explainError } = judged;
+export function runChecks(input: CheckInput): Check[] {
+  const { now, readings, keys, credentials, areWebhooksHeld, explainError } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return [
-    judgeKeys(keys, now),
-    ...(log === null ? [] : [judgeCheckpoint(log, now)]),
-    judgeTeachers(teachers, appliedAt),
-    judgeImport(imports[0], now),
-    judgeLosses(losses),
-    judgeHeld(areWebhooksHeld),
+    checkKeys(keys, now),
+    ...(log === null ? [] : [checkCheckpoint(log, now)]),
+    checkTeachers(teachers, appliedAt),
+    checkImport(imports[0], now),
+    checkLosses(losses),
+    checkHeld(areWebhooksHeld),
     ...allOr(
       ok("webhook-endpoints", "no endpoint that should work fails"),
-      endpoints.flatMap((one) => judgeEndpoint(one, now, explainError)),
+      endpoints.flatMap((one) => checkEndpoint(one, now, explainError)),
     ),
     ...allOr(
       ok("webhooks", "none is overdue, and none was given up"),
-      backlog.flatMap((one) => judgeBacklog(one, now)),
+      backlog.flatMap((one) => checkBacklog(one, now)),
     ),
-    ...allOr(ok("quotas", "nobody's quota of today is nearly spent"), quotas.flatMap(judgeQuota)),
+    ...allOr(ok("quotas", "nobody's quota of today is nearly spent"), quotas.flatMap(checkQuota)),
     ...allOr(
       ok("credentials", "no partner's last key or certificate is about to end"),
-      judgeEnds(credentials, now),
+      checkEnds(credentials, now),
     ),
   ];
 }
 
-/** The findings; where there is none, that nothing was found. */
+/** The findings, or `calm` if there are none. */
 function allOr(calm: Check, findings: Check[]): Check[] {
   return findings.length === 0 ? [calm] : findings;
 }
 
-function judgeKeys(keys: Judged["keys"], now: number): Check {
+function checkKeys(keys: CheckInput["keys"], now: number): Check {
   const name = "signing-keys";
   const { dueAt, possibleAt, isDue, isPossible } = rotationOf(keys, now);
-  // A new pending key is as it should be: a warning that asks for nothing would teach to overlook warnings.
   const from = isPossible ? "" : ` from ${isoTime(possibleAt)} on`;
   if (!isDue) return ok(name, `one active, one pending that may be promoted${from}`);
   const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;
   return warn(name, isPossible ? text : `${text}, which is possible${from}`, { command: ["keys", "rotate"] });
 }
 
-/** @param now in milliseconds since the epoch */
-function judgeCheckpoint(figures: LogFigures, now: number): Check {
+function checkCheckpoint(figures: LogFigures, now: number): Check {
   const name = "log-checkpoint";
   const { signedAt, signedSize, size, waiting } = figures;
   const late = checkpointLateness(figures, now);
@@ -129,7 +125,7 @@ function judgeCheckpoint(figures: LogFigures, now: number): Check {
   });
 }
 
-function judgeTeachers(teachers: TeacherCounts, appliedAt: number | null): Check {
+function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Check {
   const name = "register";
   const applied =
     appliedAt === null ? "no extract was applied" : `the last extract was applied at ${isoTime(appliedAt)}`;
@@ -149,7 +145,7 @@ function judgeTeachers(teachers: TeacherCounts, appliedAt: number | null): Check
   );
 }
 
-function judgeImport(last: Readings["imports"][number] | undefined, now: number): Check {
+function checkImport(last: Readings["imports"][number] | undefined, now: number): Check {
   const name = "import";
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
     return ok(name, "none is unfinished");
@@ -160,8 +156,8 @@ function judgeImport(last: Readings["imports"][number] | undefined, now: number)
   });
 }
 
-/** Judges what imports took away within a day: a little each time passes the brake, and much in the end. */
-function judgeLosses(losses: Losses): Check {
+/** Sums what imports removed within a day: several small losses can each pass the brake. */
+function checkLosses(losses: Losses): Check {
   const name = "losses";
   const noted = notedLosses(losses);
   if (noted.length === 0) return ok(name, "imports have taken away little or nothing within 24 hours");
@@ -170,7 +166,7 @@ function judgeLosses(losses: Losses): Check {
   return warn(name, found, { advice, command: ["changes"], isUrgent: true });
 }
 
-function judgeHeld(areHeld: boolean): Check {
+function checkHeld(areHeld: boolean): Check {
   const name = "webhooks-held";
   if (!areHeld) return ok(name, "no webhooks are held");
   return warn(name, "no webhook has been sent since the restore with --hold-webhooks", {
@@ -179,10 +175,10 @@ function judgeHeld(areHeld: boolean): Check {
   });
 }
 
-function judgeEndpoint(
+function checkEndpoint(
   { partnerId, disabledReason, failingSince, lastError }: EndpointReading,
   now: number,
-  explainError: Judged["explainError"],
+  explainError: CheckInput["explainError"],
 ): Check[] {
   const name = "webhook-endpoints";
   const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
@@ -199,7 +195,7 @@ function judgeEndpoint(
   return [warn(name, found, { advice, command })];
 }
 
-function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Check[] {
+function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Check[] {
   const name = "webhooks";
   const checks: Check[] = [];
   if (dead > 0) {
@@ -218,7 +214,7 @@ function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
   return checks;
 }
 
-function judgeQuota({ partner, use }: QuotaReading): Check[] {
+function checkQuota({ partner, use }: QuotaReading): Check[] {
   const { used, limit } = use.day;
   const { partnerId, disabledAt } = partner;
   if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];
@@ -227,7 +223,7 @@ function judgeQuota({ partner, use }: QuotaReading): Check[] {
   return [warn("quotas", found, { command, isUrgent: used >= limit })];
 }
 
-function judgeEnds(credentials: CredentialIndex, now: number): Check[] {
+function checkEnds(credentials: CredentialIndex, now: number): Check[] {
   return credentialEnds(credentials)
     .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
     .map(({ partnerId, kind, endsAt }) => {

@@ -1,23 +1,23 @@
-/** The only source of time; tests move their own. */
+/** The only source of time. Tests set their own. */
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How time passes in a test; else by the process's own timers. */
+  /** Timers of a test; absent for the process's own. */
   readonly timers?: Timers;
 };
 
-/** Time as it passes, whatever any clock is set to. */
+/** Monotonic time: setting the clock does not move it. */
 export type Timers = {
-  /** Milliseconds since some moment. */
+  /** Milliseconds since a fixed moment. */
   elapsed(): number;
-  /** Acts once, so many milliseconds later. @returns takes it back */
-  after(ms: number, act: () => void): () => void;
+  /** Calls `run` once after `ms` milliseconds. @returns a function that cancels the call */
+  after(ms: number, run: () => void): () => void;
 };
 
 const systemTimers: Timers = {
   elapsed: () => performance.now(),
-  after(ms, act) {
-    const timer = setTimeout(act, ms);
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);
   },
 };
@@ -37,7 +37,7 @@ const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
 /** No time zone is further from UTC than this. */
 const maxOffsetMs = 16 * 3_600_000;
-/** No change of the clocks puts them further back than this, but for whole days. */
+/** The largest step back of a time zone, except for whole days. */
 const maxSetBackQuarters = 12;
 
 /**
@@ -54,7 +54,6 @@ export function createCalendar(timeZone: string) {
   });
   let remembered = { quarter: Number.NaN, date: "" };
 
-  /** The date that it is in the time zone at `nowMs`. */
   function dateAt(nowMs: number): CalendarDate {
     const quarter = Math.floor(nowMs / quarterHourMs);
     if (quarter !== remembered.quarter)
@@ -62,7 +61,7 @@ export function createCalendar(timeZone: string) {
     return remembered.date;
   }
 
-  /** The first moment of a day, in milliseconds since the epoch; where the clocks skip it, the moment that they skip to. */
+  /** The first moment of a day, in milliseconds since the epoch. For a skipped midnight or day, the end of the gap. */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
@@ -81,12 +80,7 @@ export function createCalendar(timeZone: string) {
   return { timeZone, dateAt, startOfDay };
 }
 
-/** The day after a date, `YYYY-MM-DD`. */
-export function dayAfter(date: CalendarDate): CalendarDate {
-  return addDays(date, 1);
-}
-
-/** The date so many days after another one; before it, when they are negative. */
+/** @param days negative for an earlier date */
 export function addDays(date: CalendarDate, days: number): CalendarDate {
   return new Date(Date.parse(date) + days * dayMs).toISOString().slice(0, 10);
 }
@@ -103,19 +97,19 @@ export function isCalendarDate(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** ISO 8601 in whole seconds: what an envelope's `iat` can carry, so that both always agree. */
+/** ISO 8601 in whole seconds, as precise as an envelope's `iat`. */
 export function isoSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** ISO 8601 in milliseconds, as commands and documents show a time; null for none. */
+/** ISO 8601 in milliseconds. */
 export function isoTime(ms: number): string;
 export function isoTime(ms: number | null): string | null;
 export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** A span of time in its largest unit that says enough: 40 s, 12 min, 5 h, 3 days. */
+/** A span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
 export function describeSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
@@ -132,7 +126,7 @@ export function timeOfUuid(id: string): number | null {
 /** The latest time that fits into a UUID. */
 const maxUuidTime = 2 ** 48 - 1;
 
-/** A text that no id of `time` (milliseconds since the epoch) or later sorts before, and no earlier id after. */
+/** A lower bound, in sort order, of the UUIDv7 made at `time` (milliseconds since the epoch) or later. */
 export function uuidFrom(time: number): string {
   const hex = Math.min(maxUuidTime, Math.max(0, Math.ceil(time)))
     .toString(16)
@@ -140,7 +134,7 @@ export function uuidFrom(time: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds; null for what is none */
+/** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds; null for another text */
 export function readDuration(text: string): number | null {
   const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
   const match = /^(\d{1,6})([smhd])$/.exec(text);

@@ -10,12 +10,12 @@ import { createSerial } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { teacherIdsAfterName } from "./status-list/lists.ts";
 
-/** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
+/** Settings, partners, credentials and signing keys at one revision. Never altered, only replaced. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
 
 export type Configuration = Awaited<ReturnType<typeof createConfiguration>>;
 
-/** What a command changes, a running service honours within one second (decision D1.4). */
+/** A running service honours a command's change within this time (decision D1.4). */
 export const maxStaleMs = 1_000;
 
 export type ConfigurationDependencies = {
@@ -25,18 +25,15 @@ export type ConfigurationDependencies = {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly defaults: Settings;
-  /** Called with the ring before a snapshot that holds it comes into use: the signer learns its keys. */
+  /** Called with the ring before its snapshot comes into use, so that the signer loads the keys. */
   readonly onKeys?: (ring: KeyRing) => Promise<void>;
 };
 
-/**
- * Keeps the snapshot. JWKS and active key change in one step, so no envelope is ever signed by a key that
- * the same service did not publish before.
- */
+/** Keeps the snapshot. JWKS and active key change in one step, so no envelope is signed by an unpublished key. */
 export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
   const inTurn = createSerial();
-  /** The reading that has not begun yet: one that is under way may have missed what somebody asks for. */
+  /** The next reload, which has not begun. A reload that is running may miss a change that its caller knows of. */
   let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
   let readAt = dependencies.clock.now();
@@ -63,49 +60,43 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
 
   return {
     current: (): Snapshot => snapshot,
-    /** Reads again what has changed before this call; at most one read is under way at a time. */
+    /** Reads every change that was committed before this call. At most one read runs at a time. */
     refresh,
     /**
-     * The snapshot for what no commit decides. One that nobody has read again for longer than a change may take to be
-     * honoured is read first, because the process may have stood still; where that fails it is the one that there is.
+     * The snapshot for an answer without a commit. If it is older than a second, because the process was stopped, it is
+     * read again; if that fails, the old one is returned.
      */
     async recent(): Promise<Snapshot> {
       const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxStaleMs;
       return isOld && failingSince === undefined ? refresh().catch(() => snapshot) : snapshot;
     },
-    /**
-     * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
-     * been disabled meanwhile.
-     */
+    /** Whether reloads have failed for a second: a caller may have been disabled since. */
     isStale: () =>
       failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
   };
 }
 
-/** What a change was judged by is not so any more: nothing was changed, and it is to be judged anew. */
+/** A precondition of a change no longer holds. Nothing was stored; the caller retries. */
 export class ConflictError extends TvsError {
   constructor() {
     super("STORE_BUSY", "what the answer rests on is being changed; try again");
   }
 }
 
-/** A change can come between judging a call and its commit; three in a row are a fault. */
 const maxAttempts = 3;
 
 /**
- * Tries an act until its commit stands, each time by a snapshot that was read after the last one was refused
- * (decision D4.8).
- * @param act is given the snapshot to judge by; null, or {@link ConflictError}, when its commit was refused, having stored
- *   nothing
- * @throws TvsError STORE_BUSY when what it rests on changed each time, and what `act` throws
+ * Runs a transaction until its commit is accepted, each time with a newer snapshot (decision D4.8).
+ * @param run gives null or throws {@link ConflictError} if its commit was refused and has stored nothing
+ * @throws TvsError STORE_BUSY after three refused commits, and what `run` throws
  */
 export async function retryOnConflict<T>(
   configuration: Configuration,
-  act: (snapshot: Snapshot) => Promise<T | null>,
+  run: (snapshot: Snapshot) => Promise<T | null>,
 ): Promise<T> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const snapshot = attempt === 0 ? configuration.current() : await configuration.refresh();
-    const done = await act(snapshot).catch((error) => {
+    const done = await run(snapshot).catch((error) => {
       if (error instanceof ConflictError) return null;
       throw error;
     });
@@ -115,10 +106,8 @@ export async function retryOnConflict<T>(
 }
 
 /**
- * Work that signs by the active key of a snapshot.
- * @returns null when the key was rotated meanwhile, because a rotation takes the old key from the signer a moment before
- * it replaces the snapshot that names it
- * @throws what the work throws
+ * Runs work that signs with a snapshot's active key.
+ * @returns null if the key was rotated: the signer unloads the old key before the snapshot is replaced
  */
 export async function nullIfRotated<T>(
   configuration: Configuration,
@@ -135,11 +124,7 @@ export async function nullIfRotated<T>(
   }
 }
 
-/**
- * A key of the ring is never removed. Where one is missing, another database took the place of ours under its address:
- * an empty one in which somebody has made a register anew, or an old copy.
- * @throws TvsError REFUSED
- */
+/** Refuses a database that lacks a key of the ring: keys are never removed, so it is another database or an old copy. */
 function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): void {
   const kids = new Set(found.map(({ kid }) => kid));
   if (before.keys.every(({ kid }) => kids.has(kid))) return;
@@ -150,7 +135,7 @@ function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): voi
 }
 
 async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
-  // The revision is read first: a change that slips in between is then read again, never missed.
+  // Read first, so that a change during the reads below is read again by the next reload.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
     dependencies.settings.read(),
@@ -169,7 +154,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     calendar: createCalendar(settings.timeZone),
     credentials,
     keys: ring,
-    /** The JWKS document and the signed key history, exactly as they are served. */
+    /** The JWKS document and the signed key history, as they are served. */
     jwks: JSON.stringify(jwks(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
   };

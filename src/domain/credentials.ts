@@ -8,7 +8,7 @@ import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner } from "./partners.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
-/** `live` keys open the real service, `test` keys a sandbox; neither is accepted by the other. */
+/** The real service accepts `live` keys only, a sandbox `test` keys only. */
 export type KeyKind = "live" | "test";
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -19,7 +19,7 @@ const apiKeyPattern = new RegExp(
   `^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`,
 );
 
-/** At most two keys of a partner live at once: the one in use and the one that replaces it. */
+/** The live keys of a partner at most: the one in use and its successor. */
 export const maxLiveKeys = 2;
 
 /** A new API key. `text` is shown once; only `record` is stored. */
@@ -29,7 +29,7 @@ export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets:
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
-/** What is stored of a key. @throws TvsError INTERNAL for a text that is no key of this kind */
+/** The stored record of a key. @throws TvsError INTERNAL if `text` is not a key of this kind */
 export function apiKeyRecord(
   text: string,
   partnerId: string,
@@ -45,7 +45,7 @@ function randomBase62(length: number): string {
   return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
 }
 
-/** CRC-32 of all that stands before it: a typing error is seen without asking the database. */
+/** CRC-32 in base 62. A typing error is found without the database. */
 function checksum(body: string): string {
   let rest = crc32(body) >>> 0;
   let digits = "";
@@ -56,27 +56,27 @@ function checksum(body: string): string {
   return digits;
 }
 
-/** Kind and id of a well-formed key; null for anything else, mistyped keys included. */
+/** Kind and id of a well-formed key; null for another text, such as a mistyped key. */
 function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
   const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
   if (kind === undefined || keyId === undefined) return null;
   return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
 }
 
-/** The id in a well-formed key of this kind; null for anything else, mistyped keys included. */
+/** The id of a well-formed key of this kind; null for another text. */
 export function apiKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
 
-/** What a request presents, strongest first (contract C17). */
+/** The credentials of a request, strongest first (contract C17). */
 export type Presented = {
-  readonly certificate: PresentedCertificate | null;
-  readonly forwardedCertificate?: PresentedCertificate | null;
-  readonly bearer: string | null;
-  /** Something stands in `Authorization` that is not `Bearer` and one key. */
-  readonly otherAuthorization?: boolean;
-  readonly headerKey: string | null;
+  /** Of the TLS connection, then of a trusted proxy's header. */
+  readonly certificates: readonly PresentedCertificate[];
+  /** Of `Authorization`, then of `x-agency-api-key`. */
+  readonly keys: readonly string[];
+  /** Whether `Authorization` is anything but `Bearer` and one key. */
+  readonly hasOtherAuthorization: boolean;
 };
 
 export type Authenticated = {
@@ -85,7 +85,7 @@ export type Authenticated = {
   readonly credential: string;
 };
 
-/** All credentials by what is presented; made anew whenever a partner, key or certificate changes. */
+/** Partners and credentials by their ids and fingerprints. Never altered, only replaced. */
 export type CredentialIndex = {
   readonly partners: ReadonlyMap<string, Partner>;
   readonly apiKeys: ReadonlyMap<string, ApiKey>;
@@ -105,37 +105,36 @@ export async function loadCredentialBook(store: PartnerStore): Promise<Credentia
   };
 }
 
-type Credential = ApiKey | ClientCertificate;
-const byPartner = new WeakMap<CredentialIndex, Map<string, Credential[]>>();
-
-/** A partner's keys that live and certificates that have not ended, in the order in which they came. */
-export function credentialsOf(book: CredentialIndex, partnerId: string, now: number): Credential[] {
-  let known = byPartner.get(book);
-  if (known === undefined) {
-    const all: Credential[] = [...book.apiKeys.values(), ...book.certificates.values()];
-    known = Map.groupBy(all, (one) => one.partnerId);
-    byPartner.set(book, known);
-  }
-  return (known.get(partnerId) ?? []).filter((one) =>
-    "keyId" in one ? isLive(one, now) : now <= one.validTo,
-  );
+/** A partner's live keys and unexpired certificates, oldest first. */
+export function credentialsOf(
+  { apiKeys, certificates }: CredentialIndex,
+  partnerId: string,
+  now: number,
+): (ApiKey | ClientCertificate)[] {
+  return [
+    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isLive(key, now)),
+    ...[...certificates.values()].filter((one) => one.partnerId === partnerId && now <= one.validTo),
+  ];
 }
 
-/** Finds who calls, by the first *valid* credential: an unknown certificate does not hide a good key. */
+/** Finds the caller by the first valid credential: an unknown certificate does not hide a valid key. */
 export function authenticate(
-  presented: Presented,
+  { certificates, keys }: Presented,
   book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
 ): Authenticated | null {
-  return (
-    byCertificate(presented.certificate, book, options.now) ??
-    byCertificate(presented.forwardedCertificate ?? null, book, options.now) ??
-    byKey(presented.bearer, book, options) ??
-    byKey(presented.headerKey, book, options)
-  );
+  for (const certificate of certificates) {
+    const found = byCertificate(certificate, book, options.now);
+    if (found !== null) return found;
+  }
+  for (const key of keys) {
+    const found = byKey(key, book, options);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
-/** What 401 says: code and words. Only the last one needs the database, and it says the same whatever stands there. */
+/** Code and message of each 401. `unknown` is the same for every credential that needs a look into the database. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",
@@ -160,18 +159,17 @@ export function credentialRefused(fault: keyof typeof refusedCredentials): TvsEr
 }
 
 /**
- * Says why a request that {@link authenticate} has refused has no valid credential, by its own text alone. Of a
- * well-formed key of this kind the caller does not learn whether it or its partner exists, has ended or is disabled.
+ * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed key
+ * does not learn whether the key or its partner exists, has ended or is disabled.
  */
 export function refusalOf(
-  { certificate, forwardedCertificate = null, bearer, otherAuthorization = false, headerKey }: Presented,
+  { certificates, keys, hasOtherAuthorization }: Presented,
   kind: KeyKind,
 ): keyof typeof refusedCredentials {
-  const faults = [bearer, headerKey].filter((key) => key !== null).map((key) => faultOf(key, kind));
+  const faults = keys.map((key) => faultOf(key, kind));
   if (faults.includes("unknown")) return "unknown";
-  if (otherAuthorization) return "otherAuthorization";
-  const hasCertificate = certificate !== null || forwardedCertificate !== null;
-  return faults[0] ?? (hasCertificate ? "unknown" : "none");
+  if (hasOtherAuthorization) return "otherAuthorization";
+  return faults[0] ?? (certificates.length > 0 ? "unknown" : "none");
 }
 
 function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
@@ -181,20 +179,20 @@ function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
   return key.kind === "test" ? "testKey" : "liveKey";
 }
 
-function byCertificate(certificate: PresentedCertificate | null, book: CredentialIndex, now: number) {
-  if (certificate === null || now < certificate.validFrom || now > certificate.validTo) return null;
+function byCertificate(certificate: PresentedCertificate, book: CredentialIndex, now: number) {
+  if (now < certificate.validFrom || now > certificate.validTo) return null;
   const known = book.certificates.get(certificate.fingerprint);
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
 }
 
 function byKey(
-  text: string | null,
+  text: string,
   book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
 ): Authenticated | null {
-  const keyId = text === null ? null : apiKeyId(text, options.kind);
-  if (text === null || keyId === null) return null;
-  // Computed for an unknown id too: how long a refusal takes does not tell which ids there are.
+  const keyId = apiKeyId(text, options.kind);
+  if (keyId === null) return null;
+  // Computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);
   const record = book.apiKeys.get(keyId);
   if (record === undefined || !equalBytes(mac, record.mac) || !isLive(record, options.now)) return null;
@@ -210,20 +208,20 @@ export function isLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
-/** When the last of a partner's credentials of one kind ends, in milliseconds since the epoch. */
+/** The end of a partner's last credential of one kind, in milliseconds since the epoch. */
 type CredentialEnd = {
   readonly partnerId: string;
   readonly kind: "key" | "certificate";
   readonly endsAt: number;
 };
 
-/** When enabled partners need another key or certificate; kinds of which one has no end are left out. */
+/** When each enabled partner needs another key or certificate; none for a partner with a key that never ends. */
 export function credentialEnds({ partners, apiKeys, certificates }: CredentialIndex): CredentialEnd[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialEnd>();
   const add = (end: CredentialEnd) => {
-    const place = `${end.kind} ${end.partnerId}`;
-    if ((ends.get(place)?.endsAt ?? 0) < end.endsAt) ends.set(place, end);
+    const id = `${end.kind} ${end.partnerId}`;
+    if ((ends.get(id)?.endsAt ?? 0) < end.endsAt) ends.set(id, end);
   };
   for (const { partnerId, expiresAt, revokedAt } of apiKeys.values())
     if (revokedAt === null) add({ partnerId, kind: "key", endsAt: expiresAt ?? never });
@@ -234,7 +232,7 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialIn
   );
 }
 
-/** A key as the commands show it, without anything that opens the service; times in ISO 8601. */
+/** A key as the commands show it, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const ended = key.revokedAt === null ? "expired" : "revoked";
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
@@ -244,7 +242,7 @@ export function describeApiKey(key: ApiKey, now: number) {
   };
 }
 
-/** The live keys of a partner, the oldest first. */
+/** A partner's live keys, oldest first. */
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
   const keys = await store.unrevokedKeys();
   return keys
@@ -257,16 +255,14 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
   return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/** Issues a further key; the current one ends after the overlap. @throws TvsError REFUSED when two keys live already */
+/** Issues a further key; the current one ends after the overlap. @throws TvsError REFUSED if two keys are live */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
   options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
 ): Promise<{ text: string; record: ApiKey; previous: KeyEnd | null }> {
-  const live = await liveKeys(store, partnerId, options.now);
-  if (live.length >= maxLiveKeys) throw tooManyKeys(partnerId, live);
   const { text, record } = mintApiKey(partnerId, options);
-  const [current] = live;
+  const [current] = await liveKeys(store, partnerId, options.now);
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
   const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
   if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))

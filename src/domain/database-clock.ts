@@ -1,43 +1,39 @@
-/** This machine's clock beside that of a database on a server (decision D12.4). */
+/** Compares this machine's clock with the clock of a database on a server (decision D12.4). */
 
-import type { Check } from "./checks.ts";
-import { checkNamed } from "./checks.ts";
+import { type Check, checkNamed } from "./checks.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 
-/** By how much the two may differ: beyond the first the operator is warned, beyond the second nothing is signed. */
+/** A larger difference than `warned` is a warning. Beyond `refused` nothing is signed. */
 const boundsMs = { warned: 2_000, refused: 30_000 } as const;
 
-/** Reads the database's clock, in milliseconds since the epoch; null where it is this machine's own. */
+/** Reads the database's clock, in milliseconds since the epoch; null if the database uses this machine's clock. */
 type ReadClock = () => Promise<number | null>;
 
 export type ClockWatch = ReturnType<typeof createClockWatch>;
 
 /**
  * Remembers by how much this machine's clock is ahead of the database's.
- * @param onChange told when it becomes right or wrong, as {@link judgeClock} says it
+ * @param onChange called when the result of {@link checkClockDifference} changes
  */
 export function createClockWatch(read: ReadClock, clock: Clock, onChange: (check: Check) => void = () => {}) {
   let aheadMs = 0;
-  let last = judgeClock(aheadMs);
+  let last = checkClockDifference(aheadMs);
   return {
     /** Milliseconds; negative for a clock that is behind. */
     aheadMs: () => aheadMs,
-    /** Whether the clock is so wrong that nothing may be signed. */
+    /** Whether nothing may be signed. */
     isWrong: () => isWrong(aheadMs),
     async look(): Promise<void> {
       aheadMs = await readAhead(read, clock);
-      const judged = judgeClock(aheadMs);
-      if (judged.result !== last.result) onChange(judged);
-      last = judged;
+      const check = checkClockDifference(aheadMs);
+      if (check.result !== last.result) onChange(check);
+      last = check;
     },
   };
 }
 
-/**
- * Compares the clocks, before anything is written by this machine's.
- * @throws TvsError CLOCK_WRONG
- */
+/** Compares the clocks before a command writes. @throws TvsError CLOCK_WRONG */
 export async function requireRightClock(read: ReadClock, clock: Clock): Promise<void> {
   const aheadMs = await readAhead(read, clock);
   if (!isWrong(aheadMs)) return;
@@ -47,8 +43,7 @@ export async function requireRightClock(read: ReadClock, clock: Clock): Promise<
   throw new TvsError("CLOCK_WRONG", message);
 }
 
-/** Judges the clock for the operator. */
-export function judgeClock(aheadMs: number): Check {
+export function checkClockDifference(aheadMs: number): Check {
   const { ok, warn, fail } = checkNamed("database-clock");
   if (Math.abs(aheadMs) <= boundsMs.warned) return ok("this machine's clock and the database's agree");
   const found = `this machine's clock is ${describe(aheadMs)} the database's`;
@@ -58,10 +53,7 @@ export function judgeClock(aheadMs: number): Check {
     : warn(found, advice);
 }
 
-/**
- * By how much a clock is certainly ahead: what was asked between two readings of it may have been answered at any time
- * between them.
- */
+/** The least difference that is certain: the database read its clock at some time between two readings of ours. */
 export async function readAhead(read: ReadClock, clock: Clock): Promise<number> {
   const before = clock.now();
   const databaseNow = await read();

@@ -1,7 +1,6 @@
 /**
- * Waits for what may take too long, and no longer than so. What was begun cannot be called off: it goes on, and its late
- * result is dropped.
- * @param options `late` makes the failure after `ms` milliseconds
+ * Waits for a promise, at most `ms` milliseconds. Its work is not cancelled; a late result is ignored.
+ * @param options `late` makes the error after the time limit
  */
 export async function inTime<T>(
   promise: Promise<T>,
@@ -16,7 +15,7 @@ export async function inTime<T>(
   }
 }
 
-/** Waits for what may take too long, as {@link inTime} does. @returns whether it came to a good end by then */
+/** @returns whether the promise is fulfilled within `ms` milliseconds */
 export function endsIn(ms: number, promise: Promise<unknown>): Promise<boolean> {
   return inTime(promise, { ms, late: () => new Error("late") }).then(
     () => true,

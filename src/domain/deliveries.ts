@@ -3,17 +3,17 @@ import type { DeliveryStore } from "../store/deliveries.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
+import { holdWebhooksName } from "./settings.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
-/** Why a pending delivery is not sent: its endpoint or partner is disabled, or a restore holds all webhooks. */
+/** The reason that holds a pending delivery: a disabled endpoint or partner, or a restore. */
 export type HeldBy = "endpoint" | "partner" | "restore";
 
 /** One event for one partner's endpoint. Times are milliseconds since the epoch. */
 export type Delivery = {
-  /** By which they are in the order in which they were made. */
   readonly id: number;
   readonly deliveryId: string;
   readonly eventId: string;
@@ -22,13 +22,13 @@ export type Delivery = {
   readonly state: DeliveryState;
   readonly attempts: number;
   readonly createdAt: number;
-  /** When the next attempt is due, if it is not held; null when there is none to come. */
+  /** When the next attempt is due; null after the last. */
   readonly dueAt: number | null;
-  /** A sender has leased it: an attempt is in progress, or was when the sender's process died. */
+  /** Whether a sender has leased it, for an attempt that runs or was running when the sender died. */
   readonly leased: boolean;
   readonly heldBy: HeldBy | null;
   readonly finishedAt: number | null;
-  /** Outcome of the last attempt: the HTTP status if there was one, and the code of the failure if it failed. */
+  /** HTTP status and error code of the last attempt, where it has them. */
   readonly lastStatus: number | null;
   readonly lastError: string | null;
 };
@@ -38,7 +38,7 @@ export type DeliveryAttempt = {
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null when it was acknowledged; else a code of `src/delivery/exchange.ts`. */
+  /** Null when acknowledged; else a code of `src/delivery/exchange.ts`. */
   readonly error: string | null;
   readonly durationMs: number;
 };
@@ -52,9 +52,9 @@ export type DeliveryDetail = Delivery & {
 export type DeliveryFilter = {
   readonly state?: DeliveryState | undefined;
   readonly partnerId?: string | undefined;
-  /** Made at this time or later, in milliseconds since the epoch. */
+  /** Created at this time or later, in milliseconds since the epoch. */
   readonly since?: number | undefined;
-  /** Made before the one that has this {@link Delivery.id}. */
+  /** Created before the delivery with this {@link Delivery.id}. */
   readonly before?: number | undefined;
   readonly limit: number;
 };
@@ -63,30 +63,29 @@ export type PartnerBacklog = {
   readonly partnerId: string;
   readonly pending: number;
   readonly dead: number;
-  /** Since when the delivery that has waited longest is due; null when none is. */
+  /** The earliest due time that has passed; null for none. */
   readonly oldestDueAt: number | null;
   readonly heldBy: HeldBy | null;
 };
 
-/** `leased`: an attempt is in progress, so there is nothing to send sooner. */
+/** `leased`: an attempt is running. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type OpenEndpoint = Pick<
   WebhookEndpoint,
   "partnerId" | "url" | "secret" | "previousSecret" | "previousUntil" | "failingSince"
 > & {
-  /** When its next delivery is due or a lease of it ends; 0 for at once, null when nothing is pending. */
+  /** When its next delivery is due or a lease ends; 0 for now, null if nothing is pending. */
   readonly nextDueAt: number | null;
 };
 
-/** `except`: ids that this process has in hand; a clock that was set forward must not end their leases. */
+/** `except`: deliveries in this process's hands, whose leases a clock set forward must not end. */
 export type LeaseRequest = {
   readonly partnerId: string;
   readonly limit: number;
   readonly except: readonly number[];
 };
 
-/** By which token deliveries are held, and until when. */
 export type Lease = { readonly token: string; readonly now: number; readonly until: number };
 
 export type LeasedDelivery = Pick<
@@ -94,29 +93,23 @@ export type LeasedDelivery = Pick<
   "id" | "deliveryId" | "partnerId" | "eventId" | "eventType" | "body"
 > & {
   readonly lease: string;
-  /** Attempts made before this lease, in all and since the current schedule began. */
+  /** Attempts before this lease, in total and of the current schedule. */
   readonly attempts: number;
   readonly scheduledAttempts: number;
 };
 
 export type FinishedAttempt = Omit<DeliveryAttempt, "number"> & {
   readonly delivery: LeasedDelivery;
-  /** The address that the attempt went to: another one's failure is not held against a new one. */
+  /** The URL of the attempt: its failure does not count against an endpoint that has moved. */
   readonly url: string;
   readonly finishedAt: number;
-  /** What comes next after a failure: a time in milliseconds since the epoch, or no further attempt. */
+  /** The next attempt in milliseconds since the epoch, or the final state. */
   readonly next: { readonly dueAt: number } | "delivered" | "dead";
   /** Whether the answer disables the endpoint (410). */
   readonly isGone: boolean;
 };
 
-/** The setting of a restored database that no webhook may leave; see `tvs restore --hold-webhooks`. */
-const holdSetting = "hold_webhooks";
-
-/**
- * Makes a delivery due now. A dead one becomes pending again.
- * @throws TvsError NOT_KNOWN, REFUSED when it was delivered, is being sent or its partner has no endpoint
- */
+/** Makes a delivery due now; a dead one becomes pending. @throws TvsError NOT_KNOWN, REFUSED */
 export async function retryDelivery(
   { webhooks, clock }: { webhooks: DeliveryStore; clock: Clock },
   deliveryId: string,
@@ -144,14 +137,14 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/** Ends the hold of `tvs restore --hold-webhooks`; enabling one endpoint does not. @returns false when there was no hold */
+/** Ends the hold of `tvs restore --hold-webhooks`. @returns whether there was a hold */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
-  const held = (await settings.read()).get(holdSetting) === "true";
-  if (held) await settings.write({ [holdSetting]: "false" });
+  const held = (await settings.read()).get(holdWebhooksName) === "true";
+  if (held) await settings.write({ [holdWebhooksName]: "false" });
   return held;
 }
 
-/** Figures of all that waits, for `tvs status`; the oldest is the one that nothing holds. Times in ISO 8601. */
+/** All partners' backlog, for `tvs status`. `oldestDueAt` (ISO 8601) is of deliveries that are not held. */
 export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now: number) {
   const parts = await store.backlog(now);
   const sum = (pick: (one: PartnerBacklog) => number) => parts.reduce((total, one) => total + pick(one), 0);
@@ -169,10 +162,10 @@ export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now:
 /** A delivery as the commands show it; times in ISO 8601. */
 export function describeDelivery(delivery: Delivery) {
   const { deliveryId, state, partnerId, eventType, eventId, attempts, lastStatus, lastError } = delivery;
-  const { createdAt, dueAt, heldBy, finishedAt } = delivery;
   return {
     ...{ deliveryId, state, partnerId, eventType, eventId, attempts, lastStatus, lastError },
-    ...{ createdAt: isoTime(createdAt), dueAt: isoTime(dueAt), heldBy, finishedAt: isoTime(finishedAt) },
+    ...{ createdAt: isoTime(delivery.createdAt), dueAt: isoTime(delivery.dueAt), heldBy: delivery.heldBy },
+    finishedAt: isoTime(delivery.finishedAt),
   };
 }
 

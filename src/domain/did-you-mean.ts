@@ -1,10 +1,10 @@
-/** The word that was probably meant, for messages about a word that is none. */
+/** Suggests a known word for an unknown one, in messages. */
 import { distance } from "fastest-levenshtein";
 
-/** Characters of a word that is compared, at most: longer ones are not typed by hand. */
+/** A longer word is not compared: nobody types it by hand. */
 const maxLength = 64;
 
-/** The known word that differs least, by about a third at most. Case and `-`/`_` do not count: `Dead` is a slip too. */
+/** The known word that differs least, by at most a third of its letters. Case and `-`/`_` are ignored. */
 export function didYouMean(given: string, known: readonly string[]): string | null {
   if (given.length > maxLength) return null;
   const folded = fold(given);
@@ -13,7 +13,7 @@ export function didYouMean(given: string, known: readonly string[]): string | nu
     .map((word) => ({ word, slips: slipsBetween(folded, fold(word)) }))
     .sort((one, other) => one.slips - other.slips);
   if (best !== undefined && best.slips <= allowed) return best.word;
-  // A beginning that only one word has is meant as that word, however much is missing.
+  // A unique prefix is enough, however short.
   const begun = folded.length < 3 ? [] : known.filter((word) => fold(word).startsWith(folded));
   return begun.length === 1 ? (begun[0] ?? null) : null;
 }
@@ -27,7 +27,7 @@ function fold(word: string): string {
   return word.toLowerCase().replaceAll("_", "-");
 }
 
-/** Counts the slips of a hand between two words; swapped neighbours are one slip. Of a long text, the longer length. */
+/** The edit distance of two words, where two swapped neighbours are one edit; the longer length for long texts. */
 export function slipsBetween(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;

@@ -1,18 +1,17 @@
 import { Buffer } from "node:buffer";
-import type { EligibilityResult, SignedEnvelope } from "../partner/contract.ts";
+import type { EligibilityResult } from "../partner/contract.ts";
 import type { StatusClaim } from "../partner/verification.ts";
 import { isoSeconds } from "./clock.ts";
 
-/** Signs with one private key of the ring. The port that signing/ implements. */
+/** Signs with the private keys of the ring; `signing/` implements it. */
 export type Signer = {
   /**
-   * The signatures of one call. They are asked for together, so that a call is refused before anything of it is
-   * signed, and so that signers see at once what there is to share.
-   * @param kid key id of a key that was loaded before
+   * Signs all inputs of one call. The call is admitted or refused as a whole, before any input is signed.
+   * @param kid id of a loaded key
    * @param inputs the JWS signing inputs, ASCII
-   * @param options `bulk` for what a batch asks for: single checks go before it
-   * @returns the RSASSA-PKCS1-v1_5 SHA-256 signatures, base64url, each at the place of its input
-   * @throws TvsError SIGNER_UNAVAILABLE, OVERLOADED; the call fails as a whole
+   * @param options `bulk` for a batch or a statement: single checks are signed first
+   * @returns the RSASSA-PKCS1-v1_5 SHA-256 signatures, base64url, in the order of `inputs`
+   * @throws TvsError SIGNER_UNAVAILABLE, OVERLOADED
    */
   sign(kid: string, inputs: readonly string[], options?: { readonly bulk?: boolean }): Promise<string[]>;
 };
@@ -24,21 +23,14 @@ export type Claims = {
   /** Whole seconds since the Unix epoch. */
   readonly issuedAt: number;
   readonly result: EligibilityResult;
-  /** Where to look later whether it was withdrawn; absent where nobody can. */
+  /** The envelope's index in a status list; absent if the service has no status lists. */
   readonly status?: StatusClaim | undefined;
 };
 
-export type SealedEnvelope = {
-  readonly claims: Claims;
-  readonly kid: string;
-  readonly jws: string;
-  readonly json: string;
-};
+export type SealedEnvelope = { readonly claims: Claims; readonly jws: string; readonly json: string };
 
 /**
- * Signs the results of one call, each in an envelope of its own.
- * @param claims what each envelope says; the envelopes stand in the same order
- * @param kid key id of the key that signs all of them
+ * Signs the results of one call, each in its own envelope, in the order of `claims`.
  * @throws what the signer throws
  */
 export async function sealEnvelopes(
@@ -47,41 +39,30 @@ export async function sealEnvelopes(
   sign: Signer["sign"],
 ): Promise<SealedEnvelope[]> {
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
-  const unsigned = claims.map((one) => unsignedEnvelope(one, header));
+  const unsigned = claims.map((one) => {
+    // The signed claim and the unsigned copy are the same bytes, so they cannot differ.
+    const result = JSON.stringify(one.result);
+    return { claims: one, result, input: `${header}.${base64url(payloadOf(one, result))}` };
+  });
   const signatures = await sign(
     kid,
     unsigned.map(({ input }) => input),
   );
-  return unsigned.map((one, index) => sealed(one, kid, signatures[index] ?? ""));
+  return unsigned.map(({ claims: one, result, input }, index) => {
+    const { verificationId, issuer, audience, issuedAt } = one;
+    const jws = `${input}.${signatures[index]}`;
+    const outer = JSON.stringify({ verificationId, verifiedAt: isoSeconds(issuedAt), issuer, audience });
+    const signed = `"result":${result},"signature":"${jws}","signatureKid":"${kid}"`;
+    return { claims: one, jws, json: `${outer.slice(0, -1)},${signed}}` };
+  });
 }
 
-/** An envelope before its signature: the JWS signing input, and the result as it stands in it. */
-type UnsignedEnvelope = { readonly claims: Claims; readonly result: string; readonly input: string };
-
-/**
- * The result is turned into JSON once: the signed claim and the unsigned copy are the same bytes, so they cannot
- * differ.
- */
-function unsignedEnvelope(claims: Claims, header: string): UnsignedEnvelope {
-  const result = JSON.stringify(claims.result);
-  const status =
-    claims.status === undefined ? "" : `,"status":{"status_list":${JSON.stringify(claims.status)}}`;
-  const payload =
-    `{"iss":${JSON.stringify(claims.issuer)},"aud":${JSON.stringify(claims.audience)},` +
-    `"sub":"${claims.verificationId}","iat":${claims.issuedAt},"result":${result}${status}}`;
-  return { claims, result, input: `${header}.${base64url(payload)}` };
-}
-
-function sealed({ claims, result, input }: UnsignedEnvelope, kid: string, signature: string): SealedEnvelope {
-  const jws = `${input}.${signature}`;
-  const outer: Omit<SignedEnvelope, "result" | "signature" | "signatureKid"> = {
-    verificationId: claims.verificationId,
-    verifiedAt: isoSeconds(claims.issuedAt),
-    issuer: claims.issuer,
-    audience: claims.audience,
-  };
-  const json = `${JSON.stringify(outer).slice(0, -1)},"result":${result},"signature":"${jws}","signatureKid":"${kid}"}`;
-  return { claims, kid, jws, json };
+function payloadOf({ issuer, audience, verificationId, issuedAt, status }: Claims, result: string): string {
+  const claim = status === undefined ? "" : `,"status":{"status_list":${JSON.stringify(status)}}`;
+  return (
+    `{"iss":${JSON.stringify(issuer)},"aud":${JSON.stringify(audience)},` +
+    `"sub":"${verificationId}","iat":${issuedAt},"result":${result}${claim}}`
+  );
 }
 
 export function base64url(text: string): string {

@@ -1,6 +1,6 @@
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 
-/** Failures of the operator's command: no caller meets them. */
+/** Failures of commands; no HTTP caller meets them. */
 const commandCodes = [
   "USAGE",
   "INPUT_UNREADABLE",
@@ -12,7 +12,7 @@ const commandCodes = [
   "MASTER_KEY_INVALID",
 ] as const;
 
-/** Failures that only the operator can mend: what a caller is told of each is `SERVICE_UNAVAILABLE`. */
+/** Failures that only the operator can repair. HTTP callers get `SERVICE_UNAVAILABLE` for each. */
 type OperatorsErrorCode =
   | "REFUSED"
   | `DATABASE_${"IN_USE" | "TOO_NEW"}`
@@ -21,42 +21,34 @@ type OperatorsErrorCode =
   | "SIGNER_UNAVAILABLE"
   | "CLOCK_WRONG";
 
-/**
- * Every failure that this program expects carries a stable code. What callers are told of it is {@link publicCodeOf};
- * the terminal maps it to an exit code (cli/terminal/output.ts).
- */
+/** The stable codes of expected failures. `cli/terminal/output.ts` maps them to exit codes. */
 export type ErrorCode = ApiErrorCode | (typeof commandCodes)[number] | OperatorsErrorCode;
 
-/** The code by which callers, the access log and the metrics know a failure. */
+/** The code of a failure for HTTP callers, access log and metrics. */
 export function publicCodeOf(code: ErrorCode): ApiErrorCode {
   if (code in errorCodes) return code as ApiErrorCode;
   return commandCodes.some((one) => one === code) ? "INTERNAL" : "SERVICE_UNAVAILABLE";
 }
 
-type PublicMembers = { readonly retryAfterSeconds?: number };
-
 /**
- * An expected failure.
- *
- * `message` is public: it says what is wrong and what to do, and never repeats a value that could be
- * personal or secret; so are `members`, which a caller finds beside it (`retryAfterSeconds` also as `Retry-After`).
- * `detail` is for the log only.
+ * An expected failure. `message` is public: it says what is wrong and what to do, and never contains personal or secret
+ * values. `retryAfterSeconds` is public too. `detail` is for the log only.
  */
 export class TvsError extends Error {
   readonly code: ErrorCode;
   readonly detail: string | undefined;
-  readonly members: PublicMembers;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { detail?: string; cause?: unknown; members?: PublicMembers } = {},
+    options: { detail?: string; cause?: unknown; retryAfterSeconds?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "TvsError";
     this.code = code;
     this.detail = options.detail;
-    this.members = options.members ?? {};
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
 

@@ -1,25 +1,23 @@
-/** What a partner is told of: one filter, for what its webhook is sent and for what it fetches. */
+/** The events of a partner: one filter for its webhook and for the events that it fetches (decision D17.1). */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
 import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { Clock } from "./clock.ts";
 import { runAndPause } from "./serial.ts";
 
-/** Of which teachers: of all, or only of those whom the partner has verified, or of those whom it watches. */
+/** All teachers, those whom the partner has verified, or those whom it watches. */
 export const teacherChoices = ["all", "verified", "watched"] as const;
 type TeacherChoice = (typeof teacherChoices)[number];
 
 export type EventFilter = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
-/** What a new partner is told of. */
+/** The filter of a new partner. */
 export const allEvents: EventFilter = { events: eventTypes, teachers: "all" };
 
 /**
- * Whether a partner is told of an event, with a webhook or without one; the deliveries to a disabled endpoint are held
- * until it is enabled. A test event names nobody, and its one delivery is made beside it. The database asks the same of
- * many events at once (store/events.ts).
- * @param teacherId whom the event is about; null in a test
- * @param to `hasVerified` whether the partner has ever verified this teacher, `isWatching` whether it watches the number
+ * Whether an event is announced to a partner. `store/events.ts` has the same rule as SQL.
+ * @param teacherId null for a test event, whose delivery is made separately
+ * @param to `hasVerified` and `isWatching` are about this teacher
  */
 export function isPublishedTo(
   { eventType, teacherId }: { readonly eventType: EventType; readonly teacherId: number | null },
@@ -36,10 +34,10 @@ export function isPublishedTo(
 }
 
 export const keepPartnerEventsMs = 30 * 86_400_000;
-/** Rows in one commit: short enough that a call which waits for the disk does not notice. */
+/** Rows in one commit, which takes a few milliseconds. */
 const prunedRows = 500;
 
-/** Forgets what partners were told longer ago than it is kept, in short commits with rests between them. */
+/** Deletes events of partners that are older than 30 days, in short commits with pauses between them. */
 export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: Clock): Promise<void> {
   const before = clock.now() - keepPartnerEventsMs;
   for (const partnerId of await eventFilter.prunable(before)) {
@@ -48,7 +46,7 @@ export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: 
   }
 }
 
-/** The filter in the words of those whom it is for: a list of all types of events is `all`, also when there are more. */
+/** A filter as partners see it: all event types are `all`. */
 export function describeEventFilter({ events, teachers }: EventFilter) {
   return { events: events.length === eventTypes.length ? ("all" as const) : events, teachers };
 }

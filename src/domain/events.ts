@@ -3,7 +3,7 @@ import type { CertificateStatus, EventType, LicenseStatus, WebhookEvent } from "
 import { type CalendarDate, isoTime } from "./clock.ts";
 import { licenseStatusOn, type Teacher } from "./teachers/teachers.ts";
 
-/** A status change that partners are told of. `body` is fixed here: every delivery carries these bytes. */
+/** An announced status change. Every delivery sends the bytes of `body`. */
 export type TeacherEvent = {
   readonly eventId: string;
   readonly eventType: EventType;
@@ -12,24 +12,24 @@ export type TeacherEvent = {
   readonly body: string;
 };
 
-/** The statuses of a record on a date, on both axes. */
+/** A record's statuses on a date. */
 export type Statuses = {
   license: LicenseStatus;
   certificate: CertificateStatus;
   active: boolean;
-  /** Nobody finds the record, and so neither licence nor certificate. */
+  /** Only the operator finds the record. */
   hidden?: true;
 };
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
-/** The statuses before a change. A newcomer's are NOT_FOUND; one who arrives deactivated is no deactivation. */
+/** The statuses before a change; NOT_FOUND for a new teacher. A new inactive teacher causes no deactivation. */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
   return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };
 }
 
-/** What partners were last told: the calendar changes a licence without anybody having said so. */
+/** The statuses that were last announced; the calendar may have changed the licence since. */
 export function announcedStatuses(teacher: Teacher): Statuses {
   return statusesWith(teacher, teacher.announcedStatus);
 }
@@ -46,20 +46,21 @@ function statusesWith({ certificateStatus, active, hidden }: StatusFields, licen
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };
 
 /**
- * The events that a change causes, licence first (decision D7.5). A deactivation and a hiding are announced alone; what
- * changes while a record is hidden is not announced.
+ * The events of a change, the licence's first (decision D7.5). A deactivation or hiding is announced alone. Changes of a
+ * hidden record are not announced.
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
   if (after.hidden || (before.active && !before.hidden && !after.active)) {
     return [{ eventType: "teacher.deactivated", previousStatus: before.license }];
   }
-  const license = licenseEvent(before, after);
-  const certificate = certificateEvent(before.certificate, after.certificate);
   return [
-    ...(license === null ? [] : [{ eventType: license, previousStatus: before.license }]),
-    ...(certificate === null ? [] : [{ eventType: certificate, previousStatus: before.certificate }]),
-  ];
+    { eventType: licenseEvent(before, after), previousStatus: before.license },
+    {
+      eventType: certificateEvent(before.certificate, after.certificate),
+      previousStatus: before.certificate,
+    },
+  ].filter((one): one is Transition => one.eventType !== null);
 }
 
 function licenseEvent(before: Statuses, after: Statuses): EventType | null {
@@ -84,38 +85,24 @@ function certificateEvent(before: CertificateStatus, after: CertificateStatus): 
   return before === "VERIFIED" ? "certificate.revoked" : null;
 }
 
-/** Makes events with their ids and exact bytes. @param subject the public identifiers, both null in a test delivery */
-export function createEvents(
-  before: Statuses,
-  after: Statuses,
-  subject: { tId: number | null; regNo: string | null; occurredAt: number },
-): TeacherEvent[] {
-  return transitions(before, after).map(({ eventType, previousStatus }) =>
-    createEvent(eventType, { ...subject, statuses: after, previousStatus }),
-  );
+type Occurrence = { readonly tId: number | null; readonly regNo: string | null; readonly occurredAt: number };
+
+/** Makes the events of a change, with their ids and exact bytes. */
+export function createEvents(before: Statuses, after: Statuses, subject: Occurrence): TeacherEvent[] {
+  return transitions(before, after).map((transition) => createEvent(transition, after, subject));
 }
 
+/** @param occurrence a test event has no identifiers */
 export function createEvent(
-  eventType: EventType,
-  facts: {
-    tId: number | null;
-    regNo: string | null;
-    occurredAt: number;
-    statuses: Statuses;
-    previousStatus: LicenseStatus | CertificateStatus;
-  },
+  { eventType, previousStatus }: Transition,
+  { license, certificate }: Pick<Statuses, "license" | "certificate">,
+  { tId, regNo, occurredAt }: Occurrence,
 ): TeacherEvent {
   const event: WebhookEvent = {
     eventId: uuidv7(),
     eventType,
-    occurredAt: isoTime(facts.occurredAt),
-    data: {
-      tId: facts.tId,
-      regNo: facts.regNo,
-      licenseStatus: facts.statuses.license,
-      certificateStatus: facts.statuses.certificate,
-      previousStatus: facts.previousStatus,
-    },
+    occurredAt: isoTime(occurredAt),
+    data: { tId, regNo, licenseStatus: license, certificateStatus: certificate, previousStatus },
   };
-  return { eventId: event.eventId, eventType, occurredAt: facts.occurredAt, body: JSON.stringify(event) };
+  return { eventId: event.eventId, eventType, occurredAt, body: JSON.stringify(event) };
 }

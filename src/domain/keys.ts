@@ -17,7 +17,7 @@ export type SigningKey = {
   readonly kid: string;
   readonly state: KeyState;
   readonly jwk: PublicJwk;
-  /** PKCS #8 of the private half, sealed with the kid as its name; null once it was destroyed. */
+  /** The private key as PKCS #8, sealed under the kid; null after it was destroyed. */
   readonly sealed: Uint8Array | null;
   readonly createdAt: number;
   readonly publishedAt: number;
@@ -40,8 +40,8 @@ export async function generateKey(secrets: Secrets, bits: number, now: number): 
 }
 
 /**
- * Takes over a private key in PEM form (PKCS #1 or PKCS #8, not encrypted).
- * @throws TvsError INPUT_UNREADABLE when it is no RSA private key, REFUSED when it is too weak
+ * Imports an unencrypted private key in PEM form (PKCS #1 or PKCS #8).
+ * @throws TvsError INPUT_UNREADABLE if it is not an RSA private key, REFUSED if it is weak or damaged
  */
 export async function importKey(pem: string, secrets: Secrets, now: number): Promise<SigningKey> {
   const { privateKey, jwk } = readPem(pem);
@@ -49,7 +49,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
   if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
   if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
-  // Partners refuse a whole key set for one such key, and a key that was published stays in the set.
+  // Partners refuse a whole key set with such a key, and a published key stays in the set.
   if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`)))
     throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
   if (!signs(privateKey, pem))
@@ -58,7 +58,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   return pendingKey({ n, e, pkcs8 }, secrets, now);
 }
 
-/** A damaged private half is read like a sound one, and shows itself in the signature alone. */
+/** Whether the key signs correctly: a damaged private key can be read without an error. */
 function signs(privateKey: KeyObject, pem: string): boolean {
   const probe = Buffer.from("tvs");
   try {
@@ -93,7 +93,7 @@ async function pendingKey(
   };
 }
 
-/** Gives an empty ring its first two keys. @returns whether these are the ones that it got */
+/** Gives an empty ring its first two keys. @returns false if it has keys already */
 export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
   const [active, pending] = await Promise.all([
@@ -109,7 +109,7 @@ export type KeyRing = {
   readonly pending: SigningKey;
 };
 
-/** @throws TvsError INTERNAL when there is no active or no pending key, which no act of the store allows */
+/** @throws TvsError INTERNAL without an active or a pending key, which the store never allows */
 export function keyRing(keys: readonly SigningKey[]): KeyRing {
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");
@@ -118,14 +118,14 @@ export function keyRing(keys: readonly SigningKey[]): KeyRing {
   return { keys, active, pending };
 }
 
-/** The JWKS document (contract C11). Retired keys stay for ever, so that old envelopes do; compromised ones leave. */
+/** The JWKS document (contract C11). Retired keys stay, so that old envelopes verify; compromised keys are left out. */
 export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
   return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
 }
 
 /**
- * Flags a key as compromised since a time. An active one is replaced by the pending one at once.
- * @throws TvsError NOT_KNOWN for a kid that is not in the ring, REFUSED for a time in the future
+ * Marks a key as compromised since a time. The pending key replaces an active one immediately.
+ * @throws TvsError NOT_KNOWN for an unknown kid, REFUSED for a time in the future
  */
 export async function compromiseKey(
   store: KeyStore,
@@ -141,9 +141,8 @@ export async function compromiseKey(
 }
 
 /**
- * Every key with its window, as a compact JWS that the active key signs: what an envelope is checked
- * against years later, offline (decision D5.4).
- * @returns the JWS, `typ` `key-history+jwt`
+ * Signs the list of every key with its window, for verifying old envelopes offline (decision D5.4).
+ * @returns a compact JWS of `typ` `key-history+jwt`
  */
 export async function signKeyHistory(
   ring: KeyRing,
@@ -158,9 +157,9 @@ export async function signKeyHistory(
 }
 
 /**
- * What the active key signs besides envelopes, beside the event loop.
- * @param typ the media type of it, in the JOSE header
- * @returns signs claims as a compact JWS
+ * Prepares signing with the active key outside the signing queue, by WebCrypto.
+ * @param typ the `typ` of the JOSE header
+ * @returns a function that signs claims as a compact JWS
  */
 export async function signerAs(
   typ: string,
@@ -174,7 +173,7 @@ export async function signerAs(
       .sign(key);
 }
 
-/** When the ring was last changed. Histories are signed as of then, so that all nodes serve the same bytes. */
+/** The time of the ring's last change: the `iat` of the key history, so that all nodes serve the same bytes. */
 export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];
@@ -182,19 +181,19 @@ export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
   return Math.max(...times);
 }
 
-/** RS256 in WebCrypto's words. */
+/** RS256 for WebCrypto. */
 export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 
 /**
- * Unseals a private key as PKCS #8 DER, which the caller overwrites as soon as it is loaded.
- * @throws TvsError INTERNAL when it was destroyed, MASTER_KEY_WRONG
+ * Unseals a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
+ * @throws TvsError INTERNAL for a destroyed key, MASTER_KEY_WRONG
  */
 export function pkcs8Of(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
   if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
   return secrets.open(key.sealed, key.kid) as Uint8Array<ArrayBuffer>;
 }
 
-/** Unseals a private key, for signing only and not extractable. */
+/** Unseals a private key for signing; it cannot be exported. */
 export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
   const pkcs8 = pkcs8Of(key, secrets);
   try {
@@ -204,7 +203,7 @@ export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<C
   }
 }
 
-/** A key as `keys list` and the key history show it; times in ISO 8601. */
+/** The public facts of a key; times in ISO 8601. */
 export function describeKey(key: SigningKey) {
   return {
     kid: key.kid,

@@ -1,16 +1,16 @@
-/** Addresses, networks and hosts, as sockets and settings name them. */
+/** Reads IP addresses, networks and hosts of sockets and settings. */
 import ipaddr from "ipaddr.js";
 import { TvsError } from "./errors.ts";
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** A block of addresses: its first one, and how many leading bits all of them share. */
+/** A block of addresses: its first address, and the number of shared leading bits. */
 export type Network = readonly [base: Address, bits: number];
 
-/** @returns null for text that is no address; IPv4-mapped IPv6 is read as IPv4 */
+/** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null for another text */
 export function parseAddress(text: string): Address | null {
-  // A zone (`fe80::1%eth0`) names a network card, not an address.
+  // A zone (`fe80::1%eth0`) names a network interface.
   const bare = text.replace(/%.*$/, "");
-  // Without the strict form `1`, `0x7f.1` and `010.0.0.1` would be addresses, the last one read as octal.
+  // ipaddr.js would also read `1`, `0x7f.1` and `010.0.0.1`, the last one as octal.
   if (!bare.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return null;
   return ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
 }
@@ -42,28 +42,28 @@ export function isInside(address: Address, networks: readonly Network[]): boolea
   });
 }
 
-/** Whether a service that listens there is reached from this machine alone. */
+/** Whether a service at this host can be reached from this machine only. */
 export function isLoopbackHost(host: string): boolean {
   const name = hostOf(`http://${host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host}`);
   return /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]+\])$/.test(name);
 }
 
-/** An address that only means "every address of this machine", by which nobody can reach it. */
+/** Whether an address means "every address of this machine", which nobody can connect to. */
 export function isWildcard(issuer: string): boolean {
   return /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(hostOf(issuer));
 }
 
-/** What an issuer's address lacks to stand for a service for years; null for one that may go live. */
+/** The reason why an issuer's address is unfit for a live service; null for none. */
 export function issuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | null {
   if (isWildcard(issuer)) return "wildcard";
   if (isLoopbackHost(hostOf(issuer))) return "loopback";
   return /^https:/i.test(issuer) ? null : "http";
 }
 
-/** Characters of an address at most: reading the name of a host takes the square of its length. */
+/** Reading a host name takes the square of its length. */
 const maxAddressLength = 2_000;
 
-/** The host of an address as the URL standard writes it: an IPv4 address in four parts, an IPv6 one in brackets, a name in lower case. */
+/** The host of a URL in normal form: IPv4 in four parts, IPv6 in brackets, a name in lower case; "" for another text. */
 function hostOf(address: string): string {
   return address.length <= maxAddressLength && URL.canParse(address)
     ? new URL(address).hostname.replace(/\.$/, "")

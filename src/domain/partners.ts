@@ -6,7 +6,7 @@ import type { EventFilter } from "./event-filter.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 
-/** The scopes, and the operation that each opens, as the evidence log, the metrics and the console name it. */
+/** The scopes, and the operation of each: its name in the evidence log, the metrics and the console. */
 export const operationOfScope = {
   eligibility: "eligibility-check",
   lookup_by_reg_no: "lookup-by-reg-no",
@@ -18,7 +18,7 @@ export const operationOfScope = {
 export type Scope = keyof typeof operationOfScope;
 export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
-/** What a batch costs: one call, or one call an item. */
+/** The charge of a batch: one call, or one call per item. */
 export const batchCosts = ["call", "item"] as const;
 type BatchCost = (typeof batchCosts)[number];
 
@@ -31,14 +31,13 @@ export type Partner = {
   readonly perMinute: number;
   readonly perDay: number;
   readonly batchCost: BatchCost;
-  /** How many teachers it may watch. */
   readonly watchLimit: number;
   readonly eventFilter: EventFilter;
   readonly createdAt: number;
   readonly disabledAt: number | null;
 };
 
-/** Quota and idempotency belong to the partner; keys and certificates only lead to it. */
+/** A key of a partner. Quotas and idempotency keys belong to the partner. */
 export type ApiKey = {
   readonly keyId: string;
   readonly partnerId: string;
@@ -58,7 +57,6 @@ export type ClientCertificate = {
   readonly addedAt: number;
 };
 
-/** When a key stops being accepted, in milliseconds since the epoch. */
 export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
 
 type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "eventFilter">;
@@ -66,9 +64,8 @@ export type PartnerChange = Partial<PartnerTerms> & { readonly eventFilter?: Par
 
 /** The highest quota: far above what one machine can sign. */
 const maxQuota = 1_000_000_000;
-/** How many teachers a partner may watch that was told no other number. */
 export const defaultWatchLimit = 100_000;
-/** More than a country has teachers. */
+/** More teachers than any country has. */
 const maxWatchLimit = 10_000_000;
 
 /** Checks a partner record before it is stored. @throws TvsError USAGE naming the field */
@@ -79,7 +76,7 @@ export function checkPartner(partner: Partner): Partner {
   return partner;
 }
 
-/** Checks the members to be changed. @throws TvsError USAGE naming the flag, or saying that nothing was named */
+/** Checks a change. @throws TvsError USAGE naming the flag, or for a change without members */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {

@@ -1,13 +1,13 @@
-/** Finds NINs, phone numbers and e-mail addresses in free text; none of them is ever stored (decision D3.7). */
+/** Finds NINs, phone numbers and e-mail addresses in free text. They are never stored (decision D3.7). */
 
-/** Decimal digits of every script, and what NFKC makes a digit of. */
+/** Decimal digits of every script, and characters that NFKC turns into digits. */
 const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";
-/** What may stand between the digits of one number. A comma before a space parts two. */
+/** Separators between the digits of one number. A comma before a space separates two numbers. */
 const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e3]|,(?!\\s)){1,3}";
-/** An id of software: a tenth of them hold eleven digits in a row or in groups, and say nothing of anybody. */
+/** A UUID. One in ten contains eleven digits in a row or in groups. */
 const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
 
-/** An e-mail address, bounded in length: the expression would take the square of a long text's length. */
+/** An e-mail address. The bounds keep the expression linear in the length of a text. */
 const email = /(?:[^\s"@＠﹫]{1,64}|"[^"@＠﹫]{1,64}")[@＠﹫][^\s"@＠﹫]{1,255}/gu;
 const number = new RegExp(`${uuid}|[+＋]?\\p{Ps}?${digit}(?:(?:${joint})?${digit})*`, "giu");
 const groups = new RegExp(`${digit}+`, "gu");
@@ -15,28 +15,28 @@ const digits = new RegExp(digit, "gu");
 const anyAt = /[@＠﹫]/;
 const anyDigit = new RegExp(digit, "u");
 
-/** Slashes, commas and underscores part the numbers of files and lists more often than those of phones. */
+/** Separators that are common in file numbers and lists, and rare in phone numbers. */
 const partingJoint = /[/／,\p{Pc}]/u;
 
 const removed = "[removed]";
-/** A number of so many digits in a row may be a phone number without its zero; a NIN has one more. */
+/** Digits in a row of a phone number without its zero; a NIN has one more. */
 export const personalDigits = 10;
 const ninDigits = 11;
-/** The longest phone number (E.164), and the shortest that is taken for one by its plus alone. */
+/** The longest phone number (E.164), and the shortest number that a plus sign makes a phone number. */
 const maxPhoneDigits = 15;
 const minPlusDigits = 9;
 
-/** ASCII, which most texts are: it has no digits but ten, and no blanks but one. */
+/** Printable ASCII. Most texts match, and need no search for other digits. */
 const plainText = /^[ -~]*$/;
 
-/** Characters of a text that is searched, at most: those that are kept have a tenth. */
+/** The longest text that is searched, ten times the longest that is stored. */
 const maxSearched = 40_000;
 
-/** Takes NINs, phone numbers and e-mail addresses out of a text. Of a text that is too long nothing is kept. */
+/** Replaces NINs, phone numbers and e-mail addresses. A text that is too long is replaced whole. */
 export function withoutPersonalData(text: string): string {
   if (text.length > maxSearched) return removed;
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
-  // So few digits are no number of anybody's, whatever stands between them.
+  // A text with so few digits has no personal number.
   if (plainText.test(rest) && digitsOf(rest).length < minPlusDigits) return rest;
   return anyDigit.test(rest) ? rest.replace(number, (found) => (isPersonal(found) ? removed : found)) : rest;
 }
@@ -50,7 +50,7 @@ export function digitsOf(text: string): string {
   return (text.match(digits) ?? []).map(asciiDigit).join("");
 }
 
-/** The text with the decimal digits of any script as ASCII, all else as it is. */
+/** Replaces the decimal digits of every script by ASCII digits. */
 export function withAsciiDigits(text: string): string {
   return plainText.test(text) ? text : text.replace(/\p{Nd}/gu, asciiDigit);
 }
@@ -63,7 +63,7 @@ function asciiDigit(char: string): string {
   return known;
 }
 
-/** Digits of one script stand in a row from zero to nine, and such rows may follow each other. */
+/** Unicode has the ten digits of a script in order, and several such rows may be adjacent. */
 function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;
@@ -73,10 +73,10 @@ function findDigit(char: string): string {
   return String((code - first) % 10);
 }
 
-/** Digits in a row, and what stands before and after them within the run. */
+/** Consecutive digits of a number, with the separators before and after. */
 type Group = { readonly digits: string; readonly jointBefore: string; readonly jointAfter: string };
 
-/** Whether a run of digits is somebody's number; what it is joined by says how likely that is. */
+/** Whether digits with separators are a NIN or a phone number; the separators decide how likely that is. */
 function isPersonal(run: string): boolean {
   if (/[a-f]/i.test(run)) return false;
   const all = groupsOf(run);
@@ -86,11 +86,11 @@ function isPersonal(run: string): boolean {
   return usualGrouping.test(grouped(all)) || withoutYears(all).some(isNumber);
 }
 
-/** Groups in which phone numbers and NINs are mostly written; one of them may look like a year. */
+/** The common groupings of phone numbers and NINs, in which one group may look like a year. */
 const usualGrouping =
   /(?<!\d)(?:(?:234-?0?|0)[789]-?[01](?:-?\d){8}|[789][01]\d-\d{3}-\d{4}|\d{3}-\d{4}-\d{4}|\d{4}-\d{3}-\d{4}|\d{4}-\d{4}-\d{3})(?!\d)/;
 
-/** The digits with a dash for whatever joins two groups of one number, and a slash for what mostly parts two. */
+/** The digits with "/" for a separating joint and "-" for any other. */
 function grouped(all: readonly Group[]): string {
   return all
     .map(
@@ -112,7 +112,7 @@ function endOf(match: RegExpExecArray | undefined): number {
   return match === undefined ? 0 : match.index + match[0].length;
 }
 
-/** A year beside a slash, a dash or a dot parts a number, as in dates and in the numbers of files and decisions. */
+/** Splits at years next to a slash, a dash or a dot, as in dates and file numbers. */
 function withoutYears(all: readonly Group[]): Group[][] {
   const parts: Group[][] = [[]];
   for (const group of all) {
@@ -123,7 +123,7 @@ function withoutYears(all: readonly Group[]): Group[][] {
   return parts;
 }
 
-/** Whether groups, or some of them that follow each other, make a NIN or a phone number. */
+/** Whether all groups, or some adjacent ones, are a NIN or a phone number. */
 function isNumber(part: readonly Group[]): boolean {
   const joints = part.slice(1).map(({ jointBefore }) => jointBefore);
   const isSpaced = !partingJoint.test(joints.join(""));

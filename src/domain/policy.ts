@@ -6,7 +6,7 @@ import { TvsError } from "./errors.ts";
 const ruleSchema = v.strictObject({
   certificate: v.array(v.picklist(certificateStatuses)),
   sources: v.array(v.picklist(sources)),
-  /** Accepted categories; none named means any. */
+  /** Accepted categories; an empty list accepts all. */
   categories: v.array(v.pipe(v.string(), v.nonEmpty())),
   minDaysRemaining: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)),
 });
@@ -16,18 +16,15 @@ const policySchema = v.strictObject({
   purposes: v.record(v.picklist(purposes), ruleSchema),
 });
 
-/** What a purpose demands beyond an active teacher with a VALID licence. */
+/** The requirements of a purpose beyond an active teacher with a VALID licence. */
 export type PolicyRule = Readonly<v.InferOutput<typeof ruleSchema>>;
-/** Deny by default: a purpose that is not in the document makes nobody eligible. */
+/** A purpose that is not in the document makes nobody eligible. */
 export type Policy = {
   readonly version: string;
   readonly purposes: Readonly<Partial<Record<string, PolicyRule>>>;
 };
 
-/**
- * Reads a policy document (decision D3.5: deny by default, versioned).
- * @throws TvsError CONFIG_INVALID naming the member that is wrong
- */
+/** Reads a policy document (decision D3.5). @throws TvsError CONFIG_INVALID naming the wrong member */
 export function parsePolicy(text: string): Policy {
   let value: unknown;
   try {
@@ -38,9 +35,9 @@ export function parsePolicy(text: string): Policy {
   const parsed = v.safeParse(policySchema, value);
   if (parsed.success) return parsed.output;
   const issue = parsed.issues[0];
-  const place = v.getDotPath(issue) ?? "the document";
+  const path = v.getDotPath(issue) ?? "the document";
   const wrong = issue.received === "undefined" ? "missing" : issue.message;
-  throw new TvsError("CONFIG_INVALID", `the policy is not valid: ${place}: ${wrong}`);
+  throw new TvsError("CONFIG_INVALID", `the policy is not valid: ${path}: ${wrong}`);
 }
 
 export const defaultPolicy: Policy = parsePolicy(JSON.stringify(builtIn));

@@ -6,26 +6,25 @@ export type WindowKind = "minute" | "day";
 const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
 
 /**
- * How long a window is kept after it began. A call is charged to the minute in which it came, which may be over when
- * it is answered, and a clock that is set back meets the windows it has seen before.
+ * How long a window is kept after its start. A call is charged to the minute of its arrival, even if it is answered later,
+ * and a clock that is set back finds the earlier windows.
  */
 export const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
 
-/** What was used of the window that began at `startsAt` (milliseconds since the epoch). */
+/** The calls used of a window. `startsAt` is in milliseconds since the epoch. */
 export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
 
-/** The beginning of one window of each kind, in milliseconds since the epoch. */
+/** The starts of one minute and one day, in milliseconds since the epoch. */
 export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
 export type WindowsUsed = Readonly<Record<WindowKind, number>>;
 
-/** What a call costs of the windows that were open when it came, and what they have room for. */
+/** The charge of a call to the windows of its arrival, and their limits. */
 export type QuotaCharge = {
   readonly partnerId: string;
   readonly starts: WindowStarts;
-  /** How many calls it counts as. */
   readonly calls: number;
-  /** What it costs of the day, where that is not as many. */
+  /** Calls charged to the day, if not `calls`. */
   readonly ofDay?: number;
   readonly limits: Readonly<Record<WindowKind, number>>;
 };
@@ -36,7 +35,7 @@ export function openWindows(now: number): WindowStarts {
   return { minute: startOf("minute"), day: startOf("day") };
 }
 
-/** What {@link QuotaStore.prune} may forget at a time, in milliseconds since the epoch. */
+/** Windows that began before these times may be pruned. */
 export function forgottenWindows(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
 }
@@ -46,10 +45,7 @@ export function endOf(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsA
   return (startsAt + windowMs[kind]) / 1000;
 }
 
-/**
- * What a partner has used of the windows that are open now, for the operator; `resetAt` in ISO 8601. It is read from what
- * is stored: a service that is running is never more than the calls in flight ahead of it.
- */
+/** A partner's use of the current windows, without the calls in flight. `resetAt` is ISO 8601. */
 export function quotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
   const starts = openWindows(now);
   const useOf = (kind: WindowKind, limit: number) => {

@@ -13,11 +13,15 @@ import {
   type WindowsUsed,
 } from "./quota-windows.ts";
 
-/** What the rate-limit headers say (contract C15): `resetAt` in Unix epoch seconds, and each window by itself. */
-export type QuotaState = RateLimit & { readonly windows: readonly RateLimitWindow[] };
-type RateLimit = { readonly limit: number; readonly remaining: number; readonly resetAt: number };
+/** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
+export type QuotaState = {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAt: number;
+  readonly windows: readonly RateLimitWindow[];
+};
 
-/** What is left of one window, which lasts `lasts` seconds and ends in `endsIn` of them. */
+/** One window. `lasts` and `endsIn` are in seconds. */
 type RateLimitWindow = {
   readonly name: WindowKind | "address";
   readonly limit: number;
@@ -26,27 +30,21 @@ type RateLimitWindow = {
   readonly endsIn: number;
 };
 
-/** A call that may not run now: which window blocks, and for how many seconds. */
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
-/** A quota that is spent, as an error: the HTTP layer turns its figures into headers. */
+/** A spent quota. The HTTP layer turns `refusal` into headers. */
 export class QuotaExceeded extends TvsError {
   readonly refusal: QuotaRefusal;
 
   constructor(refusal: QuotaRefusal) {
-    super(
-      refusal.window === "day" ? "DAY_QUOTA" : "MINUTE_QUOTA",
-      `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`,
-      { members: { retryAfterSeconds: refusal.retryAfterSeconds } },
-    );
+    const { window, retryAfterSeconds } = refusal;
+    const message = `per-${window} quota exceeded; retry after ${retryAfterSeconds} s`;
+    super(window === "day" ? "DAY_QUOTA" : "MINUTE_QUOTA", message, { retryAfterSeconds });
     this.refusal = refusal;
   }
 }
 
-/**
- * One call of a partner. It belongs to the minute and the day in which it came, whenever it is answered: they are what
- * its commit charges and what its headers tell.
- */
+/** One call of a partner. It is charged to the minute and the day of its arrival, whenever it is answered. */
 export type QuotaCall = ReturnType<typeof createCall>;
 
 export type Quota = ReturnType<typeof createQuota>;
@@ -54,21 +52,19 @@ export type Quota = ReturnType<typeof createQuota>;
 type QuotaDependencies = {
   readonly clock: Clock;
   readonly store: Pick<QuotaStore, "used" | "chargeMinute">;
+  /** The windows that {@link QuotaStore.windows} gave at the start. */
   readonly stored: readonly QuotaWindow[];
 };
 
-/** What this server knows of a window: what commits have lastKnown was used of it, and what its own calls may use. */
+/** A window as this process knows it: calls that commits have reported, and calls that its running calls may charge. */
 type KnownWindow = { readonly startsAt: number; used: number; underWay: number };
 type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
 
 /**
- * Token buckets of the clock's minute and of the UTC day, refilled whole when the window begins, so that
- * `Remaining` and `Reset` are exact. Only what was used is kept: a raised quota counts at once.
+ * Fixed-window counters of the UTC minute and day. Only the used calls are stored, so a changed quota counts immediately.
  *
- * The commit of each call decides whether there is room (decision D4.8). What stands here is a hint, which refuses
- * early what would be refused anyway, before it is signed for. Each window is an account of its own: neither a call
- * that is answered after the turn of the minute nor a clock that is nudged back can take anything out of another one.
- * @param dependencies `stored` is what {@link QuotaStore.windows} gave at the start
+ * Each call's commit decides whether its windows have room (decision D4.8). The counters here refuse early, before a
+ * signature, what the commit would refuse.
  */
 export function createQuota(dependencies: QuotaDependencies) {
   const { clock, stored } = dependencies;
@@ -98,12 +94,12 @@ export function createQuota(dependencies: QuotaDependencies) {
   }
 
   return {
-    /** Opens a call that has just come, before it is known whose it is. */
+    /** Opens a call at its arrival, before its partner is known. */
     open(): QuotaCall {
       const cameAt = clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
-    /** As far as this server knows. */
+    /** The state as this process knows it. */
     state(partner: Partner): QuotaState {
       const now = clock.now();
       const known = knownOf(partner, now);
@@ -112,124 +108,122 @@ export function createQuota(dependencies: QuotaDependencies) {
   };
 }
 
-/** @param knownOf what this server knows of a partner's windows, of those in which the call came */
+/** @param knownOf a partner's windows at the arrival of the call */
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
-  let of: { readonly partner: Partner; readonly known: KnownWindows } | undefined;
-  let heldBack = { minute: 0, day: 0 };
-  /** What the database lastKnown of the windows, before this call's charge or with it. */
-  let lastKnown: WindowsUsed | undefined;
+  let owner: Omit<Account, "used"> | undefined;
+  let reserved = { minute: 0, day: 0 };
+  /** The windows' use that the database reported last for this partner. */
+  let reported: WindowsUsed | undefined;
 
-  function entered() {
-    if (of === undefined) throw new TvsError("INTERNAL", "the call was not let in");
-    return of;
+  function requireOwner() {
+    if (owner === undefined) throw new TvsError("INTERNAL", "the call was not let in");
+    return owner;
   }
 
-  function holdBack(minute: number, day: number): void {
-    if (of === undefined) return;
-    of.known.minute.underWay += minute - heldBack.minute;
-    of.known.day.underWay += day - heldBack.day;
-    heldBack = { minute, day };
+  /** Replaces the call's reservation. */
+  function setReserved(minute: number, day: number): void {
+    if (owner === undefined) return;
+    owner.known.minute.underWay += minute - reserved.minute;
+    owner.known.day.underWay += day - reserved.day;
+    reserved = { minute, day };
   }
 
-  /** The call is this partner's from now on, and has heldBack nothing yet. */
-  function belongTo(partner: Partner): void {
-    holdBack(0, 0);
-    if (of?.partner.partnerId !== partner.partnerId) lastKnown = undefined;
-    of = { partner, known: knownOf(partner) };
+  /** Gives the call to a partner, without a reservation. */
+  function assign(partner: Partner): void {
+    setReserved(0, 0);
+    if (owner?.partner.partnerId !== partner.partnerId) reported = undefined;
+    owner = { partner, known: knownOf(partner) };
   }
 
   function update(used: WindowsUsed): void {
-    const { known } = entered();
-    lastKnown = used;
+    const { known } = requireOwner();
+    reported = used;
     for (const kind of ["minute", "day"] as const) known[kind].used = Math.max(known[kind].used, used[kind]);
   }
 
   function committed(used: WindowsUsed): void {
     update(used);
-    holdBack(0, 0);
+    setReserved(0, 0);
   }
 
   function starts(): WindowStarts {
-    const { minute, day } = entered().known;
+    const { minute, day } = requireOwner().known;
     return { minute: minute.startsAt, day: day.startsAt };
   }
 
   async function reread(): Promise<void> {
-    update(await store.used(entered().partner.partnerId, starts()));
+    update(await store.used(requireOwner().partner.partnerId, starts()));
   }
 
   function chargeOf(calls: number): QuotaCharge {
-    const { partnerId, perMinute, perDay } = entered().partner;
+    const { partnerId, perMinute, perDay } = requireOwner().partner;
     return { partnerId, starts: starts(), calls, limits: { minute: perMinute, day: perDay } };
   }
 
   function account(): Account {
-    const { partner, known } = entered();
-    return { partner, known, used: lastKnown ?? usedOrUnderWay(known) };
+    const { partner, known } = requireOwner();
+    return { partner, known, used: reported ?? usedOrUnderWay(known) };
   }
 
   return {
     /**
-     * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
-     * another partner's: then what it had held back of the first one's windows is given back.
-     * @param partner as the call is judged now
-     * @throws QuotaExceeded
+     * Reserves one call of the minute. A retry may give the call to another partner, which frees the first reservation.
+     * @throws QuotaExceeded if the minute is known to have no room
      */
     reserve(partner: Partner): void {
-      belongTo(partner);
+      assign(partner);
       if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
-      holdBack(1, 0);
+      setReserved(1, 0);
     },
     /**
-     * What the commit of the call's work is to charge.
-     * @param ofDay what it costs of the day, where that is not as many
+     * Reserves the charge of the call's commit.
+     * @param ofDay calls charged to the day, if not `calls`
      * @throws QuotaExceeded
      */
     chargeFor(calls: number, ofDay = calls): QuotaCharge {
-      const tokens = left(entered().partner, account().used);
-      // As far as memory knows, the call's own minute token is under way already.
-      const minuteCalls = lastKnown === undefined ? calls - 1 : calls;
-      if (tokens.day < ofDay || tokens.minute < minuteCalls) throw exceeded(account(), ofDay, clock.now());
-      holdBack(calls, ofDay);
+      const room = left(requireOwner().partner, account().used);
+      // The use in memory includes the call that `reserve` has reserved.
+      const minuteCalls = reported === undefined ? calls - 1 : calls;
+      if (room.day < ofDay || room.minute < minuteCalls) throw exceeded(account(), ofDay, clock.now());
+      setReserved(calls, ofDay);
       return ofDay === calls ? chargeOf(calls) : { ...chargeOf(calls), ofDay };
     },
-    /**
-     * Refuses early what will cost so much of the day at least, and reserves nothing.
-     * @throws QuotaExceeded
-     */
+    /** Checks the day's room before long work, and reserves nothing. @throws QuotaExceeded */
     expectOfDay(calls: number): void {
-      if (left(entered().partner, account().used).day < calls) throw exceeded(account(), calls, clock.now());
+      if (left(requireOwner().partner, account().used).day < calls)
+        throw exceeded(account(), calls, clock.now());
     },
     committed,
-    /** After a refused commit: from now on the call is judged by what the database says. */
+    /** Reads the windows from the database after a refused commit. */
     reread,
-    /** Reads what the headers of a call are to tell that is refused before it costs anything. */
+    /** Reads a partner's windows for the headers of a call that is refused without a charge. */
     read(partner: Partner): Promise<void> {
-      belongTo(partner);
+      assign(partner);
       return reread();
     },
     /**
-     * Pays the minute token of a call that leaves nothing else behind: no answer leaves before what it cost is durable.
-     * @param revision of the snapshot that the call is judged by now
-     * @returns false, having paid nothing: the call must be judged anew
+     * Commits a charge of one call to the minute, for a call that stores nothing else.
+     * @param revision the revision of the call's snapshot
+     * @returns false if the commit was refused; nothing is charged, and the call is retried
      */
     async charge(revision: number): Promise<boolean> {
-      holdBack(1, 0);
+      setReserved(1, 0);
       const used = await store.chargeMinute(chargeOf(1), revision);
       if (used === null) await reread();
       else committed(used);
       return used !== null;
     },
-    /** What has been used of the call's day, as far as this server knows, and when that ends, in milliseconds. */
-    day: () => ({ used: account().used.day, endsAt: endOf("day", entered().known.day) * 1000 }),
-    /** As the database has lastKnown; undefined where it was not asked, because what one server remembers may be wrong. */
+    /** The calls used of the day, as this process knows them, and its end in milliseconds since the epoch. */
+    day: () => ({ used: account().used.day, endsAt: endOf("day", requireOwner().known.day) * 1000 }),
+    /** The state that the database reported; undefined if it was not read, because memory may be wrong. */
     state: (): QuotaState | undefined =>
-      lastKnown === undefined ? undefined : stateOf(account(), clock.now()),
-    end: () => holdBack(0, 0),
+      reported === undefined ? undefined : stateOf(account(), clock.now()),
+    /** Frees the reservation. */
+    end: () => setReserved(0, 0),
   };
 }
 
-/** A partner's two windows, of one moment, and what counts as used of them. */
+/** A partner's windows, and their use. */
 type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: WindowsUsed };
 
 function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {
@@ -244,19 +238,14 @@ function stateOf({ partner, known, used }: Account, now: number): QuotaState {
   const { perMinute, perDay } = partner;
   const { minute, day } = left(partner, used);
   const resetAt = endOf("minute", known.minute);
+  const dayEndsIn = secondsUntil(endOf("day", known.day), now);
   return {
     limit: perMinute,
     remaining: Math.min(minute, day),
     resetAt,
     windows: [
       { name: "minute", limit: perMinute, lasts: 60, left: minute, endsIn: secondsUntil(resetAt, now) },
-      {
-        name: "day",
-        limit: perDay,
-        lasts: 86_400,
-        left: day,
-        endsIn: secondsUntil(endOf("day", known.day), now),
-      },
+      { name: "day", limit: perDay, lasts: 86_400, left: day, endsIn: dayEndsIn },
     ],
   };
 }
@@ -266,10 +255,7 @@ function secondsUntil(time: number, now: number): number {
   return Math.max(0, Math.ceil(time - now / 1000));
 }
 
-/**
- * With both windows spent, the longer wait counts. A batch that costs more than is left is refused while smaller calls
- * still pass.
- */
+/** The refusal by the day if the day has too little room, because its wait is longer; else by the minute. */
 function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
   const window = left(account.partner, account.used).day < calls ? "day" : "minute";
   const resetAt = endOf(window, account.known[window]);

@@ -9,14 +9,13 @@ import type { Partner } from "./partners.ts";
 import { openWindows, quotaUse } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
 
-/** What the database says of everything that an operator watches. */
+/** The figures from the database for console, metrics and doctor. */
 export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
-/** A partner's use of its quotas, in the windows that are open now. */
 export type QuotaReading = Readings["quotas"][number];
-/** An endpoint as the console shows it: its host alone, because an address may carry a secret of the partner's. */
+/** An endpoint with its host only, because its URL may contain a secret of the partner. */
 export type EndpointReading = Readings["endpoints"][number];
 
-/** The last readings, and whether they could not be renewed; null before the first. */
+/** The newest readings (null before the first), and whether the last attempt to renew them failed. */
 export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
 
 type ReadingsDependencies = {
@@ -28,21 +27,18 @@ type ReadingsDependencies = {
   log(): Promise<LogFigures | null>;
   readonly calendar: Calendar;
   readonly clock: Clock;
-  /** Told when readings could not be renewed, once until they can be again. */
+  /** Called at the first of consecutive failures. */
   readonly onError?: (error: unknown) => void;
 };
 
 const shownImports = 12;
-/** Of more teachers a sample is counted: it takes some ten milliseconds of the thread that answers callers. */
+/** Above this number a sample is counted, which blocks the event loop for some ten milliseconds. */
 const countedTeachers = 20_000;
-/** Readings are renewed at most so often, and take at most one part in so many of the service's time. */
+/** Readings are kept for at least 1.5 s, and for fifty times the time that they took. */
 const leastAgeMs = 1_500;
 const shareOfTime = 50;
 
-/**
- * Reads for however many ask: a console in three windows and a scraper cost what one costs. Counting a long backlog
- * takes time on the thread that answers callers, so the longer a reading took, the longer it serves.
- */
+/** Shares readings among all callers: several consoles and scrapers cost one reading. */
 export function createReadings(dependencies: ReadingsDependencies): () => Promise<ReadingsNow> {
   let last: ReadingsNow = { readings: null, hasFailed: false };
   let freshUntilMs = Number.NEGATIVE_INFINITY;
@@ -99,10 +95,9 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
     imports: latest,
     /** When the last import that was applied ended; null before the first. */
     appliedAt: applied?.finishedAt ?? null,
-    /** What imports have taken away within a day, since it was last allowed. */
+    /** The losses by imports within a day, since the last allowed one. */
     losses,
     teachers,
-    /** Null before the evidence log was opened. */
     log: logFigures,
   };
 }

@@ -1,32 +1,27 @@
-/** When the pending key takes over, and what has to be so before it does. */
+/** Rotation of the signing keys (decision D5.2). */
 
 import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { generateKey, type KeyRing, keyRing, type SigningKey } from "./keys.ts";
+import { generateKey, type KeyRing, keyRing } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** How long a pending key must have been public before it may sign: partners cache the JWKS. */
+/** How long a pending key must be public before it signs, because partners cache the JWKS. */
 export const publishAheadMs = 24 * 3_600_000;
 
 type RotationOptions = {
-  /** Without waiting for the pending key to have been public for a day. */
+  /** Allows a pending key that has been public for less. */
   readonly immediately: boolean;
   readonly now: number;
 };
 
 /**
- * Reads the two keys of a rotation, before an operator is asked to confirm it (decision D5.2).
- * @returns also `early`: partners may not have seen the pending key yet, which only `immediately` allows
- * @throws TvsError REFUSED while they may not have seen it
+ * Reads the two keys of a rotation, before an operator is asked to confirm it.
+ * @returns `early` is true if partners may not have seen the pending key yet
+ * @throws TvsError REFUSED for an early rotation without `immediately`
  */
-export async function requireRotatable(keys: KeyStore, options: RotationOptions) {
+export async function requireRotatable(keys: KeyStore, { immediately, now }: RotationOptions) {
   const { active, pending } = keyRing(await keys.list());
-  return { active, pending, early: requirePublic(pending, options) };
-}
-
-/** @throws TvsError REFUSED */
-function requirePublic(pending: SigningKey, { immediately, now }: RotationOptions): boolean {
   const early = now - pending.publishedAt < publishAheadMs;
   if (early && !immediately) {
     const from = isoTime(pending.publishedAt + publishAheadMs);
@@ -35,10 +30,10 @@ function requirePublic(pending: SigningKey, { immediately, now }: RotationOption
       `rotate after ${from}, or with --now`;
     throw new TvsError("REFUSED", message);
   }
-  return early;
+  return { active, pending, early };
 }
 
-/** Promotes the pending key (decision D5.2). @throws TvsError as {@link requireRotatable}, and if another was faster */
+/** Promotes the pending key. @throws TvsError as {@link requireRotatable}, and for a concurrent rotation */
 export async function rotateKeys(
   keys: KeyStore,
   secrets: Secrets,
@@ -50,10 +45,10 @@ export async function rotateKeys(
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
 
-/** How long a signing key serves before a rotation is due. Nothing breaks later; practised habits work in need. */
+/** How long a signing key serves before a rotation is due. A later rotation breaks nothing. */
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
-/** When the next rotation is due and from when it is possible without `--now`. Milliseconds since the epoch. */
+/** When the next rotation is due, and possible without `--now`; in milliseconds since the epoch. */
 export function rotationOf({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
   const possibleAt = pending.publishedAt + publishAheadMs;

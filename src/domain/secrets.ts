@@ -13,10 +13,10 @@ const masterKeyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** Everything that is derived from the master key; each use has a key of its own (HKDF, RFC 5869). */
+/** The keys derived from the master key, one for each use (HKDF, RFC 5869). */
 export type Secrets = ReturnType<typeof deriveSecrets>;
 
-/** A new master key in its text form: what `master.key` and `TVS_MASTER_KEY` hold. */
+/** A new master key as text, as in `master.key` and `TVS_MASTER_KEY`. */
 export function newMasterKey(): string {
   return randomBytes(masterKeyBytes).toString("base64url");
 }
@@ -41,14 +41,14 @@ export function deriveSecrets(text: string) {
   return {
     blindIndexKey: derive("blind-index"),
     statusListKey: derive("status-list"),
-    /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete, who begins logs. */
+    /** HMAC-SHA-256 with the key for `use`. */
     mac: (use: keyof typeof macKeys, value: string) =>
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
-    /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
+    /** AES-256-GCM: nonce, ciphertext, tag. `name` is authenticated too: `open` needs the same. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
     /** @throws TvsError MASTER_KEY_WRONG */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
-    /** Tells, beside a database, whether this is the key that the database was made with. */
+    /** A value stored in the database, which identifies its master key. */
     check: Buffer.from(derive("check")).toString("base64url"),
   };
 }
@@ -75,7 +75,7 @@ function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
   }
 }
 
-/** Compares without telling by its duration where the difference is. */
+/** Compares in constant time. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,4 +1,4 @@
-/** What partners see of their own: their terms, the events that they fetch, and the deliveries to their webhook. */
+/** Partners' calls about their own data: their terms, events and deliveries. */
 
 import type { WebhookEvent } from "../partner/contract.ts";
 import type { PartnerEventStore } from "../store/partner-events.ts";
@@ -45,8 +45,7 @@ export function createSelfService({
     watches,
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
-     * The events after one, in the order of their commits.
-     * @param after the id of an event that this partner has received; null for the oldest that is kept
+     * A page of events in commit order, after the event `after`, or from the oldest.
      * @throws TvsError EVENTS_GONE if `after` is not kept, or is not an event of this partner
      */
     async events(
@@ -66,9 +65,9 @@ export function createSelfService({
       };
     },
     deliveries: (filter: DeliveryFilter & { readonly partnerId: string }) => webhooks.deliveries(filter),
-    /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's */
+    /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
     delivery: requireDelivery,
-    /** Sends a delivery again now, one that was acknowledged too. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
+    /** Makes a delivery due now, even an acknowledged one. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
     async retry({ authenticated, snapshot }: Admitted, deliveryId: string): Promise<DeliveryDetail> {
       const { partnerId } = authenticated.partner;
       const known = await requireDelivery(partnerId, deliveryId);
@@ -87,18 +86,10 @@ function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-/**
- * A partner as it sees itself.
- * @param now what the answer rests on besides: its endpoint, and what has been used of the day
- */
-export function describeSelf(
-  { snapshot, authenticated }: Admitted,
-  {
-    endpoint,
-    day,
-    now,
-  }: { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number },
-) {
+type SelfFacts = { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number };
+
+/** A partner's terms, credentials and webhook, as the partner sees them. */
+export function describeSelf({ snapshot, authenticated }: Admitted, { endpoint, day, now }: SelfFacts) {
   const { partner, credential } = authenticated;
   const { credentials } = snapshot;
   const { partnerId, name, scopes, purposes, perMinute, perDay, eventFilter } = partner;
@@ -122,15 +113,14 @@ function describeCredential(one: ApiKey | ClientCertificate) {
     : { fingerprint: one.fingerprint, createdAt: isoTime(one.addedAt), expiresAt: isoTime(one.validTo) };
 }
 
-/** Failures that would tell what a name leads to, where callers cannot look it up. */
+/** Failures that would show how the operator's network resolves a name. */
 const ofAddress = ["ENDPOINT_INVALID", "HOST_UNRESOLVED"];
 
-/** How an attempt ended, in a word. */
 function outcomeOf(error: string | null): string {
   return error === null ? "ACKNOWLEDGED" : ofAddress.includes(error) ? "ADDRESS_REFUSED" : error;
 }
 
-/** A delivery as its partner sees it; `attemptList` where it is shown by itself. */
+/** A delivery as its partner sees it. */
 export function describeOwnDelivery(one: Delivery | DeliveryDetail) {
   const { partnerId: _, lastError, heldBy, ...shown } = describeDelivery(one);
   const held = heldBy === null || heldBy === "endpoint" ? heldBy : "operator";

@@ -1,60 +1,58 @@
-/** Acts that must not meet: those that run in turn, and one that is done again and again. */
+/** Runs asynchronous work one at a time: a queue, and a repeated task. */
 
 import { type Clock, systemClock, timersOf } from "./clock.ts";
 
-/** Runs acts one after the other, each when the one before it has ended, however it ended. */
-type Serial = <T>(act: () => Promise<T>) => Promise<T>;
-
-export function createSerial(): Serial {
+/** Returns a function that runs `run` when every earlier call has ended or failed. */
+export function createSerial(): <T>(run: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
-  return (act) => {
-    const turn = last.then(act);
+  return (run) => {
+    const turn = last.then(run);
     last = turn.catch(() => {});
     return turn;
   };
 }
 
-/** An act may have taken hours, because its process stood still: that was no work, and no reason to rest. */
+/** Bounds the pause after a run that lasted hours because its process was stopped. */
 const longestRestMs = 2_000;
 
-/** Acts, and then rests for as long: half of the time belongs to the callers, however much there is to do. */
-export async function runAndPause<T>(act: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
+/** Runs, then pauses for as long as the run took: half of the time is left to callers. */
+export async function runAndPause<T>(run: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
   const { elapsed, after } = timersOf(clock);
   const startedAt = elapsed();
-  const done = await act();
+  const result = await run();
   await new Promise<void>((resolve) => after(Math.min(elapsed() - startedAt, longestRestMs), resolve));
-  return done;
+  return result;
 }
 
 /**
- * Acts at once and then again and again, never twice at the same time.
- * @param act is told how to ask whether it is to end early
- * @param options `everyMs` from the end of one act to the beginning of the next
- * @returns ends it, when the act that is under way is over
+ * Runs now and then repeatedly, never twice at the same time.
+ * @param run gets a function that says whether it should end early
+ * @param options `everyMs` from the end of one run to the beginning of the next
+ * @returns a function that stops it, and resolves when the current run has ended
  */
 export function repeat(
-  act: (isEnded: () => boolean) => Promise<void>,
+  run: (isEnded: () => boolean) => Promise<void>,
   {
     everyMs,
     onError,
     clock = systemClock,
   }: { everyMs: number; onError: (error: unknown) => void; clock?: Clock },
 ): () => Promise<void> {
-  let takeBack = () => {};
+  let cancel = () => {};
   let ended = false;
   let last = turn();
 
   async function turn(): Promise<void> {
-    await act(() => ended).catch(onError);
+    await run(() => ended).catch(onError);
     if (ended) return;
-    takeBack = timersOf(clock).after(everyMs, () => {
+    cancel = timersOf(clock).after(everyMs, () => {
       last = turn();
     });
   }
 
   return async () => {
     ended = true;
-    takeBack();
+    cancel();
     await last;
   };
 }

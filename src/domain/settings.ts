@@ -1,6 +1,6 @@
 /**
- * The settings, in one table. Options, environment variables, the questions of `init`, and what the database remembers for
- * `serve` and the commands (decision D1.5) follow from it.
+ * The table of settings. Options, environment variables, the questions of `init` and the stored settings (decision D1.5)
+ * follow from it.
  */
 
 import * as v from "valibot";
@@ -10,15 +10,15 @@ import { type Policy, parsePolicy } from "./policy.ts";
 import { rememberedSite, type Site } from "./site.ts";
 
 export type Setting = {
-  /** Reads the text that was given. What it throws says what the text must be. */
+  /** Parses the given text. Its issue says what the text must be. */
   readonly kind: v.GenericSchema;
-  /** What `--help` calls the value of the option of `serve`; a switch has none. */
+  /** The name of the option's value in `--help`; absent for a switch. */
   readonly hint?: string;
-  /** The text that counts where nobody gave one. */
+  /** The default. */
   readonly usual?: string;
-  /** Who writes it into the database: each `serve` that is given it, or `init` alone. */
+  /** The command that stores it: each `serve` with this option, or `init` only. */
   readonly remembered?: "serve" | "init";
-  /** Whether `init` asks for it; a text where Enter means that there, and not {@link Setting.usual}. */
+  /** Whether `init` asks for it; a text is the default there, instead of {@link Setting.usual}. */
   readonly init?: true | string;
 };
 
@@ -66,14 +66,14 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Checks a web address as it is written, because partners compare it so: a URL parser would correct it silently. */
+/** Checks the text itself, because partners compare the issuer as text and a URL parser would correct it. */
 function isHttpAddress(address: string): boolean {
   return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
 }
 
 const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 
-/** Where the register is, and what opens it: options of every command, or variables alone. */
+/** The register's location and keys: options of every command, or variables only. */
 export const registerSettings = {
   data: { kind: text, usual: "./data" },
   database: { kind: text },
@@ -82,7 +82,7 @@ export const registerSettings = {
   masterKey: { kind: text },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** What `serve` and the commands must agree on, and how they sign. */
+/** Settings that `serve` shares with the commands. */
 export const sharedSettings = {
   issuer: { kind: issuer, hint: "URL", remembered: "serve", init: true },
   timeZone: { kind: timeZone, hint: "ZONE", usual: "Africa/Lagos", remembered: "serve", init: true },
@@ -99,10 +99,10 @@ export const sharedSettings = {
   cryptoMb: { kind: text, hint: "FILE" },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** More signers serve no purpose that anybody has measured, and each needs its memory. */
+/** Each signer needs memory, and more have no measured use. */
 export const maxSigners = 64;
 
-/** What concerns `serve` alone. */
+/** Settings of `serve` only. */
 export const serveSettings = {
   host: { kind: text, hint: "ADDRESS", usual: "127.0.0.1", remembered: "init", init: true },
   port: { kind: count(65_535), hint: "N", usual: "8080", remembered: "init", init: true },
@@ -132,23 +132,23 @@ export function storedName(name: string): string {
   return optionOf(name).replaceAll("-", "_");
 }
 
-/** The remembered settings whose values are short, by their names in the database. */
+/** The stored names of remembered settings with short values. */
 export const shownSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
   .map(([name]) => storedName(name));
 
-/** What `serve` and the commands must agree on; `serve` remembers it in the database. */
+/** The settings in force, which `serve` stores in the database. */
 export type Settings = {
   readonly issuer: string;
   readonly timeZone: string;
   readonly policy: Policy;
   readonly allowPrivateWebhooks: boolean;
-  /** Whether envelopes say where to look whether they were withdrawn, and signed status lists are served. */
+  /** Whether envelopes name a status list, and signed status lists are served. */
   readonly statusList: boolean;
   readonly site: Site;
 };
 
-/** Remembered settings, with `defaults` for what was never said. */
+/** Reads the stored settings, with `defaults` for the others. */
 export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
   const policy = stored.get("policy");
   const site = stored.get("site");
@@ -163,13 +163,12 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
   };
 }
 
-/** The form in which settings are remembered. */
 export function storedSettings(settings: Settings): Record<string, string> {
   const stored = Object.entries(settings).map(([name, value]) => [storedName(name), storedText(value)]);
   return Object.fromEntries(stored);
 }
 
-/** The form in which a setting's value is remembered. */
+/** The stored form of a value. */
 export function storedText(value: Settings[keyof Settings]): string {
   if (typeof value === "boolean") return onOff(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -179,10 +178,7 @@ function onOff(isOn: boolean): "on" | "off" {
   return isOn ? "on" : "off";
 }
 
-/**
- * The settings to write: those whose remembered value differs. Between the reading and the writing another node may have
- * changed the others.
- */
+/** The settings whose stored value differs. Only these are written, because another node may have changed others. */
 export function newSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,
@@ -192,20 +188,22 @@ export function newSettings(
   );
 }
 
-/** Whether a database is a sandbox. */
 export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
   return stored.get("environment") === "sandbox";
 }
 
-/** The issuer that commands show for a register that was never served. */
+/** The issuer of a register that was never served. */
 export const unknownIssuer = "http://127.0.0.1:8080";
 
-/** The note that somebody chose the issuer: one that nobody chose is the address at which a service listened. */
+/** The setting that says that an operator chose the issuer; otherwise it is the address of the first service. */
 export const issuerSetName = "issuer_set";
 
 export function isIssuerSet(stored: ReadonlyMap<string, string>): boolean {
   return stored.get(issuerSetName) === "true";
 }
 
-/** The note of when a proxy last sent a `Client-Cert` that could not be read, which `tvs doctor` reports. */
+/** The setting that holds all webhooks after `tvs restore --hold-webhooks`. */
+export const holdWebhooksName = "hold_webhooks";
+
+/** The setting with the time of a proxy's last unreadable `Client-Cert`, which `tvs doctor` reports. */
 export const unreadableCertificateName = "client_cert_unreadable_at";

@@ -1,4 +1,4 @@
-/** The file that says whose service it is (decision D8.4), read and checked whole before any of it is kept. */
+/** Reads and checks the site file (decision D8.4). */
 
 import { Buffer } from "node:buffer";
 import { crc32, inflateSync } from "node:zlib";
@@ -12,7 +12,7 @@ const contactMembers = ["email", "phone", "url", "address"] as const;
 const maxNameLength = 120;
 const maxAddressLength = 300;
 const maxUrlLength = 500;
-/** Contrast that text of any size must have to be read (WCAG 2.2, 1.4.3). */
+/** The least contrast of small text (WCAG 2.2, 1.4.3). */
 const leastContrast = 4.5;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -24,9 +24,8 @@ function refuse(flaw: string): never {
 
 /**
  * Reads a site document.
- * @param text JSON
- * @param readFile reads the logo, a file beside the document. @throws TvsError INPUT_UNREADABLE
- * @throws TvsError CONFIG_INVALID naming the member that is wrong, and what `readFile` throws
+ * @param readFile reads the logo, a file beside the document
+ * @throws TvsError CONFIG_INVALID naming the wrong member, and what `readFile` throws
  */
 export function parseSite(text: string, readFile: (name: string) => Uint8Array): Site {
   let value: unknown;
@@ -49,23 +48,23 @@ export function parseSite(text: string, readFile: (name: string) => Uint8Array):
   };
 }
 
-/** Members of an object, none of them unknown; a misspelt one would be left out silently. */
-function membersOf(value: unknown, place: string, known: readonly string[]): Members {
+/** Refuses unknown members, because a misspelt member would be ignored silently. */
+function membersOf(value: unknown, path: string, known: readonly string[]): Members {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    return refuse(`${place} must be an object with ${known.join(", ")}`);
+    return refuse(`${path} must be an object with ${known.join(", ")}`);
   const unknown = Object.keys(value).find((name) => !known.includes(name));
-  const where = place === "the document" ? "" : ` in ${place}`;
+  const where = path === "the document" ? "" : ` in ${path}`;
   if (unknown !== undefined)
     refuse(`${JSON.stringify(unknown)} is not known${where}; there are ${known.join(", ")}`);
   return value as Members;
 }
 
-function line(value: unknown, place: string, max: number): string {
-  if (typeof value !== "string") return refuse(`${place} must be a text`);
+function line(value: unknown, path: string, max: number): string {
+  if (typeof value !== "string") return refuse(`${path} must be a text`);
   const text = value.trim().replace(/\s+/gu, " ");
-  if (text === "") refuse(`${place} is empty`);
-  if (text.length > max) refuse(`${place} is longer than ${max} characters`);
-  if (hasHiddenCharacter(text)) refuse(`${place} holds a character that cannot be seen`);
+  if (text === "") refuse(`${path} is empty`);
+  if (text.length > max) refuse(`${path} is longer than ${max} characters`);
+  if (hasHiddenCharacter(text)) refuse(`${path} holds a character that cannot be seen`);
   return text;
 }
 
@@ -124,22 +123,19 @@ function optionalUrl(given: Members, name: "privacyUrl" | "accessibilityUrl" | "
   return given[name] === undefined ? null : readUrl(given[name], name);
 }
 
-function readUrl(value: unknown, place: string): string {
-  const text = line(value, place, maxUrlLength);
+function readUrl(value: unknown, path: string): string {
+  const text = line(value, path, maxUrlLength);
   const url = URL.parse(text);
   const isPlain = /^https?:\/\//i.test(text) && url !== null && url.username === "" && url.password === "";
-  if (!isPlain) refuse(`${place} must be a web address that begins with https:// or http://`);
+  if (!isPlain) refuse(`${path} must be a web address that begins with https:// or http://`);
   return url?.href ?? text;
 }
 
 const maxLogoBytes = 64 * 1024;
-/** Sixteen times what any screen shows of it; decoding it takes four bytes a pixel. */
+/** Decoding takes four bytes a pixel. */
 const maxPngSide = 2_048;
 
-/**
- * Checks a picture that strangers' browsers will be given: a PNG, which can neither run a script nor load anything.
- * @returns the picture, or what is wrong with it, in words that follow its name
- */
+/** Checks that a file is a whole PNG, which can run no script. @returns the logo, or its fault as a text after its name */
 function checkLogo(bytes: Uint8Array): Logo | string {
   if (bytes.length === 0) return "is empty";
   if (bytes.length > maxLogoBytes) return "is larger than 64 KiB";
@@ -151,7 +147,7 @@ function checkLogo(bytes: Uint8Array): Logo | string {
 
 type PngChunk = { readonly name: string; readonly content: Buffer };
 
-/** The chunks of a PNG; null when one is cut off, has a wrong check sum, or is none that every decoder must know. */
+/** The chunks of a PNG; null for a cut-off chunk, a wrong checksum or an unknown critical chunk. */
 function chunksOf(file: Buffer): PngChunk[] | null {
   const chunks: PngChunk[] = [];
   for (let at = 8; at < file.length; ) {
@@ -166,7 +162,7 @@ function chunksOf(file: Buffer): PngChunk[] | null {
   return chunks;
 }
 
-/** The numbers of a pixel, and how many bits each may have, by colour type: grey, RGB, palette, grey and RGB with alpha. */
+/** Channels and allowed bits of each, by colour type: grey, RGB, palette, grey with alpha, RGB with alpha. */
 const colorTypes = new Map([
   [0, { channels: 1, depths: [1, 2, 4, 8, 16] }],
   [2, { channels: 3, depths: [8, 16] }],
@@ -187,7 +183,7 @@ const interlaced: readonly Pass[] = [
   [0, 1, 1, 2],
 ];
 
-/** The bytes of each row of a picture as it is unpacked, its filter's byte included; null for a header of no PNG. */
+/** The unpacked bytes of each row, with its filter byte; null for an invalid header. */
 function rowsOf(header: Buffer): number[] | null {
   const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
   const [depth = 0, colorType = 0, compression, filter, interlace = 2] = header.subarray(8);
@@ -202,7 +198,7 @@ function rowsOf(header: Buffer): number[] | null {
   });
 }
 
-/** Whether the picture has exactly the bytes that its header asks for. No more than those are unpacked. */
+/** Whether the pixels unpack to exactly the size in the header. Unpacking stops at that size. */
 function isWhole(rows: readonly number[], packed: Uint8Array): boolean {
   const size = rows.reduce((sum, row) => sum + row, 0);
   try {
@@ -219,7 +215,6 @@ function isWhole(rows: readonly number[], packed: Uint8Array): boolean {
   }
 }
 
-/** Decoders differ in which of two headers they believe. The size is read before anything is unpacked. */
 function pngProblem(file: Buffer): string | null {
   const chunks = chunksOf(file) ?? [];
   const named = (name: string) => chunks.filter((chunk) => chunk.name === name);

@@ -1,12 +1,11 @@
-/** Whose service this is (decision D8.4): what stands on every page, on attestations and in the OpenAPI document. */
+/** The operator of the service, as pages, attestations and the OpenAPI document show it (decision D8.4). */
 
-/** A picture that was checked: it can neither run a script nor load anything. */
+/** A checked PNG in base64. */
 export type Logo = {
   readonly type: "image/png";
   readonly data: string;
 };
 
-/** How people reach who runs the service; what was not said is absent. */
 export type Contact = {
   readonly email?: string;
   readonly phone?: string;
@@ -15,19 +14,19 @@ export type Contact = {
 };
 
 export type Site = {
-  /** The registry's name; null where nobody said whose service it is. */
+  /** The registry's name; null without a site file. */
   readonly name: string | null;
   readonly logo: Logo | null;
-  /** The colour of the head, `#rrggbb`, on which white text can be read. */
+  /** The colour of the page head, `#rrggbb`; white text on it is readable. */
   readonly accent: string | null;
   readonly contact: Contact;
   readonly privacyUrl: string | null;
   readonly accessibilityUrl: string | null;
-  /** Where somebody reports that a record is wrong. */
+  /** For reports of wrong records. */
   readonly reportUrl: string | null;
 };
 
-/** The site of a service that was not told whose it is. */
+/** The site of a service without a site file. */
 export const defaultSite: Site = {
   name: null,
   logo: null,
@@ -40,13 +39,12 @@ export const defaultSite: Site = {
 
 let lastRead = { text: "", site: defaultSite };
 
-/** A site as the database remembers it: the same object while its text stays, so that pages made with it can be kept. */
+/** Reads a stored site. The same text gives the same object, so that pages can be cached by it. */
 export function rememberedSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;
 }
 
-/** The form in which a site is remembered. */
 export function storedSite(site: Site): string {
   return JSON.stringify(site);
 }

@@ -32,22 +32,22 @@ import { listedVerdict, percentageOf } from "./teachers/roster.ts";
 import { meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
-/** A list that somebody asks about, already checked. */
+/** A checked request for a statement. */
 export type AskedList = {
   readonly purpose: Purpose;
   readonly list: StatementList;
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 
-export type Judging = {
+export type Evaluation = {
   readonly teachers: TeacherReader;
   readonly blindIndex: BlindIndex;
   readonly policy: Policy;
   readonly today: CalendarDate;
 };
 
-/** A list as it was read and judged, before anybody has signed for it. */
-type JudgedList = Pick<AskedList, "purpose" | "list"> & {
+/** A list with the verdict on each row, before it is signed. */
+type EvaluatedList = Pick<AskedList, "purpose" | "list"> & {
   /** JSON, in the order of the list. */
   readonly rows: readonly string[];
   readonly rowsRoot: string;
@@ -57,52 +57,52 @@ type JudgedList = Pick<AskedList, "purpose" | "list"> & {
 };
 
 type Person = {
-  /** The first that names them. */
+  /** The first row that names the person. */
   readonly row: number;
   verdict: StatementRow;
   readonly key: UniqueKey;
   readonly teacher: Teacher | null;
-  /** By which they are listed. */
-  readonly names: Set<string>;
+  readonly listedNames: Set<string>;
 };
 
-/** Spellings of one person's name at most: whoever tries more wants to learn the registered one. */
+/** Spellings of one person's name at most: more would be guesses at the registered name. */
 const maxNames = 3;
 /** They take about half a millisecond, so that most of the loop's time is left for checks. */
 const rowsInTurn = 24;
 
-/** Looks up and judges all who are listed. @throws TvsError REQUEST_INVALID for a person under more than a few names */
-export async function judgeList(
+/** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID for a person under more than three names */
+export async function evaluateList(
   { purpose, list, teachers: listed }: AskedList,
-  judging: Judging,
-): Promise<JudgedList> {
+  evaluation: Evaluation,
+): Promise<EvaluatedList> {
+  const { blindIndex } = evaluation;
   const people = new Map<string, Person>();
   const tree = growTree(() => {});
   const rows: string[] = [];
   for (let from = 0; from < listed.length; from += rowsInTurn) {
     const some = listed.slice(from, from + rowsInTurn);
-    const keys = some.map(({ identifier }) => keyOf(identifier, judging.blindIndex));
-    const found = await findMeant(judging.teachers, keys);
+    const keys = some.map(({ identifier }) => keyOf(identifier, blindIndex));
+    const found = await findEach(evaluation.teachers, keys);
     for (const [index, key] of keys.entries()) {
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
-      const result = eligibilityResult(teacher, { ...judging, purpose });
+      const result = eligibilityResult(teacher, { ...evaluation, purpose });
       const { eligible, reasons, nameMatches } = listedVerdict(result, teacher, listedName ?? "");
-      const judged: StatementRow = {
+      const verdict: StatementRow = {
         row: from + index + 1,
         ...(teacher === null ? askedNumber(key) : { tId: teacher.tId, regNo: teacher.regNo }),
         ...{ eligible, status: result.status, reasons, nameMatches },
       };
-      tree.push(rowLeaf(judged));
-      rows.push(JSON.stringify(judged));
-      const who = nameOf(key, teacher);
-      const person = people.get(who) ?? { row: judged.row, verdict: judged, key, teacher, names: new Set() };
-      // Whoever is listed twice counts by the row that has the registered name.
-      if (judged.eligible) person.verdict = judged;
-      people.set(who, person);
-      if (listedName !== null && teacher !== null) person.names.add(listedName);
-      if (person.names.size > maxNames) {
-        const message = `teachers[${judged.row - 1}] is listed under ${maxNames} other names already`;
+      tree.push(rowLeaf(verdict));
+      rows.push(JSON.stringify(verdict));
+      const id = personId(key, teacher);
+      const person = people.get(id) ?? { row: verdict.row, verdict, key, teacher, listedNames: new Set() };
+      people.set(id, person);
+      // Of several rows about one person, one with the registered name decides.
+      if (eligible) person.verdict = verdict;
+      if (listedName !== null && teacher !== null) person.listedNames.add(listedName);
+      if (person.listedNames.size > maxNames) {
+        const message = `teachers[${verdict.row - 1}] is listed under ${maxNames} other names already`;
         throw new TvsError("REQUEST_INVALID", message);
       }
     }
@@ -113,23 +113,23 @@ export async function judgeList(
     ...{ purpose, list, rows },
     rowsRoot: Buffer.from(tree.root() ?? []).toString("base64"),
     summary: summaryOf(all, rows.length),
-    people: all.flatMap((person) => statedPerson(person, judging.blindIndex)),
+    people: all.flatMap((person) => statedPerson(person, blindIndex)),
     read: all.map(({ teacher, key }) => teacher ?? key),
   };
 }
 
-/** Looks up each key, and a number that nobody has as it may be meant: without a full stop at its end. */
-async function findMeant(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
+/** Looks up each key; a registration number that nobody has is looked up again without a full stop at its end. */
+async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
   const found = await teachers.findEach(keys);
-  const places = keys.flatMap((key, place) => {
-    if (found[place] !== null || key.by !== "regNo") return [];
-    const regNo = canonicalRegNo(meantTerm(key.value));
-    return regNo === null || regNo === key.value ? [] : [{ place, regNo }];
+  const retries = keys.flatMap((key, index) => {
+    if (found[index] !== null || key.by !== "regNo") return [];
+    const value = canonicalRegNo(meantTerm(key.value));
+    return value === null || value === key.value ? [] : [{ index, key: { by: "regNo", value } as const }];
   });
-  if (places.length === 0) return found;
-  const meant = await teachers.findEach(places.map(({ regNo }) => ({ by: "regNo", value: regNo })));
-  const others = new Map(places.map(({ place }, at) => [place, meant[at] ?? null]));
-  return found.map((teacher, place) => teacher ?? others.get(place) ?? null);
+  if (retries.length === 0) return found;
+  const others = await teachers.findEach(retries.map(({ key }) => key));
+  for (const [at, { index }] of retries.entries()) found[index] = others[at] ?? null;
+  return found;
 }
 
 /** The hash of a row's leaf (RFC 6962, 2.1): of a fixed line, and of the row as RFC 8785 JSON. */
@@ -137,8 +137,8 @@ function rowLeaf(row: StatementRow): Uint8Array {
   return hash("sha256", `\0${statementRowPrefix}${canonicalJson(row)}`, "buffer");
 }
 
-/** Who is the same person, however they are named; nobody is as many as there are numbers. */
-function nameOf({ by, value }: UniqueKey, teacher: Teacher | null): string {
+/** The same text for each identifier of one teacher; an identifier that finds nobody is a person of its own. */
+function personId({ by, value }: UniqueKey, teacher: Teacher | null): string {
   if (teacher !== null) return String(teacher.id);
   return `${by} ${typeof value === "object" ? Buffer.from(value).toString("hex") : value}`;
 }
@@ -158,7 +158,7 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
   };
 }
 
-/** What is kept of a person; nothing of a number that named nobody and cannot be a NIN. */
+/** The stored row about a person; none for an unknown identifier that cannot be a NIN. */
 function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
   const { ninIndex } = askedFor(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
@@ -166,45 +166,29 @@ function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex)
   return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
 }
 
-/** Who states it to whom, when, and for which call. */
-type StatementMaking = {
+type StatementTerms = Pick<Attestation, "kid" | "policyVersion" | "credential" | "requestId"> & {
   readonly issuer: string;
   readonly audience: string;
   /** Whole seconds since the Unix epoch. */
   readonly at: number;
-  readonly kid: string;
-  readonly policyVersion: string;
-  readonly credential: string;
-  readonly requestId: string;
 };
 
-/** Signs for a list. @throws what the signer throws */
+/** Signs a statement. @throws what the signer throws */
 export async function sealStatement(
-  judged: JudgedList,
-  making: StatementMaking,
+  { purpose, list, summary, rowsRoot, rows }: EvaluatedList,
+  { issuer, audience, at, kid, policyVersion, credential, requestId }: StatementTerms,
   sign: Signer["sign"],
 ): Promise<{ attestation: Attestation; answer: StoredAnswer }> {
-  const { purpose, list, summary, rowsRoot, rows } = judged;
-  const { issuer, audience, at, kid, policyVersion } = making;
   const statementId = uuidv7();
-  const said = { purpose, policyVersion, list, summary };
-  const claims = { iss: issuer, aud: audience, jti: statementId, iat: at, ...said, rowsRoot };
+  const content = { purpose, policyVersion, list, summary };
+  const claims = { iss: issuer, aud: audience, jti: statementId, iat: at, ...content, rowsRoot };
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: statementType }));
   const input = `${header}.${base64url(JSON.stringify(claims))}`;
   const [signature = ""] = await sign(kid, [input]);
   const jws = `${input}.${signature}`;
-  const outer = JSON.stringify({ statementId, issuedAt: isoSeconds(at), issuer, audience, ...said });
+  const outer = JSON.stringify({ statementId, issuedAt: isoSeconds(at), issuer, audience, ...content });
   const body = `${outer.slice(0, -1)},"rows":[${rows.join(",")}],"signature":"${jws}","signatureKid":"${kid}"}`;
-  const headers = { "X-Verification-Id": statementId, "X-Signature-Kid": kid };
-  return { attestation: evidenceOf(judged, making, { statementId, jws }), answer: { headers, body } };
-}
-
-function evidenceOf(
-  { purpose, list, summary }: JudgedList,
-  { audience, at, kid, policyVersion, credential, requestId }: StatementMaking,
-  { statementId, jws }: { statementId: string; jws: string },
-): Attestation {
-  return {
+  const attestation: Attestation = {
     verificationId: statementId,
     partnerId: audience,
     issuedAt: at,
@@ -217,4 +201,6 @@ function evidenceOf(
     context: list.reference === null ? null : JSON.stringify({ reference: list.reference }),
     ...{ kid, purpose, policyVersion, credential, requestId, jws },
   };
+  const headers = { "X-Verification-Id": statementId, "X-Signature-Kid": kid };
+  return { attestation, answer: { headers, body } };
 }

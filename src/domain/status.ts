@@ -3,14 +3,13 @@ import type { LogFigures } from "../store/evidence/log.ts";
 import type { ImportRecord } from "../store/imports.ts";
 import type { StatusStore } from "../store/status.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import type { Calendar } from "./clock.ts";
-import { isoTime } from "./clock.ts";
+import { type Calendar, isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
-import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
+import type { KeyState, SigningKey } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
-/** The most teachers that are all counted; beyond it a sample of about `sampleSize` is. */
+/** In a larger register, a sample of about `sampleSize` teachers is counted. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;
@@ -18,9 +17,9 @@ const hourMs = 3_600_000;
 export type TeacherCounts = Awaited<ReturnType<typeof countTeachers>>;
 
 /**
- * Teachers by licence status today, those who are active, and how many of these have a licence, valid or not;
- * `approximate` when the split was estimated from a sample.
- * @param limit the most teachers that are all counted
+ * Counts teachers by licence status today; `licensed` counts active teachers with a licence, valid or not. `approximate` is
+ * true if the figures were estimated from a sample.
+ * @param limit a larger register is sampled
  */
 export async function countTeachers(
   store: Pick<StatusStore, "teachers" | "licenses">,
@@ -45,7 +44,7 @@ export function describeLicensed({ active, licensed, approximate }: TeacherCount
   return `${approximate ? "about " : ""}${some} of ${all} active teachers have a licence`;
 }
 
-/** All figures of the running data, as `tvs status` shows them; times in ISO 8601. */
+/** The figures of `tvs status`; times in ISO 8601. */
 export async function readFigures(
   store: StatusStore,
   keys: readonly SigningKey[],
@@ -70,7 +69,7 @@ export async function readFigures(
   };
 }
 
-/** What partners are still to be told, and which of them are not told now; times in ISO 8601. */
+/** Webhook endpoints and their backlog; times in ISO 8601. */
 export async function readWebhookFigures(webhooks: WebhookStore, now: number) {
   const endpoints = await webhooks.endpoints();
   const disabled = endpoints.filter((one) => one.disabledAt !== null);
@@ -86,26 +85,16 @@ function keyAge(keys: readonly SigningKey[], state: KeyState, now: number) {
   const key = keys.find((one) => one.state === state);
   if (key === undefined) return null;
   const since = state === "active" ? (key.activatedAt ?? key.createdAt) : key.publishedAt;
-  const { kid } = describeKey(key);
-  return { kid, since: isoTime(since), ageSeconds: Math.max(0, Math.floor((now - since) / 1000)) };
+  return { kid: key.kid, since: isoTime(since), ageSeconds: Math.max(0, Math.floor((now - since) / 1000)) };
 }
 
-function describeImport({ file, startedAt, finishedAt, ...record }: ImportRecord) {
-  const { inserted, updated, unchanged, rejected, warnings, events } = record;
-  return {
-    file,
-    inserted,
-    updated,
-    unchanged,
-    rejected,
-    warnings,
-    events,
-    startedAt: isoTime(startedAt),
-    finishedAt: isoTime(finishedAt),
-  };
+function describeImport({ startedAt, finishedAt, ...record }: ImportRecord) {
+  const { file, inserted, updated, unchanged, rejected, warnings, events } = record;
+  const times = { startedAt: isoTime(startedAt), finishedAt: isoTime(finishedAt) };
+  return { file, inserted, updated, unchanged, rejected, warnings, events, ...times };
 }
 
-/** How the evidence log does; times in ISO 8601. @returns null before the log was begun */
+/** Describes the evidence log; times in ISO 8601. @returns null before the log was begun */
 export function describeLog(log: LogFigures | null) {
   if (log === null) return null;
   const { log: _number, size: leaves, signedSize, signedAt, uncoveredSince, ...rest } = log;

@@ -1,21 +1,21 @@
 import type { TeacherStore } from "../store/teachers.ts";
-import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
+import { addDays, type Calendar, type CalendarDate, type Clock } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
 import { repeat, runAndPause } from "./serial.ts";
 import { planWrite, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
-/** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
+/** Records in one commit, which takes a few milliseconds. */
 const chunkRows = 50;
 const pollIntervalMs = 1_000;
 
 /**
- * Announces what the calendar has changed since it was last announced. Every write is bound to the version of its record,
- * so two sweeps at the same time, or a sweep and a command, announce each change once.
- * @param options `actor` stands in the history; `isStopped` ends the sweep between two commits; `onProgress` gets the count
- * @returns the date, licences that ended, licences that began, and how many events told of them
- * @throws TvsError INTERNAL when a record that is due cannot be written
+ * Announces licences that ended or began since the last sweep. Every write requires its record's version, so concurrent
+ * sweeps and commands announce each change once.
+ * @param options `isStopped` ends the sweep between two commits; `onProgress` gets the licences announced so far
+ * @returns the date, the licences that ended and began, and their events
+ * @throws TvsError INTERNAL if a due record cannot be written
  */
 export async function sweep(
   teachers: TeacherStore,
@@ -34,7 +34,7 @@ export async function sweep(
   while (!isStopped()) {
     const due = await teachers.dueByCalendar(date, chunkRows);
     if (due[0] === undefined) break;
-    // A record that was not written has moved on by another's hand; one that has not can never be written.
+    // A refused write means that the record has changed. If it has not, every later write would be refused too.
     const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
@@ -53,7 +53,7 @@ function count(counts: { expired: number; started: number; events: number }, wri
   counts.events += write.events.length;
 }
 
-/** True when the calendar has changed the licence since partners were told of it. */
+/** Whether the licence has ended or begun since its status was announced. */
 export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): boolean {
   const { announcedStatus, active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (licenseExpiryDate === null) return false;
@@ -63,8 +63,8 @@ export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): bo
 }
 
 /**
- * The next step of a licence that is due, as of its own day: one that began and ended between two sweeps is announced
- * twice, in order. The history carries the time of the recording, the event that of the change.
+ * The next announcement of a due licence. A licence that began and ended between two sweeps has two, in order. The history
+ * has the time of the sweep, the event the time of the change.
  */
 export function planCalendarStep(
   teacher: StoredTeacher,
@@ -79,14 +79,14 @@ export function planCalendarStep(
 
 function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: StoredTeacher): CalendarDate {
   if (announcedStatus === "NOT_FOUND" && licenseIssueDate !== null) return licenseIssueDate;
-  if (licenseExpiryDate !== null) return dayAfter(licenseExpiryDate);
+  if (licenseExpiryDate !== null) return addDays(licenseExpiryDate, 1);
   throw new TvsError("INTERNAL", "a licence without dates cannot be due");
 }
 
 /**
- * Sweeps now and after every local midnight. The date is read once a second, so that a clock that was set or a machine
- * that slept loses no day. A failed sweep is retried a second later.
- * @returns stops it, when a sweep that is under way has ended
+ * Sweeps now and after every local midnight. The date is read once a second, so a clock that was set or a machine that
+ * slept misses no day. A failed sweep is retried a second later.
+ * @returns a function that stops it, and resolves when the current sweep has ended
  */
 export function startSweeping(dependencies: {
   teachers: TeacherStore;
@@ -99,7 +99,7 @@ export function startSweeping(dependencies: {
 
   async function look(isStopped: () => boolean): Promise<void> {
     const { calendar } = configuration.current();
-    // A time zone that was changed is another calendar: the same date may begin at another moment.
+    // In another time zone the same date begins at another moment.
     const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
     if (day === sweptFor) return;
     await sweep(teachers, { calendar, clock, actor: "service", isStopped });

@@ -16,9 +16,8 @@ import type { Authenticated } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
 import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
-import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
-import { type AskedList, judgeList, sealStatement } from "./statements.ts";
+import { type AskedList, evaluateList, sealStatement } from "./statements.ts";
 import { type StatusPlaces, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
@@ -29,17 +28,16 @@ export type Question = {
   readonly context?: object | undefined;
 };
 
-/** What a call asks: questions, or about a list. Without an idempotency key it is run each time. */
+/** A call's questions, or the list of a statement. A call without an idempotency key runs each time. */
 export type Asked = {
   readonly questions: readonly Question[];
   readonly list?: AskedList | undefined;
   readonly idempotency?: IdempotentBody | undefined;
 };
 
-/** A call that was let in: whose it is, and the snapshot that says so. */
+/** An authenticated call, and the snapshot that it was authenticated with. */
 export type Admitted = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
 
-/** One call of a partner, as it is judged now. */
 type VerificationCall = Admitted &
   Asked & {
     readonly operation: AttestedOperation;
@@ -68,28 +66,25 @@ type VerificationDependencies = {
   readonly clock: Clock;
 };
 
-/** A question, and the teacher that it names, or nobody. */
+/** A question, and the teacher that its identifier finds. */
 type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
-/** A signed envelope, whom it is about, and the evidence of it. */
-type Attested = { readonly envelope: SealedEnvelope; readonly subject: Subject; readonly row: Attestation };
-
-/** What the work of a call comes to: its evidence, what that rests on and costs, and the answer. */
+/** A call's answer, with the evidence, preconditions and charge to commit. */
 type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & {
   readonly answer: StoredAnswer;
 };
 
 /**
- * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves. The commit decides:
- * what was judged by something that has changed meanwhile is judged anew (decision D4.8).
+ * Looks teachers up, applies the policy, signs, and commits the evidence before the answer leaves. The commit checks the
+ * preconditions; if one has changed, the caller retries the call (decision D4.8).
  *
- * A failure to look up or to sign is an error, never an answer: "not found" is only ever signed when the
- * register was asked and had nobody (decision D2.2).
+ * A failed lookup or signature is an error. "Not found" is signed only if the register answered that it has nobody
+ * (decision D2.2).
  */
 export function createVerification(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
-  /** Does the work, and commits the evidence, what it cost and the answer to be replayed; null when that was refused. */
+  /** Answers and commits. @returns null if the commit was refused, which has stored nothing */
   async function perform(
     call: VerificationCall,
     pendingRecord: PendingRecord | null,
@@ -112,10 +107,9 @@ export function createVerification(dependencies: VerificationDependencies) {
 
   return {
     /**
-     * Answers a call: an envelope for each question, all or none, or one statement over a list. Idempotency comes first: a
-     * replay costs no work, but its minute token.
-     * @returns null when its commit was refused, having stored nothing: what it rests on has changed, and it must be judged
-     *   anew, perhaps as another partner's
+     * Answers a call with an envelope for each question, or with one statement over a list. A replay costs one call of the
+     * minute.
+     * @returns null if a precondition has changed; nothing was stored, and the caller authenticates and tries again
      */
     async answer(call: VerificationCall): Promise<Answer | null> {
       const { authenticated, snapshot, operation, quota } = call;
@@ -134,19 +128,31 @@ export function createVerification(dependencies: VerificationDependencies) {
   };
 }
 
+/** Answers questions. The quota is checked before anybody is looked up. */
 async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
-  const isPerItem = call.operation === "batch" && call.authenticated.partner.batchCost === "item";
-  const charge = call.quota.chargeFor(isPerItem ? call.questions.length : 1);
-  const attested = await attestAll(dependencies, call);
+  const { signer, clock } = dependencies;
+  const { snapshot, authenticated, questions, quota } = call;
+  const isBatch = call.operation === "batch";
+  const isPerItem = isBatch && authenticated.partner.batchCost === "item";
+  const charge = quota.chargeFor(isPerItem ? questions.length : 1);
+  const at = Math.floor(clock.now() / 1000);
+  const subjects = await findSubjects(dependencies, call);
+  const claims = subjects.map((subject) => claimsAbout(subject, call, { places: dependencies.places, at }));
+  const { kid } = snapshot.keys.active;
+  const envelopes = await sealEnvelopes(claims, kid, (id, inputs) =>
+    signer.sign(id, inputs, { bulk: isBatch }),
+  );
   return {
-    attestations: attested.map(({ row }) => row),
-    read: attested.map(({ subject }) => subject.teacher ?? subject.key),
+    attestations: envelopes.map((envelope, index) =>
+      evidenceOf(envelope, subjects[index] as Subject, call, dependencies.blindIndex),
+    ),
+    read: subjects.map(({ teacher, key }) => teacher ?? key),
     charge,
-    answer: call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested),
+    answer: isBatch ? batchAnswer(envelopes) : singleAnswer(envelopes[0] as SealedEnvelope, kid),
   };
 }
 
-/** One statement over a list. It costs a call of the minute, and of the day as many as the list has rows. */
+/** Answers with one statement over a list: one call of the minute, and of the day one for each row. */
 async function state(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
@@ -155,42 +161,20 @@ async function state(
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
-  // A list is long to read: not for who has spent the day.
+  // A list takes long to read, so the day's quota is checked before.
   quota.expectOfDay(list.teachers.length);
-  const judged = await judgeList(list, { teachers, blindIndex, policy, today });
+  const evaluated = await evaluateList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);
-  const { kid } = snapshot.keys.active;
   const { partner, credential } = authenticated;
-  const making = { issuer, audience: partner.partnerId, at, kid, policyVersion: policy.version };
-  const made = await sealStatement(judged, { ...making, credential, requestId }, (id, inputs) =>
-    signer.sign(id, inputs, { bulk: true }),
+  const { attestation, answer } = await sealStatement(
+    evaluated,
+    {
+      ...{ issuer, audience: partner.partnerId, at, kid: snapshot.keys.active.kid },
+      ...{ policyVersion: policy.version, credential, requestId },
+    },
+    (kid, inputs) => signer.sign(kid, inputs, { bulk: true }),
   );
-  const { people, read } = judged;
-  return { attestations: [made.attestation], read, people, charge, answer: made.answer };
-}
-
-/** Judges the subjects of a call and signs the verdicts. Single checks are signed before what a batch asks for. */
-async function attestAll(
-  dependencies: VerificationDependencies,
-  call: VerificationCall,
-): Promise<Attested[]> {
-  const { blindIndex, places, signer, clock } = dependencies;
-  const { snapshot, authenticated } = call;
-  const at = Math.floor(clock.now() / 1000);
-  const subjects = await findSubjects(dependencies, call);
-  const claims = subjects.map((subject) =>
-    claimsAbout(subject, { partner: authenticated.partner, snapshot, places, at }),
-  );
-  const bulk = call.operation === "batch";
-  const envelopes = await sealEnvelopes(claims, snapshot.keys.active.kid, (kid, inputs) =>
-    signer.sign(kid, inputs, { bulk }),
-  );
-  const { version } = snapshot.settings.policy;
-  return envelopes.map((envelope, index) => {
-    const subject = subjects[index] as Subject;
-    const made = { call, credential: authenticated.credential, policyVersion: version, blindIndex };
-    return { envelope, subject, row: evidenceOf(envelope, subject, made) };
-  });
+  return { attestations: [attestation], read: evaluated.read, people: evaluated.people, charge, answer };
 }
 
 async function findSubjects(
@@ -207,62 +191,54 @@ async function findSubjects(
   });
 }
 
-/** What the envelope about one subject says. */
 function claimsAbout(
   { question, teacher }: Subject,
-  {
-    partner,
-    snapshot,
-    places,
-    at,
-  }: { partner: Partner; snapshot: Snapshot; places: StatusPlaces; at: number },
+  { snapshot, authenticated }: VerificationCall,
+  { places, at }: { places: StatusPlaces; at: number },
 ): Claims {
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
-  const result = eligibilityResult(teacher, { purpose: question.purpose, policy, today });
   return {
     verificationId: uuidv7(),
     issuer,
-    audience: partner.partnerId,
+    audience: authenticated.partner.partnerId,
     issuedAt: at,
-    result,
+    result: eligibilityResult(teacher, { purpose: question.purpose, policy, today }),
     status: statusClaimOf(teacher, snapshot, places),
   };
 }
 
 function evidenceOf(
-  { claims, kid, jws }: SealedEnvelope,
+  { claims, jws }: SealedEnvelope,
   { question, key, teacher }: Subject,
-  made: { call: VerificationCall; credential: string; policyVersion: string; blindIndex: BlindIndex },
+  { snapshot, authenticated, requestId, operation }: VerificationCall,
+  blindIndex: BlindIndex,
 ): Attestation {
-  const { requestId, operation } = made.call;
   const { verificationId, audience, issuedAt, result } = claims;
   return {
     verificationId,
     partnerId: audience,
     issuedAt,
-    kid,
+    kid: snapshot.keys.active.kid,
     endpoint: operation,
     purpose: question.purpose,
-    policyVersion: made.policyVersion,
+    policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,
-    ...askedFor(key, teacher, made.blindIndex),
+    ...askedFor(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: contextForEvidence(question.context),
-    credential: made.credential,
+    credential: authenticated.credential,
     requestId,
     jws,
   };
 }
 
-function singleAnswer(attested: readonly Attested[]): StoredAnswer {
-  const [{ envelope, row }] = attested as [Attested];
-  const headers = { "X-Verification-Id": row.verificationId, "X-Signature-Kid": row.kid };
-  return { headers, body: envelope.json };
+function singleAnswer({ claims, json }: SealedEnvelope, kid: string): StoredAnswer {
+  return { headers: { "X-Verification-Id": claims.verificationId, "X-Signature-Kid": kid }, body: json };
 }
 
-function batchAnswer(attested: readonly Attested[]): StoredAnswer {
-  const results = attested.map(({ envelope }) => envelope.json).join(",");
-  return { headers: {}, body: `{"count":${attested.length},"results":[${results}]}` };
+function batchAnswer(envelopes: readonly SealedEnvelope[]): StoredAnswer {
+  const results = envelopes.map(({ json }) => json).join(",");
+  return { headers: {}, body: `{"count":${envelopes.length},"results":[${results}]}` };
 }

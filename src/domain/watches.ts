@@ -1,4 +1,4 @@
-/** Whom partners watch: registration numbers, whether somebody has them or not, so that nothing tells who is registered. */
+/** Partners' watch lists of registration numbers. Unknown numbers are accepted, so no answer shows who is registered. */
 
 import type { WatchStore } from "../store/watches.ts";
 import { TvsError } from "./errors.ts";
@@ -6,17 +6,17 @@ import type { Partner } from "./partners.ts";
 import { cleanTerm, meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
-/** Canonical numbers, each once and none in both. */
+/** Canonical numbers; no number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
 export const maxWatchChange = 2_000;
 
-/** A number as it is watched, understood as in the look-ups. @returns null for a text that is no registration number */
+/** Reads a registration number as lookups do. @returns null for another text */
 export function watchedRegNo(text: string): string | null {
   return canonicalRegNo(meantTerm(cleanTerm(text)));
 }
 
-/** Changes whom a partner watches. @returns how many it watches now. @throws TvsError WATCH_LIMIT */
+/** Changes a watch list. @returns its new length. @throws TvsError WATCH_LIMIT */
 export async function changeWatches(
   watches: WatchStore,
   { partnerId, watchLimit }: Partner,

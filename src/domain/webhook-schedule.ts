@@ -1,10 +1,10 @@
-/** When a delivery that failed is tried again, and when it is given up (decision D10.2). */
+/** The schedule of a failed delivery's retries (decision D10.2). */
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
-/** The wait after the first failed attempt, after the second, and so on. After one more failure it is dead. */
+/** The wait after each failed attempt. After one more failure the delivery is dead. */
 export const retryStepsMs: readonly number[] = [
   5 * secondMs,
   30 * secondMs,
@@ -18,15 +18,15 @@ export const retryStepsMs: readonly number[] = [
   24 * hourMs,
 ];
 
-/** An endpoint that has failed for so long, with no success in between, is disabled and its deliveries held. */
+/** An endpoint that fails for this time without a success is disabled, and its deliveries are held. */
 export const endpointFailureLimitMs = 5 * 24 * hourMs;
 
-/** Jitter only ever lengthens a step, so that no delivery comes before its time. */
+/** Jitter only lengthens a step, so no delivery comes early. */
 const maxJitterShare = 0.2;
 const maxRetryAfterSteps = 2;
 
 type FailedAttempt = {
-  /** The number of the attempt that just failed, the first being 1. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number;
   /** What the answer's `Retry-After` asks for, or null. */
   readonly retryAfterSeconds: number | null;
@@ -35,10 +35,8 @@ type FailedAttempt = {
 };
 
 /**
- * How long to wait before the next attempt, in whole milliseconds, or `"dead"` when it was the last one.
- *
- * A `Retry-After` above the jittered step takes its place, up to twice the plain step: a receiver can ask
- * for time, not for a delivery to be parked. One below the step never hurries a retry.
+ * The wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After` replaces the
+ * jittered step, up to twice the plain step; a shorter one is ignored.
  * @throws RangeError when `attempt` is not a whole number from 1
  */
 export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttempt): number | "dead" {
@@ -50,7 +48,7 @@ export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttemp
   return Math.max(jitteredMs, Math.min(askedMs, maxRetryAfterSteps * stepMs));
 }
 
-/** 410 Gone: the receiver says that this endpoint will not come back, so nothing more is sent to it. */
+/** Whether a response disables its endpoint: 410 Gone says that it will not come back. */
 export function disablesEndpoint(status: number | null): boolean {
   return status === 410;
 }

@@ -12,7 +12,7 @@ import type { Secrets } from "./secrets.ts";
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
 
-/** Where a partner is told of status changes. Times are milliseconds since the epoch. */
+/** A partner's webhook. Times are milliseconds since the epoch. */
 export type WebhookEndpoint = {
   readonly partnerId: string;
   readonly url: string;
@@ -30,12 +30,12 @@ export type WebhookEndpoint = {
   readonly lastError: string | null;
 };
 
-/** What `webhook set` stores; of what the partner is told of, what is not given stays. */
+/** The terms that `webhook set` stores. Members of the filter that are absent stay as they are. */
 export type EndpointTerms = {
   readonly partnerId: string;
   readonly url: string;
   readonly eventFilter?: Partial<EventFilter> | undefined;
-  /** Used only when there is no endpoint yet. */
+  /** Used for a new endpoint only. */
   readonly secret: Uint8Array;
   readonly at: number;
 };
@@ -47,22 +47,20 @@ type WebhookDependencies = {
   readonly clock: Clock;
 };
 
-/** Throws when an endpoint's address must not be used; the address guard of `src/delivery/`. */
+/** Throws for an address that must not be used; the address guard of `src/delivery/`. */
 type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
 const maxSecretOverlapMs = 7 * 24 * 3_600_000;
 
-/** The name under which a partner's webhook secrets are sealed. */
 function secretName(partnerId: string): string {
   return `webhook:${partnerId}`;
 }
 
 /**
- * Sets a partner's endpoint, and enables it. The first time it gets a secret; later what is not given stays.
- * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
- * @returns the endpoint, and the secret in clear for the partner
- * @throws TvsError NOT_KNOWN, REFUSED
+ * Sets and enables a partner's endpoint. A new endpoint gets a secret.
+ * @returns the endpoint, and its secret in clear for the partner
+ * @throws TvsError NOT_KNOWN, and what `check` throws
  */
 export async function setWebhook(
   { webhooks, partners, secrets, clock }: WebhookDependencies,
@@ -82,12 +80,12 @@ export async function setWebhook(
   return { endpoint, secret: newest };
 }
 
-/** Each attempt that fails is another rotation that was made. */
+/** An attempt fails if another rotation was committed during it. */
 const maxRotationAttempts = 5;
 
 /**
- * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one first; an overlap
- * of 0 ends the old one now, as after a leak. Of several rotations within one overlap the two newest secrets count.
+ * Gives an endpoint a new secret. During the overlap both secrets sign, the new one first. Without an overlap the old secret
+ * ends now. After several rotations within one overlap, the two newest secrets sign.
  * @throws TvsError USAGE for an overlap above seven days, NOT_KNOWN, STORE_BUSY
  */
 export async function rotateWebhookSecret(
@@ -127,7 +125,7 @@ export async function disableWebhook(
   return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
-/** Makes held deliveries due now, with their whole schedule; a restore's hold stays. @throws TvsError NOT_KNOWN */
+/** Enables an endpoint. Its deliveries become due now with a new schedule. @throws TvsError NOT_KNOWN */
 export async function enableWebhook(
   { webhooks, partners, clock }: WebhookDependencies,
   partnerId: string,
@@ -142,30 +140,28 @@ export async function enableWebhook(
 export async function removeWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
-  // Also after a removal that was killed half-way, whose endpoint is gone already.
+  // A removal that was killed in between has left deliveries without an endpoint.
   const dead = await webhooks.markDead(partnerId, clock.now());
   if (!removed && dead === 0) noEndpoint(partnerId);
   return dead;
 }
 
-/** Sends a signed `license.verified` without identifiers. @throws TvsError NOT_KNOWN, REFUSED while it is disabled */
+/** Sends a signed `license.verified` without identifiers. @throws TvsError NOT_KNOWN, REFUSED if it is disabled */
 export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
-  const event = createEvent("license.verified", {
-    tId: null,
-    regNo: null,
-    occurredAt: clock.now(),
-    statuses: { license: "VALID", certificate: "VERIFIED", active: true },
-    previousStatus: "NOT_FOUND",
-  });
+  const event = createEvent(
+    { eventType: "license.verified", previousStatus: "NOT_FOUND" },
+    { license: "VALID", certificate: "VERIFIED" },
+    { tId: null, regNo: null, occurredAt: clock.now() },
+  );
   const deliveryId = uuidv7();
   if (await webhooks.addTest({ event, deliveryId, partnerId })) return { deliveryId, event };
   const message = `the endpoint of "${partnerId}" or the partner itself is disabled; enable it first`;
   throw new TvsError("REFUSED", message);
 }
 
-/** A new signing secret, in clear: its text is the contract's key, the bytes that it spells that of Standard Webhooks. */
+/** A new signing secret in clear. The contract signs with the text, Standard Webhooks with the decoded bytes. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
@@ -178,7 +174,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-/** The secrets that sign at a time, in clear: one, or two during a rotation, newest first. */
+/** The secrets that sign at `now`, in clear: one, or two during a rotation, the newest first. */
 export function signingSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,
@@ -196,7 +192,7 @@ function noEndpoint(partnerId: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
+/** An endpoint as the commands show it, without its secrets; times in ISO 8601. */
 export function describeEndpoint(
   endpoint: WebhookEndpoint,
   partner: Pick<Partner, "disabledAt" | "eventFilter">,

@@ -42,17 +42,17 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const [trace, issuer] = [c.get("trace"), c.get("issuer")];
   trace.error = code;
   if (status >= 500) logFailure(known, trace);
-  const { members } = known;
+  const wait = { retryAfterSeconds: known.retryAfterSeconds };
   for (const [name, value] of Object.entries(failureHeaders(code, issuer))) c.header(name, value);
   c.header("Cache-Control", "no-store");
-  if (members.retryAfterSeconds !== undefined) c.header("Retry-After", String(members.retryAfterSeconds));
+  if (wait.retryAfterSeconds !== undefined) c.header("Retry-After", String(wait.retryAfterSeconds));
   else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
   if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
   const message = publicMessage(known, code);
   const isProblem = accepts(c.req.header("Accept"), problemType);
   const body = isProblem
-    ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...members }
-    : { statusCode: status, message, ...members };
+    ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...wait }
+    : { statusCode: status, message, ...wait };
   const type = isProblem ? problemType : "application/json";
   return c.body(JSON.stringify(body), status as ContentfulStatusCode, { "Content-Type": type });
 }

@@ -1,7 +1,12 @@
 import { service } from "../domain/changes.ts";
 import { ConflictError } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention.ts";
-import { issuerSetName, shownSettings, unreadableCertificateName } from "../domain/settings.ts";
+import {
+  holdWebhooksName,
+  issuerSetName,
+  shownSettings,
+  unreadableCertificateName,
+} from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, statement, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -16,7 +21,7 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose value a list of changes may show: short, and neither sealed nor about people. */
-const shown = [...shownSettings, "hold_webhooks"];
+const shown = [...shownSettings, holdWebhooksName];
 /** What the program notes beside a setting, and nobody sets. */
 const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type ConsoleState, createCommandLine } from "../../src/console/console-state.ts";
 import { concernsOf } from "../../src/console/state-sections.ts";
-import { type Change, everythingWrong, judgedWith, now } from "../harness/readings.ts";
+import { type Change, checkInput, everythingWrong, now } from "../harness/readings.ts";
 
 /** What this process knows of itself, when all is well. */
 const well = {
@@ -12,7 +12,7 @@ const well = {
 };
 
 function concerns(change: Change = {}, own: Partial<typeof well> = {}) {
-  const { readings, keys, credentials, explainError } = judgedWith(change);
+  const { readings, keys, credentials, explainError } = checkInput(change);
   const state = {
     ...well,
     readings,

@@ -9,7 +9,7 @@ import { createExposition, type Sources } from "../../src/metrics/exposition.ts"
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { patienceMs } from "../harness/program.ts";
-import { type Change, everythingWrong, hourMs, judgedWith, now } from "../harness/readings.ts";
+import { type Change, checkInput, everythingWrong, hourMs, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 import { parseExposition } from "../metrics/exposition-parser.ts";
 
@@ -43,7 +43,7 @@ function seriesIn(text: string, at: number): Series[] {
 
 /** The metrics of a service with these readings. */
 async function scrape(world: TestConsole, change: Change, own: Partial<Sources>): Promise<Series[]> {
-  const { readings, keys, credentials } = judgedWith(change);
+  const { readings, keys, credentials } = checkInput(change);
   const current = () => ({ ...world.service.configuration.current(), keys, credentials });
   const { text } = createExposition({
     ...world.metrics,
@@ -116,7 +116,7 @@ beforeAll(async () => {
   calm.push(steady(seriesName("up"), 1));
   world.metrics.counters.requested("/v1/inter-agency/eligibility-check", "POST", 503, 1);
   const change = { ...everythingWrong, appliedAt: now - 36 * 24 * hourMs, credentials: credentials(13) };
-  const { readings } = judgedWith(change);
+  const { readings } = checkInput(change);
   const hasFailed = async () => ({ readings, hasFailed: true });
   const failed = { readings: hasFailed, isDiskRefusing: () => true, clockAheadMs: () => 3_000 };
   wrong = await scrape(world, change, failed);

@@ -1,4 +1,4 @@
-/** What the tests of the exchange share: deliveries to an endpoint on loopback, and ways for it to answer. */
+/** Deliveries to an endpoint on loopback, and ways for the endpoint to answer. */
 import type { Socket } from "node:net";
 import {
   createExchange,
@@ -35,9 +35,11 @@ export function makeExchange(options: ExchangeOptions = {}): Exchange {
   return closeLater(createExchange(options));
 }
 
-export function requestTo(port: number, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
-  const url = new URL(`http://hooks.example.test:${port}/hook?x=1`);
-  return { url, address: "127.0.0.1", headers: {}, body, allowPrivate: true, ...overrides };
+export function requestTo(to: number | string, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
+  const url = new URL(typeof to === "string" ? to : `http://hooks.example.test:${to}/hook?x=1`);
+  const { signal } = new AbortController();
+  const limits = { allowPrivate: true, deadlineMs: 15_000, signal };
+  return { url, address: "127.0.0.1", headers: {}, body, ...limits, ...overrides };
 }
 
 /** One delivery to an endpoint that answers in this way. */
@@ -46,7 +48,7 @@ export async function deliverTo(answer: (socket: Socket) => void, overrides: Par
   return makeExchange().deliver(requestTo(receiver.port, overrides));
 }
 
-/** Writes as much as the other side takes, for ever. */
+/** Writes as much as the other side reads, without end. */
 export function pour(socket: Socket, chunk: Uint8Array | string): void {
   const more = () => {
     while (socket.writable && socket.write(chunk));
@@ -55,7 +57,7 @@ export function pour(socket: Socket, chunk: Uint8Array | string): void {
   more();
 }
 
-/** Writes a little every few milliseconds, for ever. */
+/** Writes a little every few milliseconds, without end. */
 export function drip(socket: Socket, text: string): void {
   const timer = setInterval(() => socket.write(text), 5);
   socket.on("close", () => clearInterval(timer));

@@ -1,9 +1,8 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { DeliverRequest } from "../../src/delivery/exchange.ts";
 import { makeCertificate } from "../harness/certificates.ts";
-import { closeAll, closeLater, makeExchange, ok } from "./deliveries.ts";
+import { closeAll, closeLater, makeExchange, ok, requestTo } from "./deliveries.ts";
 import { startReceiver } from "./receiver.ts";
 
 // For localhost, 127.0.0.1 and ::1.
@@ -17,21 +16,16 @@ afterEach(() => {
 });
 afterAll(() => receiver.close());
 
-function startTls({ certPem, keyPem }: { certPem: string; keyPem: string }) {
+function startTls({ certPem, keyPem }: { certPem: string; keyPem: string }, host = "127.0.0.1") {
   const answer = (socket: Socket & { servername?: string | false | null }) => {
     names.push(socket.servername || null);
     socket.write(ok);
   };
-  return startReceiver(answer, { tls: { cert: certPem, key: keyPem } });
+  return startReceiver(answer, { host, tls: { cert: certPem, key: keyPem } });
 }
 
 function trusting(ca: string = certificate.certPem) {
   return makeExchange({ ca });
-}
-
-function requestTo(origin: string, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
-  const url = new URL(`${origin}/hook`);
-  return { url, address: "127.0.0.1", headers: {}, body: "{}", allowPrivate: true, ...overrides };
 }
 
 test("the TLS server name is the host of the URL, and the certificate must name it", async () => {
@@ -44,11 +38,7 @@ test("a URL with an address sends no TLS server name, and the certificate must n
   const result = await trusting().deliver(requestTo(`https://127.0.0.1:${receiver.port}`));
   expect(result).toMatchObject({ error: null });
   expect(names).toEqual([null]);
-  const other = await startReceiver((socket) => socket.write(ok), {
-    host: "127.0.0.2",
-    tls: { cert: certificate.certPem, key: certificate.keyPem },
-  });
-  closeLater(other);
+  const other = closeLater(await startTls(certificate, "127.0.0.2"));
   const request = requestTo(`https://127.0.0.2:${other.port}`, { address: "127.0.0.2" });
   expect(await trusting().deliver(request)).toMatchObject({ error: "TLS_FAILED" });
 });

@@ -1,18 +1,18 @@
 import { expect, test } from "bun:test";
-import { judge } from "../../src/domain/checks.ts";
+import { runChecks } from "../../src/domain/checks.ts";
 import type { TeacherCounts } from "../../src/domain/status.ts";
-import { aLog, type Change, everythingWrong, hourMs, judgedWith, now } from "../harness/readings.ts";
+import { aLog, type Change, checkInput, everythingWrong, hourMs, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
-const judged = (change?: Change) => judge(judgedWith(change));
-const notWell = (change: Change) => judged(change).filter(({ result }) => result !== "ok");
+const checked = (change?: Change) => runChecks(checkInput(change));
+const notWell = (change: Change) => checked(change).filter(({ result }) => result !== "ok");
 const found = (change: Change, name: string) =>
-  judged(change)
+  checked(change)
     .filter((check) => check.name === name)
     .map((check) => `${check.result}: ${check.found}`);
 
 test("each check of a healthy service says once that it is well", () => {
-  const checks = judged();
+  const checks = checked();
   expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
     "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
     "ok: log-checkpoint: 8 leaves, signed at 2026-03-01T08:30:00.000Z",
@@ -45,7 +45,9 @@ test("the checks find each problem, and none of a partner's problems is a failur
 });
 
 test("the checks find webhooks that are held since a restore", () => {
-  const [check] = judge({ ...judgedWith(), areWebhooksHeld: true }).filter(({ result }) => result !== "ok");
+  const [check] = runChecks({ ...checkInput(), areWebhooksHeld: true }).filter(
+    ({ result }) => result !== "ok",
+  );
   expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
 });
 
@@ -97,7 +99,7 @@ const certificate = (fingerprint: string, endsIn: number) => ({
   ...{ partnerId: "body", fingerprint, subject: "CN=a", validFrom: 0, addedAt: 0 },
   validTo: now + endsIn * day,
 });
-const judgedBy = (
+const checkedBy = (
   keys: ReturnType<typeof key>[],
   certificates: ReturnType<typeof certificate>[],
   disabledAt: number | null = null,
@@ -115,21 +117,21 @@ const judgedBy = (
 const well = ["ok: no partner's last key or certificate is about to end"];
 
 test("a partner's last key or certificate gets a warning 14 days before its end and 7 days after", () => {
-  expect(judgedBy([], [certificate("a", 13)])).toEqual([
+  expect(checkedBy([], [certificate("a", 13)])).toEqual([
     "warn: the last certificate of body ends at 2026-03-14T09:30:00.000Z",
   ]);
-  expect(judgedBy([key("a", 1)], [certificate("a", -6)])).toEqual([
+  expect(checkedBy([key("a", 1)], [certificate("a", -6)])).toEqual([
     "warn: the last key of body ends at 2026-03-02T09:30:00.000Z",
     "warn: the last certificate of body ended at 2026-02-23T09:30:00.000Z",
   ]);
-  for (const days of [15, -8]) expect(judgedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
+  for (const days of [15, -8]) expect(checkedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
 });
 
 test("a key with a successor, and a disabled partner's key, get no warning", () => {
-  expect(judgedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
+  expect(checkedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
     well,
   );
-  expect(judgedBy([key("a", 1)], [], 1)).toEqual(well);
+  expect(checkedBy([key("a", 1)], [], 1)).toEqual(well);
   const isNamed = expect.stringContaining("the last key of body ends");
-  expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toEqual([isNamed]);
+  expect(checkedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toEqual([isNamed]);
 });

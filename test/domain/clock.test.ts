@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createCalendar, dayAfter, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
+import { addDays, createCalendar, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
 
 /** A day, and the moment at which it begins. */
 // biome-ignore format: a table reads better in rows
@@ -30,7 +30,7 @@ for (const [zone, date, begins, why] of beginnings) {
 test("startOfDay agrees with dateAt on every day of two years", () => {
   for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
     const calendar = createCalendar(zone);
-    for (let date = "2018-01-01"; date < "2020-01-01"; date = dayAfter(date)) {
+    for (let date = "2018-01-01"; date < "2020-01-01"; date = addDays(date, 1)) {
       const start = calendar.startOfDay(date);
       expect(calendar.dateAt(start)).toBe(date);
       expect(calendar.dateAt(start - 1) < date).toBe(true);
@@ -38,8 +38,8 @@ test("startOfDay agrees with dateAt on every day of two years", () => {
   }
 });
 
-test("dayAfter crosses months, years and leap days", () => {
-  expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map(dayAfter)).toEqual([
+test("addDays crosses months, years and leap days", () => {
+  expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map((date) => addDays(date, 1))).toEqual([
     "2026-02-01",
     "2027-01-01",
     "2028-02-29",

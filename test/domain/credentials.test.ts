@@ -20,9 +20,9 @@ const now = Date.parse("2026-03-01T12:00:00Z");
 
 const options = { kind: "live", secrets, now } as const;
 
-const nothing: Presented = { certificate: null, bearer: null, headerKey: null };
+const nothing: Presented = { certificates: [], keys: [], hasOtherAuthorization: false };
 
-/** Tells what was looked up. */
+/** Records each lookup. */
 class WatchedMap<T> extends Map<string, T> {
   readonly asked: string[] = [];
   override get(key: string): T | undefined {
@@ -59,33 +59,27 @@ const vectors = {
 
 const valid = { validFrom: now - 1, validTo: now + 1 };
 
-const configuration = mintApiKey("nobody", options).text;
+const wellFormed = mintApiKey("nobody", options).text;
 const sandbox = mintApiKey("nobody", { ...options, kind: "test" }).text;
-const mistyped = configuration.slice(0, -1);
+const mistyped = wellFormed.slice(0, -1);
 const certificate = { fingerprint: "f1", ...valid };
 
+const withoutBearer = { hasOtherAuthorization: true };
+// biome-ignore format: a table reads better in rows
 test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
   ["no credential", {}, "none"],
-  ["a header without Bearer", { otherAuthorization: true }, "otherAuthorization"],
-  [
-    "a header without Bearer, and a certificate",
-    { otherAuthorization: true, certificate },
-    "otherAuthorization",
-  ],
-  ["a mistyped key", { bearer: mistyped }, "mistyped"],
-  ["a text that is no key", { headerKey: "nonsense" }, "mistyped"],
-  ["a sandbox's key", { headerKey: sandbox }, "testKey"],
-  ["a certificate", { certificate }, "unknown"],
-  ["a certificate of a proxy", { forwardedCertificate: certificate }, "unknown"],
-  ["a certificate and a mistyped key", { certificate, bearer: mistyped }, "mistyped"],
-  ["a well-formed key", { bearer: configuration }, "unknown"],
-  ["a well-formed key beside a mistyped one", { bearer: mistyped, headerKey: configuration }, "unknown"],
-  [
-    "a well-formed key without Bearer beside one",
-    { otherAuthorization: true, headerKey: configuration },
-    "unknown",
-  ],
-  ["two keys, of which the first counts", { bearer: sandbox, headerKey: mistyped }, "testKey"],
+  ["a header without Bearer", withoutBearer, "otherAuthorization"],
+  ["a header without Bearer, and a certificate", { ...withoutBearer, certificates: [certificate] },
+    "otherAuthorization"],
+  ["a mistyped key", { keys: [mistyped] }, "mistyped"],
+  ["a text that is no key", { keys: ["nonsense"] }, "mistyped"],
+  ["a sandbox's key", { keys: [sandbox] }, "testKey"],
+  ["a certificate", { certificates: [certificate] }, "unknown"],
+  ["a certificate and a mistyped key", { certificates: [certificate], keys: [mistyped] }, "mistyped"],
+  ["a well-formed key", { keys: [wellFormed] }, "unknown"],
+  ["a well-formed key beside a mistyped one", { keys: [mistyped, wellFormed] }, "unknown"],
+  ["a well-formed key and a header without Bearer", { ...withoutBearer, keys: [wellFormed] }, "unknown"],
+  ["two keys, of which the first counts", { keys: [sandbox, mistyped] }, "testKey"],
 ])("a call with %s is refused for the right reason", (_name, presented, expected) => {
   expect(refusalOf({ ...nothing, ...presented }, "live")).toBe(expected);
 });
@@ -93,37 +87,29 @@ test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
 const key = mintApiKey("keyed", options);
 const other = mintApiKey("other", options);
 const unknown = { fingerprint: "f2", ...valid };
-const held = (validFrom: number, validTo: number) => ({
-  certificate: { fingerprint: "f1", validFrom, validTo },
-});
+const during = (validFrom: number, validTo: number) => ({ fingerprint: "f1", validFrom, validTo });
 const credentials = { keyed: key.record.keyId, other: other.record.keyId, certified: "f1" };
 const { book } = aBook(Object.keys(credentials).map(aPartner), [key.record, other.record], {
   f1: "certified",
 });
-const ask = (presented: Partial<Presented>, changes: Partial<typeof options> | { kind: "test" } = {}) =>
-  authenticate({ ...nothing, ...presented }, book, { ...options, ...changes });
-const [bearer, headerKey, nonsense] = [key.text, other.text, "nonsense"];
+const ask = (presented: Partial<Presented>, asked: CredentialIndex = book, changes: object = {}) =>
+  authenticate({ ...nothing, ...presented }, asked, { ...options, ...changes });
+const keys = [key.text];
 
 test.each<[string, Partial<Presented>, keyof typeof credentials | null]>([
-  ["by no credential as nobody", {}, null],
-  ["by a certificate before any key", { certificate, bearer, headerKey }, "certified"],
-  ["by the Bearer key before the other", { bearer, headerKey }, "keyed"],
-  ["by either header", { headerKey: key.text }, "keyed"],
-  ["by a key behind an unknown certificate", { certificate: unknown, bearer }, "keyed"],
-  ["by a key behind what is none", { certificate: unknown, bearer: nonsense, headerKey }, "other"],
-  ["by a key behind a certificate that has ended", { ...held(0, now - 1), headerKey }, "other"],
-  ["as nobody by invalid credentials", { certificate: unknown, bearer: nonsense, headerKey: "" }, null],
-  [
-    "by what a proxy passes on, behind its own",
-    { certificate: unknown, forwardedCertificate: certificate, bearer },
-    "certified",
-  ],
-  ["by a proxy's own", { certificate, forwardedCertificate: unknown }, "certified"],
-  ["by a key behind both", { certificate: unknown, forwardedCertificate: unknown, bearer }, "keyed"],
-  ["by a certificate on its first and last moment", held(now, now), "certified"],
-  ["as nobody by a certificate that is yet to begin", held(now + 1, now + 2), null],
-  ["as nobody by a certificate that has ended", held(now - 2, now - 1), null],
-])("a call is authenticated %s", (_how, presented, partnerId) => {
+  ["no credential", {}, null],
+  ["a certificate and keys", { certificates: [certificate], keys: [key.text, other.text] }, "certified"],
+  ["two keys", { keys: [key.text, other.text] }, "keyed"],
+  ["an unknown certificate and a key", { certificates: [unknown], keys }, "keyed"],
+  ["invalid credentials and a key", { certificates: [unknown], keys: ["nonsense", other.text] }, "other"],
+  ["an expired certificate and a key", { certificates: [during(0, now - 1)], keys: [other.text] }, "other"],
+  ["invalid credentials", { certificates: [unknown], keys: ["nonsense", ""] }, null],
+  ["an unknown and a known certificate", { certificates: [unknown, certificate], keys }, "certified"],
+  ["two unknown certificates and a key", { certificates: [unknown, unknown], keys }, "keyed"],
+  ["a certificate in its first and last moment", { certificates: [during(now, now)] }, "certified"],
+  ["a certificate that has not begun", { certificates: [during(now + 1, now + 2)] }, null],
+  ["a certificate that has ended", { certificates: [during(now - 2, now - 1)] }, null],
+])("a call with %s has the caller of the first valid one", (_how, presented, partnerId) => {
   const caller = partnerId && { partner: aPartner(partnerId), credential: credentials[partnerId] };
   expect(ask(presented)).toEqual(caller);
 });
@@ -131,28 +117,26 @@ test.each<[string, Partial<Presented>, keyof typeof credentials | null]>([
 test("a sandbox key opens no live service, and a live key no sandbox", () => {
   const { text, record } = mintApiKey("keyed", { ...options, kind: "test" });
   const mixed = aBook([aPartner("keyed")], [record]).book;
-  const opens = (kind: "live" | "test") =>
-    authenticate({ ...nothing, bearer: text }, mixed, { ...options, kind }) !== null;
-  expect([opens("live"), opens("test"), ask({ bearer }, { kind: "test" })]).toEqual([false, true, null]);
+  const opens = (kind: "live" | "test") => ask({ keys: [text] }, mixed, { kind }) !== null;
+  expect([opens("live"), opens("test"), ask({ keys }, book, { kind: "test" })]).toEqual([false, true, null]);
 });
 
 test("a key with the right id and checksum and another secret is refused", () => {
   const record = { ...key.record, keyId: "0123456789Ab" };
   expect(apiKeyId(vectors.live, "live")).toBe(record.keyId);
   const { book: other } = aBook([aPartner("keyed")], [record]);
-  expect(authenticate({ ...nothing, bearer: vectors.live }, other, options)).toBeNull();
+  expect(ask({ keys: [vectors.live] }, other)).toBeNull();
 });
 
 test("a record with a shortened hash matches no key", () => {
   for (const length of [0, 1, 31]) {
     const cut = aBook([aPartner("keyed")], [{ ...key.record, mac: key.record.mac.slice(0, length) }]).book;
-    expect(authenticate({ ...nothing, bearer: key.text }, cut, options)).toBeNull();
+    expect(ask({ keys }, cut)).toBeNull();
   }
 });
 
 test("keys made under another master key are refused", () => {
-  const others = { ...options, secrets: deriveSecrets(newMasterKey()) };
-  expect(authenticate({ ...nothing, bearer }, book, others)).toBeNull();
+  expect(ask({ keys }, book, { secrets: deriveSecrets(newMasterKey()) })).toBeNull();
 });
 
 test("an unknown key costs the same hash as a known key, so that the time does not show which keys exist", () => {
@@ -165,22 +149,22 @@ test("an unknown key costs the same hash as a known key, so that the time does n
     },
   };
   const stranger = mintApiKey("stranger", options).text;
-  for (const bearer of [stranger, key.text]) {
+  for (const text of [stranger, key.text]) {
     hashes = 0;
-    authenticate({ ...nothing, bearer }, book, { ...options, secrets: counting });
+    ask({ keys: [text] }, book, { secrets: counting });
     expect(hashes).toBe(1);
   }
 });
 
 test("a mistyped key is refused without a lookup", () => {
   const { book: watched, apiKeys } = aBook([aPartner("keyed")], [key.record]);
-  for (let place = 0; place < key.text.length; place++) {
-    const wrong = key.text[place] === "x" ? "y" : "x";
-    const bearer = key.text.slice(0, place) + wrong + key.text.slice(place + 1);
-    expect(authenticate({ ...nothing, bearer }, watched, options)).toBeNull();
+  for (let at = 0; at < key.text.length; at++) {
+    const wrong = key.text[at] === "x" ? "y" : "x";
+    const text = key.text.slice(0, at) + wrong + key.text.slice(at + 1);
+    expect(ask({ keys: [text] }, watched)).toBeNull();
   }
   expect(apiKeys.asked).toEqual([]);
-  expect(authenticate({ ...nothing, bearer: key.text }, watched, options)).not.toBeNull();
+  expect(ask({ keys }, watched)).not.toBeNull();
   expect(apiKeys.asked).toEqual([key.record.keyId]);
 });
 
@@ -193,23 +177,22 @@ test.each<[string, Partial<ApiKey>, boolean]>([
 ])("a key that is %s opens the service or not", (_what, changes, lives) => {
   const record = { ...key.record, ...changes };
   const { book: changed } = aBook([aPartner("keyed")], [record]);
-  expect(authenticate({ ...nothing, bearer: key.text }, changed, options) !== null).toBe(lives);
+  expect(ask({ keys }, changed) !== null).toBe(lives);
   expect(isLive(record, now)).toBe(lives);
 });
 
 test("no credential of a disabled or missing partner opens the service", () => {
   for (const partners of [[{ ...aPartner("keyed"), disabledAt: now }], []]) {
     const { book: without } = aBook(partners, [key.record], { f1: "keyed" });
-    for (const presented of [{ bearer: key.text }, { headerKey: key.text }, { certificate }]) {
-      expect(authenticate({ ...nothing, ...presented }, without, options)).toBeNull();
-    }
+    for (const presented of [{ keys }, { certificates: [certificate] }])
+      expect(ask(presented, without)).toBeNull();
   }
 });
 
 test("a disabled partner's certificate does not hide another partner's key", () => {
   const partners = [{ ...aPartner("certified"), disabledAt: 1 }, aPartner("keyed")];
   const { book: mixed } = aBook(partners, [key.record], { f1: "certified" });
-  const found = authenticate({ ...nothing, certificate, bearer }, mixed, options);
+  const found = ask({ certificates: [certificate], keys }, mixed);
   expect(found?.partner.partnerId).toBe("keyed");
 });
 

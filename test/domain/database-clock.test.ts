@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
+  checkClockDifference,
   createClockWatch,
-  judgeClock,
   readAhead,
   requireRightClock,
 } from "../../src/domain/database-clock.ts";
@@ -36,21 +36,21 @@ test("a command is refused when this machine's clock is more than thirty seconds
 
 test("a service logs once that its clock is wrong, and signs again when the clock is right", async () => {
   let ahead = 31_000;
-  const told: string[] = [];
+  const changes: string[] = [];
   const clock = { now: () => 100_000 + ahead };
-  const watch = createClockWatch(database(100_000), clock, ({ result }) => told.push(result));
+  const watch = createClockWatch(database(100_000), clock, ({ result }) => changes.push(result));
   for (const _ of [1, 2]) await watch.look();
   expect([watch.aheadMs(), watch.isWrong()]).toEqual([31_000, true]);
   ahead = -2_600;
   await watch.look();
-  expect([watch.aheadMs(), watch.isWrong(), told]).toEqual([-2_600, false, ["fail", "warn"]]);
+  expect([watch.aheadMs(), watch.isWrong(), changes]).toEqual([-2_600, false, ["fail", "warn"]]);
 });
 
 test("a clock may differ by two seconds, gets a warning above, and fails above thirty seconds", () => {
-  expect(judgeClock(2_000).result).toBe("ok");
-  expect(judgeClock(-2_001)).toMatchObject({
+  expect(checkClockDifference(2_000).result).toBe("ok");
+  expect(checkClockDifference(-2_001)).toMatchObject({
     result: "warn",
     found: "this machine's clock is 2 s behind the database's",
   });
-  expect(judgeClock(30_001)).toMatchObject({ result: "fail" });
+  expect(checkClockDifference(30_001)).toMatchObject({ result: "fail" });
 });

@@ -26,7 +26,7 @@ const byBoard = {
 const empty = { license_revoked_on: "", license_revoked_reason: "" };
 const kept = (field = "license_revoked_on") => [{ line: 2, field, code: "REVOCATION_KEPT" }];
 
-function act({ teachers, clock }: TestImports, action: TeacherAction, number: number | string = 1) {
+function change({ teachers, clock }: TestImports, action: TeacherAction, number: number | string = 1) {
   const key = { by: "regNo", value: `TR/2019/LA/${number}` } as const;
   const dependencies = { teachers, clock, calendar: createCalendar("Africa/Lagos"), actor: "cli:ada" };
   return changeTeacher(dependencies, key, { action, reason: "decision 14" });
@@ -36,7 +36,7 @@ function act({ teachers, clock }: TestImports, action: TeacherAction, number: nu
 function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void> {
   return withImports(async (world) => {
     await world.add(csv(rows(100, empty)), { baseline: true });
-    await act(world, "revoke");
+    await change(world, "revoke");
     await check(world);
   });
 }
@@ -46,12 +46,12 @@ test("an operator can take over an extract's revocation, which the next extract 
     const theirs = row(1, { license_revoked_on: "2026-01-05", license_revoked_reason: "x" });
     await world.add(csv([theirs]), { baseline: true });
     expect(await world.find(regNo)).toMatchObject({ licenseRevokedBy: "extract" });
-    expect((await act(world, "revoke")).events).toEqual([]);
+    expect((await change(world, "revoke")).events).toEqual([]);
     const mine = { ...byBoard, licenseRevokedOn: "2026-01-05" };
     expect(await world.find(regNo)).toMatchObject(mine);
     expect((await world.add(csv([row(1, empty)]), { allowChange: true })).report.warnings).toEqual(kept());
     expect(await world.find(regNo)).toMatchObject(mine);
-    expect(await rejection(act(world, "revoke"))).toMatchObject({ code: "REFUSED" });
+    expect(await rejection(change(world, "revoke"))).toMatchObject({ code: "REFUSED" });
   }));
 
 test("an import after a killed one with --lift-revocations lifts no revocation", () =>
@@ -88,7 +88,7 @@ test(
       for (let round = 0; round < rounds; round++) {
         for (let n = 0; n < 4; n++) {
           const action = pick(["revoke", "reinstate", "deactivate", "reactivate"] as const);
-          const refusal = await act(world, action, pick([1, 2, 3, 4, 5, 6, 7, 8])).catch(
+          const refusal = await change(world, action, pick([1, 2, 3, 4, 5, 6, 7, 8])).catch(
             (error) => error.code,
           );
           if (typeof refusal === "string") expect(refusal).toBe("REFUSED");
@@ -131,9 +131,9 @@ const undone: [TeacherAction, TeacherAction | null, string][] = [
 test.each(undone)("a command to %s fails when a trigger undoes it", async (action, first, trigger) => {
   await withImports(async (world) => {
     await world.add(csv([row(1)]), { baseline: true });
-    if (first !== null) await act(world, first);
+    if (first !== null) await change(world, first);
     await world.driver.batch([{ sql: `CREATE TRIGGER undo ${trigger}`, args: [] }]);
-    const error = await rejection(act(world, action));
+    const error = await rejection(change(world, action));
     expect(error).toMatchObject({ code: "STORE_CORRUPT" });
     expect((error as Error).message).toContain("does not show it");
   });

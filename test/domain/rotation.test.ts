@@ -46,8 +46,7 @@ test("a rotation promotes the pending key, retires the active one and deletes it
   }));
 
 test("a rotation ends the old key's time after its last signature", () =>
-  withStores(async (world) => {
-    const { keys, driver } = world;
+  withStores(async ({ keys, driver }) => {
     const { active, pending } = await fillRing(keys, now);
     const signed = async (kid: string, at: number) => {
       const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
@@ -59,20 +58,17 @@ test("a rotation ends the old key's time after its last signature", () =>
     await signed(active.kid, lastSecond);
     // A clock that was a year ahead for a moment, while another key was active.
     await signed("an earlier key", lastSecond + 365 * dayMs);
-    await rotateKeys(world.keys, secrets, rotation);
+    await rotateKeys(keys, secrets, rotation);
     const stored = await keys.list();
     expect(stored.find(({ kid }) => kid === active.kid)?.retiredAt).toBe(lastSecond);
     expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
   }));
 
 test("one of two rotations at the same time is refused", () =>
-  withStores(async (world) => {
-    const { keys } = world;
+  withStores(async ({ keys }) => {
     await fillRing(keys, now);
-    const both = await Promise.allSettled([
-      rotateKeys(world.keys, secrets, rotation),
-      rotateKeys(world.keys, secrets, rotation),
-    ]);
+    const rotate = () => rotateKeys(keys, secrets, rotation);
+    const both = await Promise.allSettled([rotate(), rotate()]);
     expect(both.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(both.find((one) => one.status === "rejected")).toMatchObject({ reason: { code: "REFUSED" } });
     expect(await keys.list()).toHaveLength(3);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { createSerial, repeat, runAndPause } from "../../src/domain/serial.ts";
 
-test("a serial act that fails fails for its own caller only", async () => {
+test("a failed run in a serial queue fails for its own caller only", async () => {
   const inTurn = createSerial();
   const failing = inTurn(() => Promise.reject(new Error("no")));
   const next = inTurn(async () => "next");
@@ -10,17 +10,17 @@ test("a serial act that fails fails for its own caller only", async () => {
   expect(await next).toBe("next");
 });
 
-test("repeat goes on after a failure, and its end waits for the running act", async () => {
+test("repeat goes on after a failure, and its end waits for the current run", async () => {
   const errors: unknown[] = [];
   const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const second = Promise.withResolvers<void>();
-  let acts = 0;
+  let runs = 0;
   let isOver = false;
   const end = repeat(
     async () => {
-      acts++;
-      begun[acts - 1]?.resolve();
-      if (acts === 1) throw new Error("the first time");
+      runs++;
+      begun[runs - 1]?.resolve();
+      if (runs === 1) throw new Error("the first time");
       await second.promise;
       isOver = true;
     },
@@ -31,24 +31,24 @@ test("repeat goes on after a failure, and its end waits for the running act", as
   expect(isOver).toBe(false);
   second.resolve();
   await ended;
-  expect({ isOver, acts, errors }).toEqual({ isOver: true, acts: 2, errors: ["Error: the first time"] });
+  expect({ isOver, runs, errors }).toEqual({ isOver: true, runs: 2, errors: ["Error: the first time"] });
 });
 
-test("runAndPause rests for as long as the act took, and two seconds at most", async () => {
+test("runAndPause rests for as long as the run took, and two seconds at most", async () => {
   for (const [tookMs, restMs] of [
     [300, 300],
     [3_600_000, 2_000],
   ] as const) {
     let nowMs = 0;
-    const after = (ms: number, act: () => void) => {
+    const after = (ms: number, run: () => void) => {
       nowMs += ms;
-      act();
+      run();
       return () => {};
     };
-    const act = async () => {
+    const work = async () => {
       nowMs += tookMs;
     };
-    await runAndPause(act, { now: () => 0, timers: { elapsed: () => nowMs, after } });
+    await runAndPause(work, { now: () => 0, timers: { elapsed: () => nowMs, after } });
     expect(nowMs - tookMs).toBe(restMs);
   }
 });

@@ -41,9 +41,9 @@ test("a sweep catches up on missed days, each expiry once and with its own time"
     await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
     await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
     clock.set("2027-01-01T12:00:00Z");
-    for (const told of [3, 0])
+    for (const count of [3, 0])
       expect(await sweep(teachers, { ...options, calendar: london, clock })).toMatchObject({
-        ...{ expired: told, events: told },
+        ...{ expired: count, events: count },
       });
     const at = async (name: string) => (await events(name)).map(({ occurredAt }) => occurredAt).at(-1);
     // The clocks of London change on 29 March and on 25 October.
@@ -66,7 +66,7 @@ test.each<[string, string, string, object, [string, string][]]>([
       ["license.expired", "2026-07-31T23:00:00.000Z"],
     ],
   ],
-])("a sweep announces %s", (_what, licenseExpiryDate, day, swept, told) =>
+])("a sweep announces %s", (_what, licenseExpiryDate, day, swept, announced) =>
   withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
     const license = { licenseIssueDate: "2026-07-01", licenseExpiryDate };
     await put(regNo, { certificateStatus: "NOT_FOUND", ...license });
@@ -74,7 +74,7 @@ test.each<[string, string, string, object, [string, string][]]>([
     clock.set(`${day}T09:00:00Z`);
     expect(await sweep(teachers, { ...options, clock })).toMatchObject(swept);
     const all = await events(regNo);
-    expect(all.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual(told);
+    expect(all.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual(announced);
   }),
 );
 

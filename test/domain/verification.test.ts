@@ -24,8 +24,8 @@ test("a check is answered with an envelope that the published key verifies", () 
     const envelope = JSON.parse(body);
     const { payload, protectedHeader } = await verified(world, envelope);
     expect(replayed).toBe(false);
-    const told = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
-    expect(headers).toEqual(told);
+    const named = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
+    expect(headers).toEqual(named);
     expect(payload as object).toEqual({
       iss: "https://teachers.example",
       aud: "agency",
@@ -112,6 +112,25 @@ test("a batch costs one call, or one call for each item where that was agreed", 
   await withVerification(async (world) => expect(await used(world)).toEqual([3, 3]), {
     partner: { batchCost: "item" },
   });
+});
+
+test("a batch above the quota looks nobody up", () => {
+  let lookups = 0;
+  const teachers: Around["teachers"] = (real) => ({
+    ...real,
+    findEach(keys) {
+      lookups++;
+      return real.findEach(keys);
+    },
+  });
+  return withVerification(
+    async (world) => {
+      const questions = [ask({ regNo }), ask({ tId: 1 })];
+      expect(await rejection(world.batch(questions))).toMatchObject({ code: "DAY_QUOTA" });
+      expect(lookups).toBe(0);
+    },
+    { teachers, partner: { batchCost: "item", perDay: 1 } },
+  );
 });
 
 async function nothingStored(world: World): Promise<void> {

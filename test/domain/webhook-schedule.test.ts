@@ -40,6 +40,11 @@ test("the eleventh failure is the last, whatever Retry-After says", () => {
   }
 });
 
+test.each([0, -1, 1.5, Number.NaN])("%d is not the number of an attempt", (attempt) => {
+  const next = () => nextAttempt({ attempt, retryAfterSeconds: null, random: least });
+  expect(next).toThrow(RangeError);
+});
+
 test("a delivery is given up before its endpoint is disabled for failing", () => {
   const longestMs = retryStepsMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
   expect(longestMs).toBeLessThan(endpointFailureLimitMs);

@@ -1,8 +1,7 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/domain/configuration.ts";
-import type { Authenticated } from "../../src/domain/credentials.ts";
+import { createConfiguration, retryOnConflict } from "../../src/domain/configuration.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
@@ -38,12 +37,11 @@ export type Around = {
   teachers?(real: TeacherReader): TeacherReader;
   signer?(real: Signer): Signer;
   partner?: Partial<Partner>;
-  judge?: (snapshot: Snapshot) => Authenticated;
 };
 
-/** The real composition over a real store; a test may stand between two of its parts. */
-export function withVerification(act: (world: World) => Promise<void>, around: Around = {}): Promise<void> {
-  return withStores(async (stores) => act(await open(stores, around)));
+/** The real composition over a real store. `around` wraps parts of it. */
+export function withVerification(run: (world: World) => Promise<void>, around: Around = {}): Promise<void> {
+  return withStores(async (stores) => run(await open(stores, around)));
 }
 
 async function open(stores: TestStores, around: Around) {
@@ -65,23 +63,16 @@ async function open(stores: TestStores, around: Around) {
     clock,
   });
   const partner = { ...aPartner("agency"), ...around.partner };
-  const judge = around.judge ?? (() => ({ partner, credential: "KeyId0000000" }));
+  const authenticated = { partner, credential: "KeyId0000000" };
   const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
 
   async function ask(operation: AttestedOperation, asked: Asked): Promise<Answer> {
     const call = quota.open();
     try {
       return await retryOnConflict(configuration, (snapshot) => {
-        const authenticated = judge(snapshot);
-        call.reserve(authenticated.partner);
-        const preconditions = { snapshot, authenticated };
-        return verification.answer({
-          ...preconditions,
-          ...asked,
-          operation,
-          requestId: "request-1",
-          quota: call,
-        });
+        call.reserve(partner);
+        const how = { snapshot, authenticated, operation, requestId: "request-1", quota: call };
+        return verification.answer({ ...how, ...asked });
       });
     } finally {
       call.end();
@@ -104,7 +95,7 @@ export async function enrol(
   await teachers.apply([planImport(changes.regNo ?? regNo, changes, Date.parse(start))]);
 }
 
-/** Checks an envelope as a partner does, and gives back what was signed. */
+/** Verifies an envelope as a partner does. @returns header and claims */
 export async function verified(
   world: World,
   envelope: { signature: string; audience: string; issuer: string },

@@ -1,26 +1,26 @@
-/** What becomes of a body on its way: one member of it is wrong, or its text is what no JSON writer writes. */
+/** Damages bodies: one wrong member, or text that no JSON writer writes. */
 
 import { Buffer } from "node:buffer";
 
 export const memberEdits = ["replace", "drop", "add", "rename", "wrap"] as const;
 type MemberEdit = (typeof memberEdits)[number];
 
-/** A value in which one member is another, is gone, has another name or stands deeper. */
+/** Returns a copy in which one member is replaced, removed, added, renamed or nested. */
 export function edited(
   value: unknown,
   edit: MemberEdit,
   { other, at }: { other: unknown; at: number },
 ): unknown {
-  const places: { holder: Record<string, unknown>; name: string }[] = [];
+  const members: { holder: Record<string, unknown>; name: string }[] = [];
   const whole: Record<string, unknown> = { whole: structuredClone(value) };
   const walk = (holder: Record<string, unknown>) => {
     for (const [name, member] of Object.entries(holder)) {
-      places.push({ holder, name });
+      members.push({ holder, name });
       if (typeof member === "object" && member !== null) walk(member as Record<string, unknown>);
     }
   };
   walk(whole);
-  const { holder, name } = places[at % places.length] as (typeof places)[number];
+  const { holder, name } = members[at % members.length] as (typeof members)[number];
   const before = holder[name];
   const otherName = typeof other === "string" ? other : name.toUpperCase();
   const add = (added: unknown) =>
@@ -40,7 +40,7 @@ export function edited(
 const insert = (piece: string | Uint8Array) => (text: string, at: number) =>
   Buffer.concat([Buffer.from(text.slice(0, at)), Buffer.from(piece as string), Buffer.from(text.slice(at))]);
 
-/** What no JSON writer writes. */
+/** Edits to text that no JSON writer writes. */
 export const textEdits = [
   (text: string, at: number) => text.slice(0, at),
   (text: string) => text.replace(/^\{("[^"]*":)/, "{$1null,$1"),
@@ -57,7 +57,7 @@ export const textEdits = [
   insert(" \t\r\n"),
   insert('"__proto__":{"a":1},'),
 ];
-/** The same, of which each is larger than hundreds of the others. */
+/** Edits with large results, which are drawn rarely. */
 export const largeEdits = [
   (text: string) => text.padEnd(256 * 1024),
   (text: string) => text.padEnd(256 * 1024 + 1),

@@ -1,4 +1,4 @@
-/** Requests as the OpenAPI document allows them, nearly allows them, and as nobody would send them. */
+/** Draws requests: valid by the OpenAPI document, nearly valid, and absurd. */
 
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
@@ -7,14 +7,14 @@ import { document, resolve } from "../api/openapi/document.ts";
 import { edited, largeEdits, memberEdits, textEdits } from "./http-bodies.ts";
 import { allowedBy, oddText, oddValue, type Schema } from "./http-values.ts";
 
-/** Who asks: by the keys of the partner whose turn it is, by another's, or by something that is no key. */
+/** The caller's credential: a key of the sequence's partner, of another partner, or an invalid one. */
 const callers = [
   ...(["own", "inHeader", "both", "none", "cut"] as const),
   ...(["basic", "unscoped", "spent", "noDay", "plain"] as const),
 ] as const;
 export type Caller = (typeof callers)[number];
 
-/** A request before the register has said what stands in its places (`Kept`). */
+/** A request with placeholders for ids that only the register knows (`Kept`). */
 export type Asked = {
   readonly method: string;
   readonly url: string;
@@ -33,7 +33,7 @@ type Operation = {
   readonly security: readonly object[];
 };
 
-/** What is wrong with a request, in one of its parts. */
+/** A fault in one part of a request. */
 type Twist =
   | { readonly part: "path" | "query" | "url"; readonly text: string; readonly at: number }
   | { readonly part: "method"; readonly text: string }
@@ -61,9 +61,9 @@ const twists: readonly [weight: number, fc.Arbitrary<Twist | null>][] = [
 ];
 const twist = fc.oneof(...twists.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
-/** A header of one line; what else it could be, only a socket can be told. */
+/** A header's value of one line; other values cannot be sent by `fetch`. */
 const inOneLine = (text: string) => text.replace(/[^\x20-\x7e\xa0-\xff]/g, "").trim();
-const besides: Readonly<Record<string, string>> = {
+const extra: Readonly<Record<string, string>> = {
   Accept: "application/problem+json|application/problem+json;q=0|text/html|*/*;q=0.1, text/html;q=2|;;,",
   "Content-Type":
     "text/plain|application/x-www-form-urlencoded|multipart/form-data; boundary=x|charset=utf-16",
@@ -78,7 +78,7 @@ const besides: Readonly<Record<string, string>> = {
   Cookie: "lang=en|a=b; c",
 };
 const header = fc.oneof(
-  ...Object.entries(besides).map(([name, values]) =>
+  ...Object.entries(extra).map(([name, values]) =>
     fc.tuple(
       fc.constant(name),
       fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...values.split("|")) }, oddText.map(inOneLine)),
@@ -88,12 +88,12 @@ const header = fc.oneof(
 const headers = fc.array(header, { maxLength: 3, size: "-1" }).map((lines) => Object.fromEntries(lines));
 const caller = fc.oneof({ weight: 30, arbitrary: fc.constant<Caller>("own") }, fc.constantFrom(...callers));
 
-/** What is drawn of a request to one address. */
+/** The drawn parts of a request to one path. */
 type Drawn = {
   readonly parts: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;
-  readonly told: Readonly<Record<string, unknown>>;
-  readonly besides: Readonly<Record<string, string>>;
+  readonly documented: Readonly<Record<string, unknown>>;
+  readonly extra: Readonly<Record<string, string>>;
   readonly body: unknown;
   readonly twist: Twist | null;
   readonly caller: Caller;
@@ -112,8 +112,8 @@ function requestsTo(path: string, method: string, { parameters = [], requestBody
   const drawn: fc.Arbitrary<Drawn> = fc.record({
     parts: record(of("path"), true),
     query: record(of("query")),
-    told: record(of("header")),
-    besides: headers,
+    documented: record(of("header")),
+    extra: headers,
     body: body === undefined ? fc.constant(undefined) : fc.option(body, { nil: undefined, freq: 20 }),
     twist,
     caller: security.length > 0 ? caller : fc.constant<Caller>("none"),
@@ -124,7 +124,7 @@ function requestsTo(path: string, method: string, { parameters = [], requestBody
 function put(
   template: string,
   method: string,
-  { parts, query, told, besides, body, twist, caller }: Drawn,
+  { parts, query, documented, extra, body, twist, caller }: Drawn,
 ): Asked {
   const isIn = (part: Twist["part"]) => twist?.part === part;
   const text = twist !== null && "text" in twist ? twist.text : "";
@@ -140,7 +140,7 @@ function put(
     url = url.slice(0, at) + text + url.slice(at);
   }
   const sent = bodyOf(body, twist);
-  const lines = Object.entries({ ...besides, ...told }).map(([name, value]) => [
+  const lines = Object.entries({ ...extra, ...documented }).map(([name, value]) => [
     name,
     inOneLine(String(value)),
   ]);
@@ -171,17 +171,17 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   ),
 );
 
-/** Pages and what they load: the document does not have them. */
+/** Routes that are not in the document: pages and their files. */
 const pages = routes.filter(({ path }) => !(path in document.paths));
 const page = fc
   .record({
     route: fc.constantFrom(...pages),
     parts: fc.record({ topic: oddText, language: fc.constantFrom("python", ".."), file: oddText }),
     term: fc.option(fc.oneof(allowedBy({ $ref: "#/components/schemas/SearchTerm" }), oddText)),
-    besides: headers,
+    extra: headers,
     twist,
   })
-  .map(({ route, parts, term, besides, twist }) => {
+  .map(({ route, parts, term, extra, twist }) => {
     const { topic } = parts;
     const query =
       term === null || route.method === "POST"
@@ -191,8 +191,8 @@ const page = fc
     const asked = put(route.path, route.method, {
       parts,
       query,
-      told: {},
-      besides,
+      documented: {},
+      extra,
       body: undefined,
       twist,
       caller: "none",
@@ -202,7 +202,7 @@ const page = fc
     return { ...asked, headers: { ...type, ...asked.headers }, body: Buffer.from(form) };
   });
 
-/** Any request: most are one of the document's, or nearly. */
+/** Any request; most are to a path of the document. */
 export const request: fc.Arbitrary<Asked> = fc.oneof(
   { weight: 12, arbitrary: fc.oneof(...operations) },
   { weight: 1, arbitrary: page },

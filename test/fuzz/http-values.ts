@@ -1,10 +1,10 @@
-/** Values by the schemas of the OpenAPI document, and what callers send instead of them. */
+/** Draws values by the schemas of the OpenAPI document, and odd values. */
 
 import fc from "fast-check";
 import { resolve } from "../api/openapi/document.ts";
 import { known, legacy } from "../harness/service.ts";
 
-/** What the document says of a value, as far as requests use it. */
+/** The parts of a JSON schema that requests use. */
 export type Schema = {
   readonly $ref?: string;
   readonly const?: unknown;
@@ -20,17 +20,17 @@ export type Schema = {
   readonly [limit in "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems"]?: number;
 };
 
-/** Where something stands that only the register under test can say: its `n`-th key, delivery, page or leaf. */
+/** Kinds of placeholders: the n-th delivery, cursor, leaf hash or ETag of the register under test. */
 export type Kept = "deliveryId" | "iterator" | "leafHash" | "etag";
-export const place = (kind: Kept) => fc.nat(9).map((n) => `(${kind}.${n})`);
+export const placeholder = (kind: Kept) => fc.nat(9).map((n) => `(${kind}.${n})`);
 
 const regNos = [known.regNo, legacy.regNo, "  la / 2019/pri/ 04417", "A/B/C/D", "TR/2019/LA/000001"];
-/** By its first digits it is known again wherever it turns up. */
+/** Its first digits make it recognisable in answers. */
 const strangersNin = fc.integer({ min: 0, max: 99_999_999 }).map((n) => `778${String(n).padStart(8, "0")}`);
 const anyNin = fc.oneof(fc.constant(known.nin), strangersNin);
 export const isNin = (text: string) => text === known.nin || /^778\d{8}$/.test(text);
 
-/** Texts that somebody stumbles over. */
+/** Texts that programs often handle wrongly. */
 export const oddText = fc.oneof(
   fc.constantFrom(
     ...["", " ", "\u0000", "a\u0000b", "\ud800", "\udc00x", "\u202e", "\ufeff", "e\u0301", "\u{1f600}"],
@@ -46,7 +46,7 @@ const oddRegNo = fc
   .array(oddText, { minLength: 4, maxLength: 4, size: "max" })
   .map((parts) => parts.join("/"));
 
-/** Values that mean something here, by the names of the schemas and members that they are of. */
+/** Values that are useful for a schema or member, by its name. */
 const telling: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   RegNo: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...regNos) }, oddRegNo),
   TId: fc.oneof(fc.constantFrom(known.tId, legacy.tId, 0, Number.MAX_SAFE_INTEGER), fc.maxSafeNat()),
@@ -63,17 +63,17 @@ const telling: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     anyNin,
     fc.string({ minLength: 1, unit: "grapheme" }).filter((text) => /\S/.test(text)),
   ),
-  LeafHash: fc.oneof(place("leafHash"), fc.stringMatching(/^[0-9a-f]{64}$/)),
+  LeafHash: fc.oneof(placeholder("leafHash"), fc.stringMatching(/^[0-9a-f]{64}$/)),
   TreeSize: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
-  deliveryId: place("deliveryId"),
-  after: place("iterator"),
-  "If-None-Match": fc.oneof(place("etag"), fc.constantFrom("*", "W/*", '"x", W/"y"')),
+  deliveryId: placeholder("deliveryId"),
+  after: placeholder("iterator"),
+  "If-None-Match": fc.oneof(placeholder("etag"), fc.constantFrom("*", "W/*", '"x", W/"y"')),
   list: fc.oneof(fc.constantFrom(0, 1, 2), fc.nat()),
 };
 
 const memo = new Map<string, fc.Arbitrary<unknown>>();
 
-/** What a schema allows. @param name of the member or parameter that it is of */
+/** Draws a valid value. @param name the member's or parameter's name */
 export function allowedBy(schema: Schema, name = ""): fc.Arbitrary<unknown> {
   const telltale = telling[/\w+$/.exec(schema.$ref ?? "")?.[0] ?? name];
   if (telltale !== undefined) return telltale;
@@ -101,7 +101,7 @@ function byType(schema: Schema): fc.Arbitrary<unknown> {
   if (type === "integer") return fc.integer({ min: minimum, max: maximum });
   if (type === "array") {
     const item = allowedBy(schema.items ?? {});
-    // Each element of a batch is signed, which takes its time.
+    // Each element of a batch is signed, which takes time.
     return fc.array(item, { minLength: minItems, maxLength: Math.min(maxItems, 9), size: "-1" });
   }
   if (type === "string")

@@ -1,4 +1,4 @@
-/** What is wrong with an answer, by the OpenAPI document and by what holds for every answer. */
+/** Finds faults of an answer, by the OpenAPI document and by rules for every answer. */
 
 import { type ApiErrorCode, errorCodes } from "../../src/partner/error-codes.ts";
 import { bodySchemaOf, codesOf, expectDocumented, isDescribed } from "../api/openapi/described.ts";
@@ -6,19 +6,19 @@ import { answerErrors, validationErrors } from "../api/openapi/document.ts";
 import { isNin } from "./http-values.ts";
 import type { Sent } from "./http-world.ts";
 
-/** @param text the answer's body. @returns null where nothing is wrong */
+/** @param text the answer's body. @returns null for a correct answer */
 export async function faultOf(sent: Sent, response: Response, text: string): Promise<string | null> {
   const { status, headers } = response;
   const code = headers.get("X-Error-Code");
   if (status >= 500 && code !== "OVERLOADED") return `${status} ${code}`;
-  // The form of a page that is sent as something else is 415, and has no code of its own.
+  // A page's form with another content type gets 415, which has no code of its own.
   const codeStatus = status === 415 ? 400 : status;
   if (status >= 400 && errorCodes[code as ApiErrorCode]?.status !== codeStatus)
     return `${status} with ${code}`;
-  // Scalar's script is the same for everybody, and has numbers of made-up bank accounts in it.
+  // Scalar's script is constant and contains made-up account numbers.
   const body = status === 200 && /^\/v1\/inter-agency\/docs\/scalar\.js\b/.test(sent.url) ? "" : text;
-  const told = echoed(sent, `${body}\n${JSON.stringify([...headers])}`);
-  if (told !== undefined) return `it says the NIN ${told} again`;
+  const repeated = echoed(sent, `${body}\n${JSON.stringify([...headers])}`);
+  if (repeated !== undefined) return `it repeats the NIN ${repeated}`;
   const { pathname } = new URL(`http://service.test${sent.url}`);
   try {
     if (isDescribed(pathname)) await describedFault(sent, response, text, pathname);
@@ -29,7 +29,7 @@ export async function faultOf(sent: Sent, response: Response, text: string): Pro
   }
 }
 
-/** A NIN that came with the request and stands in what is answered. A number of a teacher's own is no NIN. */
+/** A NIN of the request that the answer repeats. */
 function echoed({ url, headers, body }: Sent, answered: string): string | undefined {
   const sent = `${decodedIfPossible(url)} ${Object.values(headers).join(" ")} ${body ?? ""}`;
   return (sent.match(/(?<!\d)\d{11}(?!\d)/g) ?? []).filter(isNin).find((nin) => answered.includes(nin));

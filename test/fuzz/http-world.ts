@@ -1,4 +1,4 @@
-/** The real service with all that requests may name, and a partner for each sequence of them. */
+/** The real service with everything that requests may name, and a partner for each sequence of requests. */
 
 import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
@@ -19,7 +19,7 @@ export async function openFuzzedWorld() {
   const clock = aClock("2026-03-01T09:30:00.250Z");
   const service = await openTestService({ clock });
   const { operator } = service;
-  // Nothing is sent, so that no delivery is under way while it is asked about.
+  // Webhooks are held, so that no delivery is being sent while a request asks about it.
   await operator.stores.settings.write({
     allow_private_webhooks: "on",
     hold_webhooks: "true",
@@ -45,7 +45,7 @@ export async function openFuzzedWorld() {
   const hooks = { webhooks, partners: records, secrets: operator.secrets, clock };
   let partners = 0;
 
-  /** The turn of a new partner, which may do everything, has two deliveries and keeps what it is told. */
+  /** Begins a sequence with a new partner, which has all rights and two deliveries, and remembers ids of answers. */
   async function begin() {
     const partnerId = `asker-${++partners}`;
     const own = await partner(partnerId, { watchLimit: 50 });
@@ -80,11 +80,11 @@ export async function openFuzzedWorld() {
       return { ...asked, key, url: fill(asked.url), headers };
     }
 
-    /** Keeps what an answer tells that later requests may name. */
+    /** Remembers an answer's ids, for later requests. */
     function learn(response: Response, text: string): void {
       const etag = response.headers.get("ETag");
       if (etag !== null) kept.etag.push(etag);
-      // What the document shows as an example is nobody's.
+      // The examples of the document have ids that do not exist.
       if (!response.headers.has("X-RateLimit-Limit")) return;
       for (const [, kind, value] of text.matchAll(/"(deliveryId|iterator)":"([^"]+)"/g)) {
         if (!kept[kind as Kept].includes(value as string)) kept[kind as Kept].push(value as string);
@@ -93,11 +93,11 @@ export async function openFuzzedWorld() {
     return { fillIn, learn };
   }
 
-  /** @returns the answer, and its body as it is read in the end */
+  /** @returns the answer and its unpacked body */
   async function ask({ method, url, headers, body }: Sent): Promise<[Response, string]> {
     clock.add(20);
     const init = { method, headers, ...(body === null ? {} : { body: new Uint8Array(body) }) };
-    // With its host: of an address that begins with two slashes it would be another.
+    // With a host, because a path that begins with two slashes would be read as one.
     const response = await answerOf(service.app, `http://service.test${url}`, init);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const isPacked = response.headers.get("Content-Encoding") === "gzip" && bytes.length > 0;

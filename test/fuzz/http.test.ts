@@ -1,4 +1,4 @@
-/** Requests drawn from the OpenAPI document, right and wrong ones, and what no answer to them may be. */
+/** Sends requests drawn from the OpenAPI document, valid and invalid, and checks every answer. */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -7,11 +7,11 @@ import { type Asked, request } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
 
-/** How many requests one partner makes. */
+/** Requests of one partner. */
 const sequence = 48;
-/** So many of them are under way together, and share commits. */
+/** Requests that run at the same time and share commits. */
 const atOnce = 8;
-/** A world grows by what it attests, and is left for another before it is large. */
+/** A world is replaced before its attestations make it slow. */
 const sequencesOfWorld = 400;
 const sequences = fc.array(request, { minLength: 1, maxLength: sequence, size: "max" });
 

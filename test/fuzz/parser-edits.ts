@@ -1,4 +1,4 @@
-/** What chance makes of an input: edits of it, or of what is packed, encoded or signed in it, so that they get past its outside. */
+/** Edits inputs at random, and also the packed, encoded or signed parts inside them, which are packed and signed again. */
 
 import { deflateSync, inflateRawSync, inflateSync } from "node:zlib";
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import { zipOf } from "../harness/archive.ts";
 const anyPlace = fc.nat({ max: 2 ** 31 - 1 });
 const anEdit = fc.record({ how: anyPlace, at: anyPlace, of: anyPlace });
 
-/** An input to be made: of which of a corpus, beside which other one, in which of its parts, and what is done there. */
+/** A plan for one input: an input of the corpus, a second one, a part of the first, and the edits of that part. */
 export const aPlan = fc.record({
   from: anyPlace,
   beside: anyPlace,
@@ -22,10 +22,10 @@ const maxEdited = 256 * 1024;
 
 export function inputOf({ from, beside, part, edits }: Plan, corpus: readonly Buffer[]): Buffer {
   const whole = chosen(corpus, from);
-  // The outside as often as all that lies in it.
+  // Half of the plans edit the whole input, half a part inside.
   const { content, put } = chosen(known(whole), part % 2 === 0 ? 0 : part >> 1);
   const made = edits.reduce(
-    // What grows with each edit would soon be more than any parser is given.
+    // Bounds the size, which some edits multiply.
     (before, edit) => (before.length > maxEdited ? before : edited(before, chosen(corpus, beside), edit)),
     content,
   );
@@ -38,14 +38,14 @@ type Part = { readonly content: Buffer; put(content: Buffer): Buffer };
 
 const knownParts = new WeakMap<Buffer, Part[]>();
 
-/** To take an input apart costs more than to edit it. */
+/** Caches the parts of an input. */
 function known(whole: Buffer): Part[] {
   const parts = knownParts.get(whole) ?? [{ content: whole, put: (made: Buffer) => made }, ...partsOf(whole)];
   knownParts.set(whole, parts);
   return parts;
 }
 
-/** All that lies in an input, however deep, each with the way to put another one in its place. */
+/** All parts inside an input, at any depth, each with a function that replaces it. */
 function partsOf(whole: Buffer, depth = 0): Part[] {
   if (depth > 4) return [];
   return [encoded, signed, sealed, packed, archived].flatMap((split) =>
@@ -59,7 +59,7 @@ function partsOf(whole: Buffer, depth = 0): Part[] {
   );
 }
 
-/** What a pattern finds in a text; `read` is given the text that was found. */
+/** The parts that `read` finds in each match of a pattern. */
 function found(whole: Buffer, pattern: RegExp, read: (text: string) => Part[]): Part[] {
   const text = whole.toString("latin1");
   return [...text.matchAll(pattern)].flatMap(({ 0: match, index }) => {
@@ -90,7 +90,7 @@ function signed(whole: Buffer): Part[] {
 
 const decodedParts = (jws: string) => jws.split(".").map((part) => Buffer.from(part, "base64url").toString());
 
-/** The claims of an envelope, whose unsigned members agree with them. */
+/** The claims of an envelope. `put` also makes the unsigned members equal to the new claims. */
 function sealed(whole: Buffer): Part[] {
   const { signature, ...others } = jsonOf(whole) ?? {};
   if (typeof signature !== "string" || others.result === undefined) return [];
@@ -182,7 +182,7 @@ function replaced(content: Buffer, pattern: RegExp, at: number, change: (text: s
   return inserted(without(content, index, text.length), index, Buffer.from(change(text)));
 }
 
-/** JSON is edited as values as often as not. */
+/** Edits JSON as values in half of the cases, else as bytes. */
 function edited(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer {
   const value = how % 2 === 0 ? jsonOf(content) : undefined;
   if (typeof value === "object" && value !== null) return editedJson(value, how >> 1, at, of);
@@ -191,7 +191,7 @@ function edited(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer 
 
 type Values = { [name: string]: unknown };
 
-/** Stands behind a member's name until it is written, so that there are two of it. */
+/** A suffix of a member's name, removed when the JSON is written, so that the name occurs twice. */
 const again = "\u0000again";
 const others: unknown[] = JSON.parse(
   '[null,true,0,-1,1.5,9007199254740992,1e300,"","x","\\u0000","\\ud800",[],{},[[]],["RS256"],{"a":{}}]',
@@ -226,7 +226,7 @@ function editedJson(value: object, how: number, at: number, of: number): Buffer 
     const { holder, name } = chosen(all, at);
     const from = chosen(all, of);
     const other = () => structuredClone(from.holder[from.name]);
-    // An array takes no member called length that is none.
+    // An array throws for an invalid length.
     attempt(() => chosen(jsonEditors, how)(holder, name, of, other));
   }
   return Buffer.from((JSON.stringify(value) ?? "").replaceAll(JSON.stringify(again).slice(1, -1), ""));

@@ -1,6 +1,6 @@
 /**
- * The parsers of what is signed. What they accept is looked at again here by node's own cryptography and lenient readers:
- * whatever was accepted must have been signed like that by one of the keys that the fixtures trust.
+ * The parsers of signed documents. Independent code (node:crypto and lenient readers) checks each accepted input again: a
+ * trusted key of the fixtures must have signed exactly that content.
  */
 
 import { strict as assert } from "node:assert";
@@ -26,13 +26,13 @@ import { audience, folder, issuer, keys, now as nowText } from "../fixtures/enve
 import { kinds, envelopes as placed } from "../fixtures/status-lists.ts";
 import { attempt } from "./parser-edits.ts";
 
-/** One parser: inputs that it has met, and what looks at one more. */
+/** A parser under test, with valid and invalid inputs to edit. */
 export type Target = {
   readonly corpus: readonly Buffer[];
-  /** How many inputs of a thousand it has. */
+  /** Its share of the inputs, per thousand. */
   readonly share: number;
-  /** @returns whether it was accepted @throws what must not be */
-  judge(input: Buffer): boolean | Promise<boolean>;
+  /** @returns whether the parser accepts the input. @throws if the parser breaks a rule */
+  accepts(input: Buffer): boolean | Promise<boolean>;
 };
 
 export const filesOf = (...path: readonly string[]): Buffer[] =>
@@ -51,7 +51,6 @@ const publicKeys = new Map(
   ]),
 );
 
-/** Whatever JSON holds. */
 type Read = ReturnType<typeof JSON.parse>;
 const decoded = (part: string): Read => JSON.parse(Buffer.from(part, "base64url").toString());
 
@@ -73,7 +72,7 @@ function genuine(jws: string): { header: Read; claims: Read } {
 
 const otherTypes = ["tvs-statement+jwt", "key-history+jwt", "statuslist+jwt"];
 
-/** What every token must be that is accepted as one of ours, for us, now. An envelope has no type that is another's. */
+/** Checks issuer, audience, time, key and type of an accepted token. */
 function genuineNow(jws: string, type?: string) {
   const { header, claims } = genuine(jws);
   assert(type === undefined ? !otherTypes.includes(header.typ) : header.typ === type, "another token's type");
@@ -87,15 +86,15 @@ function genuineNow(jws: string, type?: string) {
   return { header, claims };
 }
 
-/** A verdict that says why, by a reason that is written down. */
-export function told({ valid, reason, verdict }: Verification): boolean {
+/** Checks that a verdict is consistent and has a published reason. @returns whether it is valid */
+export function isAccepted({ valid, reason, verdict }: Verification): boolean {
   assert.equal(valid, reason === null);
   assert.equal(valid, verdict === "valid");
   assert(reason === null || reason in refusalReasons, `${reason} is no reason`);
   return valid;
 }
 
-/** The unsigned members say what is signed. */
+/** Checks that the unsigned members equal the signed ones. */
 function assertOuter(
   outer: Read,
   { header, claims }: ReturnType<typeof genuine>,
@@ -113,14 +112,14 @@ const verifySignature = (kid: string, _: unknown, text: Uint8Array, signature: U
   return verify("sha256", text, createPublicKey(privateKey), signature);
 };
 
-async function judgeEnvelope(
+async function acceptsEnvelope(
   value: Read,
   given: Parameters<typeof verifyEnvelope>[1] = options,
 ): Promise<boolean> {
   const verification = await verifyEnvelope(value, given);
   if (given === options)
     assert.deepEqual(verifyEnvelopeSync(value, { ...options, verifySignature }), verification);
-  if (!told(verification)) return false;
+  if (!isAccepted(verification)) return false;
   const outer =
     typeof value === "string" && !/^\s*\{/.test(value)
       ? null
@@ -138,7 +137,7 @@ async function judgeEnvelope(
 const envelope: Target = {
   corpus: filesOf(folder, "inputs"),
   share: 240,
-  async judge(input) {
+  async accepts(input) {
     const reasons: (string | null)[] = [];
     const items = [...readEnvelopes(input)];
     const text = attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input));
@@ -147,14 +146,14 @@ const envelope: Target = {
       if ("refusal" in item) reasons.push(item.refusal.reason);
       else
         reasons.push(
-          (await judgeEnvelope(item.value)) ? null : (await verifyEnvelope(item.value, options)).reason,
+          (await acceptsEnvelope(item.value)) ? null : (await verifyEnvelope(item.value, options)).reason,
         );
     }
     return reasons.includes(null);
   },
 };
 
-/** What two readers could understand differently, found by a reader of its own. */
+/** Whether every JSON reader understands a text alike, by an independent tokenizer. */
 function isStrict(text: string): boolean {
   const value = attempt(() => ({ read: JSON.parse(text) as Read }));
   if (value === undefined) return false;
@@ -182,7 +181,7 @@ const someJson = [
 const strictJson: Target = {
   corpus: [...buffers(someJson), ...filesOf(folder, "keys").filter((file) => file[0] === 0x7b)],
   share: 150,
-  judge(input) {
+  accepts(input) {
     const reading = readStrictJson(input);
     const text = attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input));
     assert.equal(!(reading instanceof Refusal), text !== undefined && isStrict(text));
@@ -196,24 +195,27 @@ const strictJson: Target = {
 const statementRows: Target = {
   corpus: buffers([JSON.stringify(statement)]),
   share: 60,
-  async judge(input) {
+  async accepts(input) {
     const verification = await verifyStatement(input.toString(), options);
-    if (!told(verification)) return false;
+    if (!isAccepted(verification)) return false;
     const given = JSON.parse(input.toString());
     const token = genuineNow(given.signature, "tvs-statement+jwt");
     const { purpose, policyVersion, list, summary } = token.claims;
     const { rows } = given;
     assert.deepEqual(verification.statement, { purpose, policyVersion, list, summary, rows });
-    // The rows' root is over all that a row says: none is accepted but those that were signed.
+    // The root covers every member of a row, so only the signed rows are accepted.
     assert(isDeepStrictEqual(rows, statement.rows), "accepted rows that nobody signed");
     assertOuter(given, token, "statementId", "issuedAt");
     return true;
   },
 };
 
-/** An envelope of place 0 is valid by these lists only where one of them is genuine and has the place clear. */
-async function judgeByLists(statusLists: readonly string[]): Promise<boolean> {
-  const isValid = await judgeEnvelope(placed["an answer that was a yes"]?.input, { ...options, statusLists });
+/** The envelope with index 0 is valid only if one of these lists is genuine and its bit 0 is clear. */
+async function acceptsByLists(statusLists: readonly string[]): Promise<boolean> {
+  const isValid = await acceptsEnvelope(placed["an answer that was a yes"]?.input, {
+    ...options,
+    statusLists,
+  });
   const clear = (text: string) => {
     const { header, claims } = genuine(text.trim());
     const { bits, lst } = claims.status_list;
@@ -230,11 +232,11 @@ const lists = Object.values(kinds)
 const statusList: Target = {
   corpus: buffers(lists),
   share: 50,
-  async judge(input) {
+  async accepts(input) {
     const text = input.toString();
     const [opened] = await openStatusLists([text], options.keys);
     if (!(opened instanceof Refusal)) assert.notEqual(genuine(text.trim()).header.kid, keys.compromised.kid);
-    return judgeByLists([text]);
+    return acceptsByLists([text]);
   },
 };
 

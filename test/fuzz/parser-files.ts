@@ -1,12 +1,11 @@
-/** The parsers of files, of what proxies pass on and of what a service answers: each reads it, or refuses it in its own words. */
+/** The parsers of extracts: each reads a file, or refuses it with a message of its own. */
 
 import { strict as assert } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
 import { writeXlsx } from "hucre/xlsx";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import type { ImportInput } from "../../src/domain/import/read.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
+import { type ImportInput, readPieces } from "../../src/domain/import/read.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
 import { zipOf } from "../harness/archive.ts";
 import { csv, rows } from "../harness/imports.ts";
@@ -17,7 +16,7 @@ const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
 const foreign = await foreignFiles();
 const isBook = (file: Buffer) => file[0] === 0x50;
 
-/** The same in every run: without the time at which it was made. */
+/** Removes the time of creation, so that the workbook is the same in every run. */
 function repacked(book: Buffer): Buffer {
   return zipOf(
     Object.fromEntries(Object.entries(membersOf(book)).filter(([name]) => !name.startsWith("docProps/"))),
@@ -34,7 +33,7 @@ const cells = csv(rows(5))
 const extracts = [
   ...own.map((text) => Buffer.from(text)),
   repacked(Buffer.from(await writeXlsx({ sheets: [{ name: "Teachers", rows: cells }] }))),
-  // Beginnings are enough: forty rows say no more than ten.
+  // The first rows are enough.
   ...foreign
     .map(({ content }) => Buffer.from(content))
     .map((file) => (isBook(file) ? repacked(file) : file.subarray(0, 900))),
@@ -44,7 +43,7 @@ async function* inPieces(content: Buffer, length: number): AsyncGenerator<Uint8A
   for (let at = 0; at < content.length; at += length) yield content.subarray(at, at + length);
 }
 
-/** Every row of an extract as it was checked; or in which words it was refused. */
+/** Every checked row of an extract, or the message of its refusal. */
 async function readAll(content: Buffer, pieceBytes: number) {
   const input: ImportInput = { name: "extract", bytes: inPieces(content, pieceBytes), reading: {} };
   let said = "";
@@ -61,9 +60,9 @@ async function readAll(content: Buffer, pieceBytes: number) {
 const extract = (corpus: readonly Buffer[], share: number): Target => ({
   corpus,
   share,
-  async judge(input) {
+  async accepts(input) {
     const whole = await readAll(input, 2 ** 20);
-    // However it arrives, it is the same file; what is wrong with it may be found in another order.
+    // The rows do not depend on the pieces; which fault is found first may.
     const pieces = await readAll(input, 1 + (input.length % 13));
     assert.equal(pieces.said === "", whole.said === "");
     if (whole.said === "")

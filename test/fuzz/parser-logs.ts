@@ -1,4 +1,4 @@
-/** The parsers of what the evidence log gives out, as those of `parser-evidence.ts`: what they accept, the log must have signed. */
+/** The parsers of the evidence log's documents: the log must have signed every accepted input. */
 
 import { strict as assert } from "node:assert";
 import { createPublicKey, verify } from "node:crypto";
@@ -12,13 +12,13 @@ import {
 } from "../../src/partner/partner.ts";
 import { logFolder, vkey } from "../fixtures/log-notes.ts";
 import { checkpoints, honestProof, log, envelopes as logged } from "../fixtures/log-world.ts";
-import { buffers, filesOf, now, options, type Target, told } from "./parser-evidence.ts";
+import { buffers, filesOf, isAccepted, now, options, type Target } from "./parser-evidence.ts";
 
 const logKeys = await readLogKeys(vkey(log));
 if (logKeys instanceof Refusal) throw new Error(logKeys.detail);
 const logKey = createPublicKey(log.privateKey);
 
-/** Whether a note's text has both of the log's signatures (C2SP signed-note and tlog-cosignature), the second of that time. */
+/** Whether a note has both signatures of the log (C2SP signed-note and tlog-cosignature), the second with this time. */
 function isSignedNote(note: Buffer, seconds: number): boolean {
   const end = note.lastIndexOf("\n\n") + 1;
   const text = note.subarray(0, end);
@@ -29,7 +29,7 @@ function isSignedNote(note: Buffer, seconds: number): boolean {
   );
 }
 
-/** Place, hashes and what the log signed: all of a proof but what the format lets anybody add. */
+/** The signed parts of a proof: index, hashes and checkpoint, without extensions. */
 const essence = (proof: string) =>
   proof
     .replace(/\nextra .*/, "")
@@ -50,11 +50,11 @@ const proof: Target = {
     ...filesOf(logFolder, "proofs"),
   ],
   share: 60,
-  async judge(input) {
+  async accepts(input) {
     const opened = await openLogProof(input, { logKeys, now });
     if (opened.refusal !== null) assert(opened.refusal.reason in refusalReasons);
     const verification = await verifyEnvelope(logged.genuine.jws, { ...options, proof: opened });
-    if (!told(verification)) return false;
+    if (!isAccepted(verification)) return false;
     assert(honest.has(essence(input.toString())), "accepted a proof that the log never made");
     return true;
   },
@@ -63,7 +63,7 @@ const proof: Target = {
 const note: Target = {
   corpus: filesOf(logFolder, "checkpoints"),
   share: 40,
-  async judge(input) {
+  async accepts(input) {
     const opened = await openCheckpoint(input, logKeys);
     if (opened instanceof Refusal) return !(opened.reason in refusalReasons);
     assert(isSignedNote(input, opened.seconds), "accepted a checkpoint that the log never signed");

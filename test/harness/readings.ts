@@ -1,6 +1,6 @@
 /** Readings for the checks of console and doctor: nothing is wrong, except what a test changes. */
 
-import type { Judged } from "../../src/domain/checks.ts";
+import type { CheckInput } from "../../src/domain/checks.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
@@ -47,10 +47,10 @@ const wellReadings: Readings = {
 
 export type Change = Partial<Readings> & {
   activatedAt?: number;
-  credentials?: Judged["credentials"];
+  credentials?: CheckInput["credentials"];
 };
 
-export function judgedWith({ credentials, activatedAt = now, ...readings }: Change = {}): Judged {
+export function checkInput({ credentials, activatedAt = now, ...readings }: Change = {}): CheckInput {
   const keys = keyRing([
     { ...aSigningKey("a", "active"), activatedAt },
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },

@@ -91,14 +91,9 @@ describeDrivers("events", (_kind, database) => {
 
   function drawEvent(): ReturnType<typeof createEvent> {
     const eventType = eventTypes[below(eventTypes.length)] as EventType;
-    const statuses = { license: "VALID", certificate: "VERIFIED", active: true } as const;
-    return createEvent(eventType, {
-      tId: null,
-      regNo: null,
-      occurredAt: at,
-      statuses,
-      previousStatus: "VALID",
-    });
+    const statuses = { license: "VALID", certificate: "VERIFIED" } as const;
+    const subject = { tId: null, regNo: null, occurredAt: at };
+    return createEvent({ eventType, previousStatus: "VALID" }, statuses, subject);
   }
 
   /** Events as changes of single records make them, or as an import does. */

@@ -3,7 +3,7 @@ import type { Profile } from "../../partner/contract.ts";
 import { addDays, type CalendarDate } from "../clock.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
-/** A made-up teacher that stands for one state, or for something that programs stumble over. */
+/** A made-up teacher for one state, or for a trap for programs. */
 export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" | "profile"> &
   Readonly<Record<"nin" | "email" | "phone", string | null>> & {
     readonly shows: string;
@@ -12,10 +12,9 @@ export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" 
 
 type Peculiar = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">;
 
-/** The partner in whose name a sandbox is tried. */
 export const demoPartner = "demo";
 
-/** What is usual, and what is not. Of the courses and posts, every nullable member is null somewhere. */
+/** Every nullable member of courses and posts is null somewhere. */
 const { usual, states, traps, courses, posts } = written as {
   readonly usual: Pick<SandboxTeacher, keyof typeof written.usual>;
   readonly states: readonly Peculiar[];
@@ -24,7 +23,7 @@ const { usual, states, traps, courses, posts } = written as {
   readonly posts: Profile["employment"];
 };
 
-/** Two of a list, beginning at another place for each teacher. */
+/** Two elements of a list, from index `first` on. */
 function two<T>(list: readonly T[], first: number): T[] {
   return [0, 1].flatMap((offset) => list[(first + offset) % list.length] ?? []);
 }
@@ -47,22 +46,18 @@ function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
   };
 }
 
-/** One teacher for every state, then one for every trap, with fixed numbers. NINs beginning with 999 are invented. */
+/** A teacher for each state, then one for each trap, with fixed numbers. NINs that begin with 999 are invented. */
 export const sandboxTeachers: readonly SandboxTeacher[] = [...states, ...traps].map(sandboxTeacher);
 
 export const stateTeachers = sandboxTeachers.slice(0, states.length);
 export const trapTeachers = sandboxTeachers.slice(states.length);
 
-/** The teacher whom `tvs trigger` changes when nobody is named, and the one whose licence ends soon. */
+/** The default teacher of `tvs trigger`, and the teacher whose licence ends soon. */
 export const [triggered, endingSoon] = trapTeachers as [SandboxTeacher, SandboxTeacher];
 
-/** Days from now to the end of the licence that ends soon, when a sandbox is filled. */
 const soonDays = 20;
 
-/**
- * Teachers of the sandbox as an extract in NDJSON, which unlike CSV has profiles.
- * @param today the day on which the licence that ends soon still has {@link soonDays}
- */
+/** Makes an extract in NDJSON, which has profiles. The licence of `endingSoon` ends 20 days after `today`. */
 export function sandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
   const rows = teachers.map(({ shows: _shows, ...teacher }) => ({
     ...teacher,

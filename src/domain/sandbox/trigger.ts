@@ -1,4 +1,4 @@
-/** Events that a partner's engineer causes in a sandbox: each by a real change of a made-up teacher (decision D9.2). */
+/** Causes events in a sandbox by real changes of a made-up teacher (decision D9.2). */
 
 import type { EventType } from "../../partner/contract.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
@@ -22,7 +22,7 @@ type TriggerDependencies = {
 export type Triggered = {
   readonly teacher: StoredTeacher;
   readonly event: TeacherEvent;
-  /** Events of the changes that had to come first, in order. */
+  /** Events of the preparing changes, in order. */
   readonly before: readonly TeacherEvent[];
   readonly from: Statuses;
   readonly to: Statuses;
@@ -30,7 +30,6 @@ export type Triggered = {
 
 type Edit = {
   readonly action: HistoryEntry["action"];
-  /** What it sets of a record, on a day. */
   readonly set: (teacher: StoredTeacher, today: CalendarDate) => Partial<TeacherContent>;
 };
 
@@ -38,7 +37,7 @@ const notRevoked = { licenseRevokedOn: null, licenseRevokedReason: null, license
 const reason = "tvs trigger";
 const licenseDays = 365;
 
-/** A licence that holds today; its dates stay where they say so already. */
+/** A licence that is valid today. Dates that fit already stay. */
 function validLicense(teacher: StoredTeacher, today: CalendarDate): Partial<TeacherContent> {
   const { licenseIssueDate: issue, licenseExpiryDate: expiry } = teacher;
   return {
@@ -82,7 +81,7 @@ const edits = {
   reactivate: { action: "reactivate", set: () => ({ active: true }) },
 } as const satisfies Record<string, Edit>;
 
-/** The change that causes each event, and those that must come first where a teacher is not in the state for it. */
+/** The change that causes each event, and the changes that prepare for it. */
 const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
   "license.verified": { change: edits.license, first: [edits.noLicense] },
   "license.expired": { change: edits.end, first: [edits.license] },
@@ -93,14 +92,12 @@ const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: 
   "teacher.deactivated": { change: edits.deactivate, first: [edits.reactivate] },
 };
 
-/** Attempts at a change while other changes of the same record come between. */
 const maxAttempts = 10;
 
 /**
- * Causes an event: the change, the event and its deliveries are one commit, as they are when an operator or an extract
- * makes the change. Where the teacher is not in a state from which the event can come, that state is brought about
- * first, by changes that partners are told of like any other.
- * @throws TvsError NOT_KNOWN when there is no such teacher, STORE_BUSY
+ * Causes an event. The change, the event and its deliveries are one commit, as for an operator or an extract. If the
+ * teacher's state does not allow the event, preparing changes come first and are announced too.
+ * @throws TvsError NOT_KNOWN, REFUSED for a hidden teacher, STORE_BUSY after ten conflicts
  */
 export async function triggerEvent(
   dependencies: TriggerDependencies,
@@ -124,13 +121,11 @@ export async function triggerEvent(
     const causes = causedBy(change, teacher, today).includes(eventType);
     const edit = causes ? change : left[0];
     if (edit === undefined) break;
-    // Two changes of one teacher never bear the same time: a receiver may put them in order by it.
+    // Changes of one teacher have different times, by which a receiver may order them.
     const at = Math.max(now, teacher.updatedAt + 1);
     const content = { ...teacher, ...edit.set(teacher, today) };
-    const { action } = edit;
-    const write = planWrite(teacher, content, { ...dependencies, action, reason, at });
-    const [applied] = await teachers.apply([write]);
-    if (!applied) continue;
+    const write = planWrite(teacher, content, { ...dependencies, action: edit.action, reason, at });
+    if (!(await teachers.apply([write]))[0]) continue;
     if (!causes) {
       left = left.slice(1);
       before.push(...write.events);
@@ -144,7 +139,7 @@ export async function triggerEvent(
   throw new TvsError("STORE_BUSY", "the teacher is being changed by others; try again");
 }
 
-/** Revokes the licence of the teacher to be changed, for the getting-started page. @throws TvsError STORE_BUSY */
+/** Revokes the licence of the default teacher, for the getting-started page. @throws TvsError STORE_BUSY */
 export async function triggerRevocation(dependencies: {
   readonly stores: { readonly teachers: TeacherStore };
   readonly configuration: Pick<Configuration, "current">;
@@ -152,9 +147,11 @@ export async function triggerRevocation(dependencies: {
 }) {
   const { stores, configuration, clock } = dependencies;
   const { calendar } = configuration.current();
-  const acting = { teachers: stores.teachers, calendar, clock, actor: "service" };
   const key = { by: "regNo", value: triggered.regNo } as const;
-  const { event } = await triggerEvent(acting, { eventType: "license.revoked", key });
+  const { event } = await triggerEvent(
+    { teachers: stores.teachers, calendar, clock, actor: "service" },
+    { eventType: "license.revoked", key },
+  );
   return { eventId: event.eventId, eventType: event.eventType };
 }
 

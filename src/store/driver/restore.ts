@@ -10,9 +10,6 @@ import { type Driver, storeError } from "./driver.ts";
 import { openFile } from "./file.ts";
 import { codeOf, discard, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 
-/** Under this name a restored database says that no webhook may leave until an operator lets them go. */
-export const holdWebhooksName = "hold_webhooks";
-
 /** How long the swap waits for a command that still has the old database open, in milliseconds. */
 const oldInUseWaitMs = 2000;
 const oldInUseRetryMs = 20;
