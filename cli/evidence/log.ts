@@ -99,7 +99,7 @@ const newCommand = operatorCommand({
   async act(operator, args) {
     const { evidence, pinned, settingsInForce } = operator;
     if ((await evidence.logs()).length === 0 && pinned.read() === null) throw noLog();
-    if (args["accept-loss"] !== true) await logWriterOf(operator).requireNotBehind();
+    if (args["accept-loss"] !== true) await logWriterOf(operator).reconcile();
     await confirm(
       args,
       "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",

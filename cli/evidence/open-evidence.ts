@@ -48,6 +48,6 @@ export function checkpointOfAll(operator: CommandContext): Promise<StoredCheckpo
  */
 export async function openLog(operator: CommandContext): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
-  await logWriterOf(operator).requireNotBehind();
+  await logWriterOf(operator).reconcile();
   await ensureLog({ store, secrets, clock, issuer: settingsInForce.issuer });
 }

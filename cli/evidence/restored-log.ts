@@ -84,9 +84,9 @@ export async function settleRestoredLog(
 }
 
 /** A backup whose checkpoints were changed is not whole either: then the new log begins with a smaller tree. */
-async function isWhole(writer: Pick<LogWriter, "requireNotBehind">): Promise<boolean> {
+async function isWhole(writer: Pick<LogWriter, "reconcile">): Promise<boolean> {
   try {
-    await writer.requireNotBehind();
+    await writer.reconcile();
     return true;
   } catch (error) {
     if (isTvsError(error, "LOG_BEHIND") || isTvsError(error, "STORE_CORRUPT")) return false;

@@ -152,19 +152,19 @@ for (const kind of driverKinds)
               // Over a file there is one node at a time; over a server a second one goes on after the kill.
               const [own, other] = [aPinnedCheckpoint(), aPinnedCheckpoint()];
               await prepare(driver, own);
-              await aNode(driver, other).writer.follow();
+              await aNode(driver, other).writer.reconcile();
               const life = createLife(steps);
               await act(aNode(driver, own, life)).catch(() => {});
               isOver = !life.isDead();
               const seen = await notes(driver);
               const survivor = aNode(driver, other);
               if (kind.kind === "remote") {
-                await survivor.writer.follow();
+                await survivor.writer.reconcile();
                 await survivor.writer.checkpoint();
               }
               const next = aNode(driver, own);
               await next.writer.checkpoint();
-              await survivor.writer.follow();
+              await survivor.writer.reconcile();
               await expectWhole(driver, seen, [own, other]);
               if (name !== "retention") continue;
               await pruneAttestations(next.retaining);
@@ -216,7 +216,7 @@ test(
           // After that, a kill leaves the pinned checkpoint of the log before, until the next run.
           expect(settled?.log).toMatchObject({ isNew: true, lost: 5 });
           const healed = aNode(copy, memory);
-          await healed.writer.requireNotBehind();
+          await healed.writer.reconcile();
           await healed.writer.checkpoint();
           expect(treeHeadOf(memory.note ?? "").origin).toBe("verify.example.org/log/2");
           expect(await audited(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });

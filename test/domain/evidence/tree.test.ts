@@ -13,7 +13,7 @@ import {
   type ReadTiles,
   rootOf,
   type Tile,
-  type TilePlace,
+  type TileAddress,
 } from "../../../src/domain/evidence/tree.ts";
 import { leaf, mth, path, proof } from "../../fixtures/rfc6962.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -133,7 +133,7 @@ test("the leaves of a tile count only where they lead to the root that was signe
 
 test("a tree that grows leaf by leaf has the same root, and reports the hashes of the tiles above the leaves", async () => {
   const { read } = await grown([1500]);
-  const found: { place: TilePlace; root: Uint8Array }[] = [];
+  const found: { place: TileAddress; root: Uint8Array }[] = [];
   const tree = growTree((place, root) => found.push({ place, root }));
   expect(tree.root()).toBeUndefined();
   for (const [at, one] of leaves.entries()) {
