@@ -35,7 +35,7 @@ import {
   record,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
-import { checkpointOfAll, noLog } from "./open-evidence.ts";
+import { logWriterOf, noLog } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
@@ -75,7 +75,7 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
   if (found === null) {
-    await checkpointOfAll(operator);
+    await logWriterOf(operator).checkpoint();
     found = await reader.inclusion(leaf);
   }
   if (found !== null) return found;

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { checkpointOfAll } from "../../cli/evidence/open-evidence.ts";
+import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { type CommandContext, withContext } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
@@ -55,7 +55,7 @@ export function withLog<T>(dataDir: string, act: (operator: CommandContext) => P
 /** The newest checkpoint, signed if need be. */
 export async function newestNote(dataDir: string): Promise<string> {
   return withLog(dataDir, async (operator) => {
-    const checkpoint = await checkpointOfAll(operator);
+    const checkpoint = await logWriterOf(operator).checkpoint();
     return checkpoint?.note ?? "";
   });
 }

@@ -63,33 +63,20 @@ function parse(part: string): Record<string, unknown> | null {
   }
 }
 
-export type SignatureChecks = ReturnType<typeof createSignatureChecks>;
+/** The keys that verify attestations, by their kid. */
+export type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
-/**
- * Verifies the signatures of attestations.
- * @param keys all keys that the service ever signed with
- * @param options `all` makes the audit verify every signature, which takes some twenty times as long
- */
-export function createSignatureChecks(keys: readonly SigningKey[], { all }: { all: boolean }) {
-  const opened = new Map<string, KeyObject>();
+/** Opens public keys for {@link findForgery}. @param keys all keys that the service ever signed with */
+export function openKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
+  return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
+}
 
-  function keyOf(kid: string): KeyObject | undefined {
-    const jwk = keys.find((key) => key.kid === kid)?.jwk;
-    const found = opened.get(kid) ?? (jwk && createPublicKey({ key: { ...jwk }, format: "jwk" }));
-    if (found !== undefined) opened.set(kid, found);
-    return found;
-  }
-
-  return {
-    all,
-    /** Says what is wrong with the signature of an attestation. @returns null for a good signature */
-    findForgery({ jws, kid }: AuditedRow): string | null {
-      const key = keyOf(kid);
-      if (key === undefined) return "no key of this service signed it";
-      const end = jws.lastIndexOf(".");
-      const [input, signature] = [jws.slice(0, Math.max(end, 0)), jws.slice(end + 1)];
-      const isGood = verify("RSA-SHA256", Buffer.from(input), key, Buffer.from(signature, "base64url"));
-      return isGood ? null : "its signature is not valid";
-    },
-  };
+/** Says what is wrong with the signature of an attestation. @returns null for a good signature */
+export function findForgery({ jws, kid }: AuditedRow, keys: OpenedKeys): string | null {
+  const key = keys.get(kid);
+  if (key === undefined) return "no key of this service signed it";
+  const end = jws.lastIndexOf(".");
+  const [input, signature] = [jws.slice(0, Math.max(end, 0)), jws.slice(end + 1)];
+  const isGood = verify("RSA-SHA256", Buffer.from(input), key, Buffer.from(signature, "base64url"));
+  return isGood ? null : "its signature is not valid";
 }

@@ -8,8 +8,9 @@
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
+import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
-import { contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
+import { contradictionsIn, findForgery, openKeys } from "./audit-rows.ts";
 import { lossOf } from "./checkpoint.ts";
 import { headIn, isOwnLog, linkOf, linkTo, openStored } from "./log.ts";
 import { openRetention } from "./retention.ts";
@@ -35,31 +36,17 @@ export type AuditFinding = {
   readonly says: string;
 };
 
-export type AuditResult = {
-  /** Each log of the register, and how many of its checkpoints are stored. */
-  readonly logs: readonly { readonly origin: string; readonly checkpoints: number }[];
-  readonly leaves: number;
-  /** Attestations that were compared, and those of them whose signature was verified. */
-  readonly compared: number;
-  readonly verified: number;
-  /** Attestations that retention has deleted. */
-  readonly deleted: number;
-  /** Attestations that have no leaf yet. */
-  readonly waiting: number;
-  /** The first hundred findings. */
-  readonly findings: readonly AuditFinding[];
-  /** The number of all findings. */
-  readonly found: number;
-  /** False without a pinned checkpoint: then an old copy of the database looks whole. */
-  readonly isPinned: boolean;
-};
+export type AuditResult = NonNullable<Awaited<ReturnType<typeof auditLog>>>;
 
 type AuditDependencies = {
   readonly store: LogStore;
   /** The pinned checkpoint, read before anything of the database; null without one. */
   readonly pinned: string | null;
   readonly secrets: Pick<Secrets, "mac">;
-  readonly signatures: SignatureChecks;
+  /** All keys that the service ever signed with. */
+  readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
+  /** Whether to verify every signature, which takes some twenty times as long. */
+  readonly allSignatures: boolean;
   /** Waits until another process has stored a checkpoint that it has pinned. */
   readonly settle: () => Promise<void>;
   /** @param total number of all leaves */
@@ -85,7 +72,7 @@ const maxClockSkewSeconds = 120;
  * @returns null without a log and without a pinned checkpoint
  * @throws TvsError INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
-export async function auditLog(dependencies: AuditDependencies): Promise<AuditResult | null> {
+export async function auditLog(dependencies: AuditDependencies) {
   const { store, pinned, secrets, onProgress } = dependencies;
   const findings: AuditFinding[] = [];
   let found = 0;
@@ -101,11 +88,14 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
   for (const { origin } of logs.filter((log) => !own.includes(log)))
     report("CHECKPOINT", null, `${origin} was begun by somebody without the master key`);
   const checkpoints = createCheckpointCheck(store, { own, newest, report });
-  const tiles = createTileCheck(store, report);
-  const tree = growTree(tiles.add);
+  const above: TileHash[] = [];
+  let wrongTile: TileAddress | undefined;
+  const tree = growTree((address, root) => above.push({ ...address, root }));
   const rows = createRowCheck(dependencies, { log: own.at(-1), size, signed: newest?.size ?? 0, report });
   await rows.readRetention();
-  await rows.checkFirst();
+  const [first] = await store.attested(Number.MIN_SAFE_INTEGER, 1);
+  if (first !== undefined && first.id < 1)
+    report("ATTESTATION", null, `attestation ${first.id} was inserted: the log begins with 1`);
   const end = Math.max(size, last);
   for (let from = 0; from < end; from += tileHashes) {
     const upTo = Math.min(end, from + tileHashes);
@@ -124,36 +114,47 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
     }
     // A row with a made-up id may be far above the others. The audit does not walk through the empty ids before that row.
     if (read.length === 0 && from >= size) break;
-    await tiles.compare();
+    wrongTile ??= await findWrongTile(above.splice(0), store);
     onProgress(upTo, end);
+  }
+  if (wrongTile !== undefined) {
+    const { level, position } = wrongTile;
+    report("CHECKPOINT", null, `tile ${position} of level ${level} does not fit the leaves below it`);
   }
   await checkpoints.finish();
   if (loss === null) await checkPinnedIsStored(dependencies, logs, report);
   return {
+    /** Each log of the register, and how many of its checkpoints are stored. */
     logs: logs.map(({ number, origin }) => ({ origin, checkpoints: checkpoints.countOf(number) })),
     leaves: size,
     ...rows.counts(),
+    /** Attestations that have no leaf yet. */
     waiting: Math.max(0, last - size),
-    ...{ findings, found },
+    /** The first hundred findings. */
+    findings,
+    /** The number of all findings. */
+    found,
+    /** False without a pinned checkpoint: then an old copy of the database looks whole. */
     isPinned: pinned !== null || end === 0,
   };
 }
 
 /** Checks promise 1: compares each attestation with its leaf, and its columns with its JWS. */
 function createRowCheck(
-  { store, signatures }: AuditDependencies,
+  { store, keys, allSignatures }: AuditDependencies,
   { log, size, signed, report }: { log: Log | undefined; size: number; signed: number; report: Report },
 ) {
   let [compared, verified, deleted, position, isForged] = [0, 0, 0, 0, false];
   let issuedBefore = Number.NEGATIVE_INFINITY;
+  const opened = openKeys(keys);
 
   /** Verifies the signature of an attestation if no checkpoint covers the attestation, or if its time is out of order. */
   function forgeryOf(index: number, row: AuditedRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
-    if (!signatures.all && !isOutOfOrder && index < signed) return null;
+    if (!allSignatures && !isOutOfOrder && index < signed) return null;
     verified++;
-    return signatures.findForgery(row);
+    return findForgery(row, opened);
   }
 
   function wrongIn(index: number, row: AuditedRow, leaf: Uint8Array | undefined): string | null {
@@ -184,38 +185,27 @@ function createRowCheck(
       isForged = true;
       report("ATTESTATION", null, "the retention note is not signed by the log");
     },
-    async checkFirst(): Promise<void> {
-      const [first] = await store.attested(Number.MIN_SAFE_INTEGER, 1);
-      if (first !== undefined && first.id < 1)
-        report("ATTESTATION", null, `attestation ${first.id} was inserted: the log begins with 1`);
-    },
     check(index: number, row: AuditedRow | undefined, leaf: Uint8Array | undefined): void {
       const says = row === undefined ? missing(index, leaf) : wrongIn(index, row, leaf);
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
     },
+    /** Compared attestations, those of them whose signature was verified, and rows that retention has deleted. */
     counts: () => ({ compared, verified, deleted }),
   };
 }
 
-/** Compares the tiles above the leaves, which proofs are computed from. Reports only the first tile that differs. */
-function createTileCheck(store: LogStore, report: Report) {
-  let hashes: (TileAddress & { root: Uint8Array })[] = [];
-  let isReported = false;
-  return {
-    /** Takes a hash that was computed from the leaves. */
-    add: (address: TileAddress, root: Uint8Array) => hashes.push({ ...address, root }),
-    async compare(): Promise<void> {
-      for (const { level, position, root } of isReported ? [] : hashes) {
-        const tile = Math.floor(position / tileHashes);
-        const [stored = new Uint8Array()] = await store.tiles([{ level, position: tile }]);
-        if (isReported || isSameHash(hashAt(stored, position), root)) continue;
-        isReported = true;
-        report("CHECKPOINT", null, `tile ${tile} of level ${level} does not fit the leaves below it`);
-      }
-      hashes = [];
-    },
-  };
+/** A hash of a tile above the leaves, as computed from the leaves. */
+type TileHash = TileAddress & { readonly root: Uint8Array };
+
+/** Finds the first stored tile that lacks a hash. Proofs are made from these tiles. */
+async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Promise<TileAddress | undefined> {
+  for (const { level, position, root } of hashes) {
+    const tile = { level, position: Math.floor(position / tileHashes) };
+    const [stored = new Uint8Array()] = await store.tiles([tile]);
+    if (!isSameHash(hashAt(stored, position), root)) return tile;
+  }
+  return undefined;
 }
 
 /** Checks promise 2: compares each checkpoint with the root over the leaves, and with the checkpoint before. */

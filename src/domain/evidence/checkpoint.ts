@@ -17,7 +17,6 @@ import {
   headIn,
   isBefore,
   isOwnLog,
-  isSignable,
   linkOf,
   linkTo,
   newLog,
@@ -26,16 +25,7 @@ import {
   treeHeadOf,
 } from "./log.ts";
 import { openRetention, signRetention } from "./retention.ts";
-import {
-  appendTo,
-  consistencyProof,
-  edgeOf,
-  hasRoot,
-  leafAt,
-  leafHash,
-  missingLeafHash,
-  rootOf,
-} from "./tree.ts";
+import { appendTo, consistencyProof, hasRoot, leafAt, leafHash, missingLeafHash, rootOf } from "./tree.ts";
 
 /** Leaves of one transaction. It takes a few milliseconds, for which the commits of calls wait. */
 const leavesOfCommit = 512;
@@ -135,7 +125,7 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
     const jws = jwsOf.get(id);
     return jws === undefined ? missingLeafHash(id) : leafHash(jws);
   });
-  const tiles = appendTo(size, await store.tiles(edgeOf(size)), leaves);
+  const tiles = await appendTo(size, leaves, store.tiles);
   const isStored = await store.append(size, tiles, leaves.map(prefixOf));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
@@ -169,7 +159,7 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
  * Describes what a database has lost of the entries that were signed for. `serve` refuses such a database, `tvs doctor` and
  * `tvs log audit` report the loss. Writes nothing.
  * @param note the pinned checkpoint; null without one
- * @param dependencies `secrets` is null without the master key: then the MACs of the logs are not checked
+ * @param dependencies `secrets` is null without the master key ({@link isOwnLog})
  * @returns null if nothing is lost
  */
 export async function lossOf(
@@ -180,8 +170,7 @@ export async function lossOf(
   const [logs, figures] = [await store.logs(), await store.figures()];
   const log = logs.at(-1);
   if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
-  if (secrets !== null && !isOwnLog(log, secrets))
-    return `${log.origin} was begun by somebody without the master key`;
+  if (!isOwnLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
   if (figures.missing > 0) return `its newest ${figures.missing} attestations are missing`;
   if (await isLastOther(store, figures.size)) return "its newest entry is another";
   if (note === null || pinned === null) return null;
@@ -212,8 +201,8 @@ async function isLastOther(store: LogStore, size: number): Promise<boolean> {
 function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
     const previous = headIn(log.previous);
-    const isOwn = secrets === null || isOwnLog(log, secrets);
-    return isOwn && previous?.origin === pinned.origin && previous.size >= pinned.size;
+    const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
+    return isNamed && isOwnLog(log, secrets);
   });
 }
 
@@ -308,7 +297,7 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
         continue;
       }
       // The absolute value counts, so that a clock that was set back does not delay the next checkpoint.
-      if (!isSignable(figures) || Math.abs(clock.now() - signedAt) < signMs) return;
+      if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < signMs) return;
       signedAt = clock.now();
       await runAndPause(() => writer.checkpoint(), clock);
     }
@@ -318,7 +307,7 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
   return async () => {
     await stop();
     const figures = await store.figures().catch(() => null);
-    if (figures !== null && isSignable(figures)) await writer.checkpoint().catch(onError);
+    if ((figures?.uncoveredSince ?? null) !== null) await writer.checkpoint().catch(onError);
   };
 }
 

@@ -18,17 +18,9 @@ import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { consistencyProof, inclusionProof, leafAt } from "./tree.ts";
 
-/** The proof that a leaf is in a tree that a checkpoint signs. */
-export type Inclusion = {
-  readonly index: number;
-  readonly size: number;
-  /** The audit path, from the leaf's sibling upwards. */
-  readonly hashes: readonly Uint8Array[];
-  /** The signed note of the checkpoint. */
-  readonly checkpoint: string;
-};
-
 export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
+/** The proof that a leaf is in the tree of a checkpoint: index, tree size, audit path and the checkpoint's signed note. */
+export type Inclusion = NonNullable<Awaited<ReturnType<EvidenceReader["inclusion"]>>>;
 
 /** Makes the name of a log from the issuer without its scheme. The name has no space and no plus (C2SP signed-note). */
 export function originOf(issuer: string, number: number): string {
@@ -61,9 +53,12 @@ function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) 
   return secrets.mac("log", JSON.stringify([number, origin, key, begunAt, reason, previous, firstSize]));
 }
 
-/** Whether a process with the master key began this log, not somebody who can only write to the database. */
-export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac">): boolean {
-  return equalBytes(macOf(log, secrets), log.mac);
+/**
+ * Whether a process with the master key began this log, not somebody who can only write to the database.
+ * @param secrets null without the master key: then every log is taken for an own one
+ */
+export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
+  return secrets === null || equalBytes(macOf(log, secrets), log.mac);
 }
 
 /** Makes a log with a new key pair. Nothing is stored. */
@@ -114,11 +109,6 @@ export function isBefore(note: string, other: string): boolean {
   return logs < 0 || (logs === 0 && one.size < another.size);
 }
 
-/** Whether some attestation or leaf has no checkpoint of the newest log. */
-export function isSignable({ size, signedSize, waiting }: LogFigures): boolean {
-  return waiting > 0 || size > signedSize;
-}
-
 /** A checkpoint is signed every 30 seconds, so a wait of five minutes shows that the leader cannot write or sign. */
 const lateCheckpointMs = 5 * 60_000;
 
@@ -166,7 +156,7 @@ export function createEvidenceReader(store: LogStore) {
      * @param size of a stored checkpoint; by default the earliest checkpoint that covers the leaf
      * @returns null if no leaf has this hash, or no such checkpoint covers the leaf
      */
-    async inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | null> {
+    async inclusion(leafHash: Uint8Array, size?: number) {
       const index = await find(leafHash);
       if (index === null || (size !== undefined && size <= index)) return null;
       const checkpoint = await store.covering(size ?? index + 1);

@@ -147,21 +147,15 @@ const peopleInStep = 256;
 /**
  * Deletes attestations that are older than the retention. Each transaction takes a millisecond or two and is followed by a
  * pause of the same length, so that the commits of calls get half of the time. After a kill the next run continues.
- * @param options `onHeld` is called with the id of {@link Step.held}
- * @returns how many attestations were deleted
+ * @returns how many attestations were deleted, and the id where retention stopped ({@link Step.held})
  * @throws TvsError STORE_CORRUPT if the setting has a wrong MAC, or the log did not sign the retention note
  */
-export async function pruneAttestations(
-  retaining: Retaining,
-  {
-    isStopped = () => false,
-    onHeld = () => {},
-  }: { isStopped?: () => boolean; onHeld?: (id: number) => void } = {},
-): Promise<number> {
+export async function pruneAttestations(retaining: Retaining, isStopped = () => false) {
   const { clock, evidence, settings, secrets } = retaining;
   const { retention, isOwn } = readRetention(await settings.read(), secrets);
   const keepMs = parseRetention(retention);
-  if (keepMs === null) return 0;
+  let [deleted, held]: [number, number | null] = [0, null];
+  if (keepMs === null) return { deleted, held };
   if (!isOwn) {
     const message =
       `that attestations are kept for ${retention} was written by somebody else: nothing is deleted; ` +
@@ -169,16 +163,14 @@ export async function pruneAttestations(
     throw new TvsError("STORE_CORRUPT", message);
   }
   const before = Math.floor((clock.now() - keepMs) / 1000);
-  let deleted = 0;
   for (let isOver = false; !isOver && !isStopped(); ) {
     const step: Step = await runAndPause(() => pruneTile(retaining, before), clock);
     deleted += step.deleted;
-    isOver = step.isOver;
-    if (step.held !== null) onHeld(step.held);
+    ({ isOver, held } = step);
   }
   const prunePeople = () => runAndPause(() => evidence.prunePeople(peopleInStep), clock);
   while (!isStopped() && (await prunePeople()) === peopleInStep);
-  return deleted;
+  return { deleted, held };
 }
 
 /** Deletes the old attestations of one tile: the tile of the first attestation that is not deleted yet. */
@@ -233,17 +225,14 @@ export function startRetention(
     onError: (error: unknown) => void;
   },
 ): () => Promise<void> {
-  const { clock, onPruned, onError } = dependencies;
+  const { clock, onPruned, onHeld, onError } = dependencies;
   let held: number | null = null;
 
-  function onHeld(id: number): void {
-    if (id !== held) dependencies.onHeld(id);
-    held = id;
-  }
-
   async function prune(isStopped: () => boolean): Promise<void> {
-    const count = await pruneAttestations(dependencies, { isStopped, onHeld });
-    if (count > 0) onPruned(count);
+    const step = await pruneAttestations(dependencies, isStopped);
+    if (step.held !== null && step.held !== held) onHeld(step.held);
+    held = step.held ?? held;
+    if (step.deleted > 0) onPruned(step.deleted);
   }
 
   return repeat(prune, { everyMs: pruneMs, onError, clock });

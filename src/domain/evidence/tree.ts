@@ -22,8 +22,6 @@ export type ReadTiles = (addresses: readonly TileAddress[]) => Promise<readonly 
 
 /** The leaves from `start` to before `end`. */
 type Range = { readonly start: number; readonly end: number };
-/** The subtree over the 2^height leaves from position × 2^height on. */
-type Subtree = { readonly height: number; readonly position: number };
 
 function sha256(bytes: string | Uint8Array): Uint8Array {
   return hash("sha256", bytes, "buffer");
@@ -71,13 +69,19 @@ function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] 
   return end <= left.end ? [...siblingsTo(end, left, stop), right] : [...siblingsTo(end, right, stop), left];
 }
 
-/** The complete subtrees that make up a range, from the left. */
-function subtreesOf({ start, end }: Range): Subtree[] {
-  const subtrees: Subtree[] = [];
+/** The hash of a subtree: 2^within hashes of a tile from `offset` on, joined to one root. */
+type SubtreeHash = TileAddress & { readonly offset: number; readonly within: number };
+
+/** Divides a range into complete subtrees, from the left. */
+function subtreesOf({ start, end }: Range): SubtreeHash[] {
+  const subtrees: SubtreeHash[] = [];
   for (let from = start; from < end; ) {
     let height = 0;
     while (2 ** (height + 1) <= end - from) height++;
-    subtrees.push({ height, position: from / 2 ** height });
+    const within = height % tileHeight;
+    const first = from / 2 ** (height - within);
+    const [position, offset] = [Math.floor(first / tileHashes), first % tileHashes];
+    subtrees.push({ level: (height - within) / tileHeight, position, offset, within });
     from += 2 ** height;
   }
   return subtrees;
@@ -94,26 +98,14 @@ function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Arra
   return nodeHash(hashInTile(tile, offset, height - 1), hashInTile(tile, offset + half, height - 1));
 }
 
-/** Finds a subtree's hash: the tile, the offset in the tile, and how many levels above the tile's hashes it is. */
-function addressOf({ height, position }: Subtree): TileAddress & { offset: number; within: number } {
-  const within = height % tileHeight;
-  const first = position * 2 ** within;
-  return {
-    level: (height - within) / tileHeight,
-    position: Math.floor(first / tileHashes),
-    offset: first % tileHashes,
-    within,
-  };
-}
-
 /** Computes the hash of each range from one read of tiles. @throws RangeError if a tile lacks a hash */
 async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint8Array[]> {
-  const parts = ranges.map((range) => subtreesOf(range).map(addressOf));
+  const parts = ranges.map(subtreesOf);
   const keyOf = ({ level, position }: TileAddress) => `${level} ${position}`;
   const addresses = [...new Map(parts.flat().map((address) => [keyOf(address), address])).values()];
   const tiles = await read(addresses);
   const tileOf = new Map(addresses.map((address, at) => [keyOf(address), tiles[at]]));
-  const hashOf = (address: ReturnType<typeof addressOf>) =>
+  const hashOf = (address: SubtreeHash) =>
     hashInTile(tileOf.get(keyOf(address)) ?? new Uint8Array(), address.offset, address.within);
   return parts.map((part) => part.map(hashOf).reduceRight((right, left) => nodeHash(left, right)));
 }
@@ -199,33 +191,19 @@ export async function provenLeaves(
   }
 }
 
-/** The tiles where an append begins to write: the last tile of each level. */
-export function edgeOf(size: number): TileAddress[] {
-  const addresses: TileAddress[] = [];
-  for (let level = 0, entries = size; level === 0 || entries > 0; level++) {
-    entries = Math.floor(entries / tileHashes);
-    addresses.push({ level, position: entries });
-  }
-  return addresses;
-}
-
-/**
- * Appends leaves to a tree.
- * @param size number of leaves before
- * @param edge the tiles at the addresses of {@link edgeOf}; empty for a tile that does not exist yet
- * @returns every tile that is new or has grown
- */
-export function appendTo(
+/** Appends leaves to a tree that has `size` leaves. @returns every tile that is new or has grown */
+export async function appendTo(
   size: number,
-  edge: readonly Uint8Array[],
   leaves: readonly Uint8Array[],
-): readonly Tile[] {
+  read: ReadTiles,
+): Promise<readonly Tile[]> {
   const changed: Tile[] = [];
   let hashes = leaves;
   for (let level = 0, entries = size; hashes.length > 0; level++) {
     const roots: Uint8Array[] = [];
     let position = Math.floor(entries / tileHashes);
-    let tile = (edge[level] ?? new Uint8Array()).subarray(0, (entries % tileHashes) * hashBytes);
+    const [last = new Uint8Array()] = await read([{ level, position }]);
+    let tile = last.subarray(0, (entries % tileHashes) * hashBytes);
     for (let at = 0; at < hashes.length; ) {
       const room = tileHashes - tile.length / hashBytes;
       tile = Buffer.concat([tile, ...hashes.slice(at, at + room)]);

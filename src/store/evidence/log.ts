@@ -245,14 +245,7 @@ function cutStatements(size: number): Statement[] {
 
 /** A row of a block: its JWS, and the columns in the order of the statements `attested` and `audited`. */
 type BlockRow = { readonly columns: [id: number, jwsBytes: number, ...AuditedColumns]; readonly jws: string };
-type AuditedColumns = [
-  verificationId: string,
-  partnerId: string,
-  issuedAt: number,
-  kid: string,
-  status: string,
-  eligible: number,
-];
+type AuditedColumns = [string, string, number, string, string, number];
 
 function readBlock(row: Row): BlockRow[] {
   // A JWS is ASCII. If somebody has written other bytes, they are read as Latin-1 and differ from the leaf's hash.

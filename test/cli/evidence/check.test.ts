@@ -18,24 +18,22 @@ const origin = "log.example/log";
 
 const key = aCheckpointKey();
 
-/** A tree of `size` leaves, whose first `common` are those of every other one. */
-function makeTree(size: number, common = size) {
+/** Makes a tree of `size` leaves. All trees share their first `common` leaves. */
+async function makeTree(size: number, common = size) {
   const leaves = Array.from({ length: size }, (_, at) => leafHash(at < common ? `${at}` : `other ${at}`));
-  const tiles = new Map(
-    appendTo(0, [], leaves).map(({ level, position, hashes }) => [`${level}/${position}`, hashes]),
-  );
-  const read: ReadTiles = async (places) =>
-    places.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
+  const tiles = new Map<string, Uint8Array>();
+  const read: ReadTiles = async (addresses) =>
+    addresses.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
+  for (const { level, position, hashes } of await appendTo(0, leaves, read))
+    tiles.set(`${level}/${position}`, hashes);
   return { size, read };
 }
 
 type Tree = ReturnType<typeof makeTree>;
 type Signing = { by?: ReturnType<typeof aCheckpointKey>; as?: string; seconds?: number };
 
-async function noteOf(
-  { size, read }: Tree,
-  { by = key, as = origin, seconds }: Signing = {},
-): Promise<string> {
+async function noteOf(tree: Tree, { by = key, as = origin, seconds }: Signing = {}): Promise<string> {
+  const { size, read } = await tree;
   const root = new Uint8Array(await rootOf(size, read));
   return signCheckpoint({ origin: as, size, root }, seconds ?? Math.floor(Date.now() / 1000), by);
 }
@@ -54,8 +52,9 @@ const server = Bun.serve({
     if (pathname !== "/tvs/v1/inter-agency/log/consistency") return new Response("", { status: 404 });
     if (shown.consistency !== undefined) return shown.consistency;
     const [from, to] = [Number(searchParams.get("from")), Number(searchParams.get("to"))];
-    if (to > shown.tree.size) return new Response("", { status: 404 });
-    return Response.json({ from, to, hashes: encode(await consistencyProof(from, to, shown.tree.read)) });
+    const { size, read } = await shown.tree;
+    if (to > size) return new Response("", { status: 404 });
+    return Response.json({ from, to, hashes: encode(await consistencyProof(from, to, read)) });
   },
 });
 afterAll(() => server.stop(true));

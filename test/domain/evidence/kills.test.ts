@@ -10,7 +10,6 @@ import { settleRestoredLog } from "../../../cli/evidence/restored-log.ts";
 import { createStores } from "../../../cli/open.ts";
 import { readConfig } from "../../../src/config.ts";
 import { auditLog } from "../../../src/domain/evidence/audit.ts";
-import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog, linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
@@ -111,7 +110,8 @@ const audited = (driver: Driver, pinned: string | null) =>
     store: createStores(driver).evidence,
     pinned,
     secrets,
-    signatures: createSignatureChecks([{ kid: "active", jwk: signerJwk } as never], { all: false }),
+    keys: [{ kid: "active", jwk: signerJwk } as never],
+    allSignatures: false,
     settle: async () => {},
     onProgress() {},
   });
