@@ -63,10 +63,9 @@ function parse(part: string): Record<string, unknown> | null {
   }
 }
 
-/** The keys that verify attestations, by their kid. */
-export type OpenedKeys = ReadonlyMap<string, KeyObject>;
+type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
-/** Opens public keys for {@link findForgery}. @param keys all keys that the service ever signed with */
+/** Opens public keys for {@link findForgery}, by their kid. @param keys all keys that the service ever signed with */
 export function openKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
   return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
 }
