@@ -19,7 +19,7 @@ import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts"
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, judgeList, sealStatement } from "./statements.ts";
-import { type StatusPlaces, statusClaimOf } from "./status-list/lists.ts";
+import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
@@ -63,7 +63,7 @@ type VerificationDependencies = {
   readonly attestations: AttestationStore;
   readonly idempotency: Idempotency;
   readonly blindIndex: BlindIndex;
-  readonly places: StatusPlaces;
+  readonly statusIndexes: StatusIndexes;
   readonly signer: Signer;
   readonly clock: Clock;
 };
@@ -174,12 +174,12 @@ async function attestAll(
   dependencies: VerificationDependencies,
   call: VerificationCall,
 ): Promise<Attested[]> {
-  const { blindIndex, places, signer, clock } = dependencies;
+  const { blindIndex, statusIndexes, signer, clock } = dependencies;
   const { snapshot, authenticated } = call;
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
   const claims = subjects.map((subject) =>
-    claimsAbout(subject, { partner: authenticated.partner, snapshot, places, at }),
+    claimsAbout(subject, { partner: authenticated.partner, snapshot, statusIndexes, at }),
   );
   const bulk = call.operation === "batch";
   const envelopes = await sealEnvelopes(claims, snapshot.keys.active.kid, (kid, inputs) =>
@@ -213,9 +213,9 @@ function claimsAbout(
   {
     partner,
     snapshot,
-    places,
+    statusIndexes,
     at,
-  }: { partner: Partner; snapshot: Snapshot; places: StatusPlaces; at: number },
+  }: { partner: Partner; snapshot: Snapshot; statusIndexes: StatusIndexes; at: number },
 ): Claims {
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
@@ -226,7 +226,7 @@ function claimsAbout(
     audience: partner.partnerId,
     issuedAt: at,
     result,
-    status: statusClaimOf(teacher, snapshot, places),
+    status: statusClaimOf(teacher, snapshot, statusIndexes),
   };
 }
 
