@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import words from "../../data/commands.json" with { type: "json" };
 import { isoTime, timersOf } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { type AuditFinding, type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
+import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { headIn, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
@@ -11,7 +11,7 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { type Columns, exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
+import { exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
 import { logDependencies, logWriterOf, noLog } from "./open-evidence.ts";
 
@@ -67,15 +67,14 @@ function auditText(result: AuditResult): string {
   if (first === undefined) return [...lines, "all attestations are as they were logged"].join("\n");
   const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
   const firstLine = readable(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
-  return [...lines, firstLine, "", listing(findings, findingColumns)].join("\n");
+  const columns = {
+    WHAT: "what",
+    POSITION: "position",
+    VERIFICATION: "verificationId",
+    HOW: "says",
+  } as const;
+  return [...lines, firstLine, "", listing(findings, columns)].join("\n");
 }
-
-const findingColumns: Columns<AuditFinding> = {
-  WHAT: "what",
-  POSITION: "position",
-  VERIFICATION: "verificationId",
-  HOW: "says",
-};
 
 /** The longest reason in characters. Anyone who reads the log can see the reason. */
 const maxReason = 200;

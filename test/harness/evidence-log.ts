@@ -1,4 +1,4 @@
-/** A register with attestations in its evidence log, made as the service makes them. */
+/** Registers with attestations in the evidence log, made as the service makes them. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -47,9 +47,9 @@ export async function answered(
   return answer.body;
 }
 
-/** Acts on a register that is there, as a command would. */
-export function withLog<T>(dataDir: string, act: (operator: CommandContext) => Promise<T>): Promise<T> {
-  return withContext(config(dataDir), act);
+/** Opens an existing register, as a command does. */
+export function withLog<T>(dataDir: string, run: (operator: CommandContext) => Promise<T>): Promise<T> {
+  return withContext(config(dataDir), run);
 }
 
 /** The newest checkpoint, signed if need be. */

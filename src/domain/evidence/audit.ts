@@ -24,7 +24,7 @@ import {
   tileHashes,
 } from "./tree.ts";
 
-export type AuditFinding = {
+type AuditFinding = {
   /**
    * ATTESTATION: one was changed, removed, inserted or moved. CHECKPOINT: one is missing or does not fit. BEHIND: the database
    * has lost what was signed for, and `serve` refuses it.
@@ -53,7 +53,6 @@ type AuditDependencies = {
   onProgress(done: number, total: number): void;
 };
 
-/** Adds a finding. */
 type Report = (
   what: AuditFinding["what"],
   position: number | null,

@@ -7,7 +7,7 @@ import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.t
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
-import type { Statement } from "../../../src/store/driver/driver.ts";
+import type { Driver, Statement } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { aClock } from "../../harness/clock.ts";
@@ -51,10 +51,7 @@ export async function acting<T>(
   }
 }
 
-function openRegister(
-  driver: Awaited<ReturnType<typeof openFile>>,
-  pinned: ReturnType<typeof aPinnedCheckpoint>,
-) {
+function openRegister(driver: Driver, pinned: ReturnType<typeof aPinnedCheckpoint>) {
   const stores = createStores(driver);
   const clock = aClock(new Date(startAt).toISOString());
   const dependencies = { store: stores.evidence, pinned, secrets, clock, issuer };
@@ -131,19 +128,25 @@ export function copyOf(state: State): Promise<State> {
   return tampered(state, []);
 }
 
-/** Audits a state. @param all whether to verify every signature */
-export async function audit(state: State, all = false): Promise<AuditResult> {
-  const { result } = await acting(state, async ({ stores }) =>
-    auditLog({
-      store: stores.evidence,
-      pinned: state.pinned,
-      secrets,
-      keys: await stores.keys.list(),
-      allSignatures: all,
-      settle: async () => {},
-      onProgress() {},
-    }),
+/** Audits a state. @param allSignatures whether to verify every signature */
+export async function audit(state: State, allSignatures = false): Promise<AuditResult> {
+  const { result } = await acting(state, async ({ driver, stores }) =>
+    auditDatabase(driver, { pinned: state.pinned, keys: await stores.keys.list(), allSignatures }),
   );
+  return result;
+}
+
+/** Audits an open database, whose attestations these keys have signed. */
+export async function auditDatabase(
+  driver: Driver,
+  how: Pick<Parameters<typeof auditLog>[0], "pinned" | "keys" | "allSignatures">,
+): Promise<AuditResult> {
+  const store = createStores(driver).evidence;
+  const result = await auditLog({ ...how, store, secrets, settle: async () => {}, onProgress() {} });
   if (result === null) throw new Error("there is no log");
   return result;
 }
+
+/** The signed notes of all stored checkpoints, in order. */
+export const notesIn = async (driver: Driver) =>
+  (await driver.query("SELECT note FROM log_checkpoints ORDER BY size, log")).map(({ note }) => String(note));
