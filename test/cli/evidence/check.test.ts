@@ -38,7 +38,7 @@ async function noteOf(tree: Tree, { by = key, as = origin, seconds }: Signing = 
   return signCheckpoint({ origin: as, size, root }, seconds ?? Math.floor(Date.now() / 1000), by);
 }
 
-/** What the log shows at the moment, and what it has; a test changes it. */
+/** The checkpoint that the log shows, and the tree that it has. Tests change both. */
 let shown: { note: string; tree: Tree; consistency?: Response } = { note: "", tree: makeTree(1) };
 
 const encode = (hashes: readonly Uint8Array[]) => hashes.map((hash) => Buffer.from(hash).toString("base64"));
@@ -59,13 +59,16 @@ const server = Bun.serve({
 });
 afterAll(() => server.stop(true));
 
-async function show(tree: Tree, signing?: Signing): Promise<void> {
-  shown = { note: await noteOf(tree, signing), tree };
+/** Shows a signed checkpoint of a tree. @param grown the tree that the log has by now */
+async function show(tree: Tree, signing?: Signing, grown = tree): Promise<void> {
+  shown = { note: await noteOf(tree, signing), tree: grown };
 }
 
-/** Shows the newest checkpoint of one tree, while the log has grown into another. */
-async function showEarlier(tree: Tree, grown: Tree): Promise<void> {
-  shown = { note: await noteOf(tree), tree: grown };
+/** Shows a tree as a later log with a new key. @returns the option for the key */
+async function showNext(tree: Tree, number: number): Promise<string[]> {
+  const next = aCheckpointKey();
+  await show(tree, { by: next, as: `${origin}/${number}` });
+  return ["--log-key", await formatVerifierKey(`${origin}/${number}`, next.publicKey)];
 }
 
 const vkey = await formatVerifierKey(origin, key.publicKey);
@@ -79,7 +82,7 @@ async function look(folder: string, ...more: string[]) {
 }
 
 describe("tvs log check", () => {
-  test("remembers the first checkpoint, and each that is proven to go on from it", () =>
+  test("tvs log check remembers the first checkpoint, and each later one that is proven to grow out of it", () =>
     withTempDir(async (folder) => {
       await show(makeTree(3));
       expect(await look(folder)).toMatchObject({
@@ -89,8 +92,8 @@ describe("tvs log check", () => {
       expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same" } });
       await show(makeTree(300));
       expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 3 } });
-      const { code, said, state } = await look(folder);
-      expect({ code, said }).toMatchObject({ code: 0, said: { verdict: "same", size: 300 } });
+      const { state, ...last } = await look(folder);
+      expect(last).toMatchObject({ code: 0, said: { verdict: "same", size: 300 } });
       expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([shown.note]);
       expect(readdirSync(folder)).toEqual(["seen.json"]);
     }));
@@ -99,7 +102,7 @@ describe("tvs log check", () => {
     ["another tree of the same size", () => makeTree(5, 4), "forked"],
     ["a larger tree that does not go on from before", () => makeTree(9, 4), "forked"],
     ["a smaller tree, though the log knows no larger one", () => makeTree(4), "shrunk"],
-  ])("exits 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
+  ])("tvs log check exits with 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
@@ -108,65 +111,54 @@ describe("tvs log check", () => {
       const { code, said, state } = await look(folder);
       expect({ code, verdict: said.verdict }).toEqual({ code: 1, verdict });
       expect([said.seenCheckpoint, said.checkpoint]).toEqual([before, shown.note]);
-      // What was seen stays, so the next look says the same.
+      // The state file still has the earlier checkpoint, so the next check gives the same verdict.
       expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([before]);
       expect(await look(folder)).toMatchObject({ code: 1, said: { verdict } });
     }),
   );
 
-  test("takes an earlier checkpoint for the same log when the log has grown from there into what was seen", () =>
+  test("an earlier checkpoint is the same log if the seen tree has grown out of it", () =>
     withTempDir(async (folder) => {
       await show(makeTree(7));
       const { state } = await look(folder);
       const before = readFileSync(state, "utf8");
-      await showEarlier(makeTree(5), makeTree(9));
+      await show(makeTree(5), {}, makeTree(9));
       expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same", size: 5, seenSize: 7 } });
       expect(readFileSync(state, "utf8")).toBe(before);
-      await showEarlier(makeTree(5, 4), makeTree(9));
+      await show(makeTree(5, 4), {}, makeTree(9));
       expect(await look(folder)).toMatchObject({ code: 1, said: { verdict: "forked" } });
     }));
 
-  test("says whether a new log, whatever its number, has everything that was seen of the one before", () =>
+  test("a new log with all seen entries counts as grown, whatever its number", () =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
-      const next = aCheckpointKey();
-      const signing = { by: next, as: `${origin}/3` };
-      const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
-      await show(makeTree(6), signing);
+      const more = await showNext(makeTree(6), 3);
       expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 5 } });
     }));
 
   test.each([
     ["has fewer entries", () => makeTree(4)],
     ["has other entries", () => makeTree(7, 4)],
-  ])("exits 2 once for a new log that %s, and watches it from then on", (_name, make) =>
+  ])("tvs log check exits with 2 once for a new log that %s, and then watches the new log", (_name, make) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
       const seen = shown.note;
-      const next = aCheckpointKey();
-      const signing = { by: next, as: `${origin}/2` };
-      const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
-      await show(make(), signing);
+      const more = await showNext(make(), 2);
       const lost = { verdict: "lost", seenSize: 5, seenCheckpoint: seen };
       expect(await look(folder, ...more)).toMatchObject({ code: 2, said: lost });
       expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
     }),
   );
 
-  test("exits 2 for a new log until its key is given, and 1 when the one before is shown again", () =>
+  test("tvs log check exits with 2 until the new log's key is given, and with 1 if the old log is shown again", () =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
-      const next = aCheckpointKey();
-      await show(makeTree(5), { by: next, as: `${origin}/2` });
-      const { code, stderr } = await look(folder);
-      expect({ code, stderr }).toEqual({
-        code: 2,
-        stderr: expect.stringContaining(`a new log, ${origin}/2, whose key was not given`),
-      });
-      const more = ["--log-key", await formatVerifierKey(`${origin}/2`, next.publicKey)];
+      const more = await showNext(makeTree(5), 2);
+      const stderr = expect.stringContaining(`a new log, ${origin}/2, whose key was not given`);
+      expect(await look(folder)).toMatchObject({ code: 2, stderr });
       expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown" } });
       await show(makeTree(6));
       expect(await look(folder, ...more)).toMatchObject({ code: 1, said: { verdict: "shrunk" } });
@@ -196,19 +188,18 @@ describe("tvs log check", () => {
       },
       "as a proof of consistency is none",
     ],
-  ])("cannot decide over a checkpoint %s, and remembers nothing of it", (_name, change, words) =>
+  ])("a checkpoint %s is not decided and not remembered", (_name, change, words) =>
     withTempDir(async (folder) => {
       await show(makeTree(1));
       const { state } = await look(folder);
       const before = readFileSync(state, "utf8");
       await change();
-      const { code, stderr } = await look(folder);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+      expect(await look(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
       expect(readFileSync(state, "utf8")).toBe(before);
     }),
   );
 
-  test("refuses a state file and a key that are none, and a service that does not answer", () =>
+  test("an unreadable state file or key, or a service that does not answer, gets exit code 2", () =>
     withTempDir(async (folder) => {
       await show(makeTree(1));
       writeFileSync(join(folder, "seen.json"), '{"checkpoints":[]}');

@@ -19,7 +19,7 @@ import { rejection } from "../../harness/rejection.ts";
 
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
-/** A tree in memory, grown in the given steps. */
+/** Grows a tree in memory in steps of so many leaves. */
 async function grown(steps: readonly number[]): Promise<{ size: number; read: ReadTiles }> {
   const tiles = new Map<string, Uint8Array>();
   const read: ReadTiles = async (places) =>
@@ -39,7 +39,7 @@ describe("the tree in tiles", () => {
   // biome-ignore format: a table reads better in rows
   test.each([
     [[1, 1, 1, 1, 1, 3]], [[255, 1, 1, 255, 1]], [[256, 256, 1]], [[512, 512, 400]], [[3, 700, 2, 500]],
-  ])("has the roots and proofs of RFC 6962 when it is grown by %p", async (steps) => {
+  ])("a tree grown by %p has the roots and proofs of RFC 6962", async (steps) => {
     const { size, read } = await grown(steps);
     const sizes = [1, 2, 3, 5, 128, 255, 256, 257, 511, 512, 513, 700, 1023, 1024, size].filter(
       (n) => n <= size,
@@ -56,12 +56,12 @@ describe("the tree in tiles", () => {
     }
   });
 
-  test("has the hash of nothing for a root before its first leaf", async () => {
+  test("the root of an empty tree is the hash of nothing", async () => {
     const { read } = await grown([]);
     expect(hex([await rootOf(0, read)])).toEqual(hex([mth([])]));
   });
 
-  test("has no leaf that it was not grown to", async () => {
+  test("a tree has no leaf at or above its size", async () => {
     const { read } = await grown([3]);
     expect(await leafAt(3, read)).toBeNull();
   });
@@ -79,7 +79,7 @@ test("an append changes only the tiles that grow, and keeps only the hashes that
   expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
 });
 
-test("a leaf is made of its kind and of what it stands for", () => {
+test("a leaf hash covers the kind of the leaf and its text", () => {
   for (const text of ["a.b.c", "7"]) {
     const digest = createHash("sha256").update(text).digest();
     const made = ["attestation", "missing"].map((kind) =>
@@ -90,7 +90,7 @@ test("a leaf is made of its kind and of what it stands for", () => {
   }
 });
 
-test("the leaves of a tile count only where they lead to the root that was signed", async () => {
+test("the leaves of a tile are proven only if they lead to the signed root", async () => {
   const { read } = await grown([1500]);
   for (const size of [0, 1, 200, 256, 257, 700, 1024, 1500]) {
     const signed = { size, root: mth(leaves.slice(0, size)) };
@@ -114,7 +114,7 @@ test("the leaves of a tile count only where they lead to the root that was signe
   expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
 });
 
-test("a tree that grows leaf by leaf has the same root, and reports the hashes of the tiles above the leaves", async () => {
+test("a tree that grows leaf by leaf has the same root, and reports each hash above the leaves", async () => {
   const { read } = await grown([1500]);
   const found: { place: TileAddress; root: Uint8Array }[] = [];
   const tree = growTree((place, root) => found.push({ place, root }));
