@@ -83,7 +83,7 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
     return `the checkpoint is of ${origin}, a log that no --log-key is of`;
   if (reason === "CHECKPOINT_SIGNATURE_INVALID")
     return `the checkpoint was not signed by the key that --log-key gives for ${origin}`;
-  return `what was sent as the newest checkpoint is none: ${detail ?? reason}`;
+  return `the log sent something else as its newest checkpoint: ${detail ?? reason}`;
 }
 
 /**
@@ -156,7 +156,7 @@ function openLogAt(service: URL, timeoutMs: number) {
     async checkpoint(): Promise<Uint8Array> {
       const body = await get("checkpoint", "for its newest checkpoint");
       if (body !== null) return body;
-      throw undecidable("the log has no checkpoint yet, or there is no such service at that address");
+      throw undecidable("the log has no checkpoint yet, or another service is at that address");
     },
     async isConsistent(from: Tree, to: Tree): Promise<boolean | null> {
       if (from.size === to.size) return isSameHash(from.root, to.root);
@@ -174,5 +174,5 @@ function readHashes(json: JsonValue | Refusal): Uint8Array<ArrayBuffer>[] {
   const texts = !(json instanceof Refusal) && isJsonObject(json) ? json.hashes : null;
   const hashes = Array.isArray(texts) ? texts.map((one) => decodeHash(String(one))) : [null];
   if (hashes.every((hash) => hash !== null)) return hashes;
-  throw undecidable("what the log sent as a proof of consistency is none");
+  throw undecidable("the log sent something else as a proof of consistency");
 }

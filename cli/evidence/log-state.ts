@@ -28,9 +28,9 @@ export async function readLogKeys(values: readonly string[]): Promise<VerifierKe
 async function readKeyFile(file: string): Promise<readonly VerifierKey[]> {
   if (/\+[0-9a-f]{8}\+/.test(file))
     throw new TvsError("INPUT_UNREADABLE", "--log-key is not a log's key: it was cut short or changed");
-  const keys = await readKeyLines(readSmallFile(file, `--log-key is no log's key, and as a file ${file}`));
+  const keys = await readKeyLines(readSmallFile(file, `--log-key is not a log's key, and the file ${file}`));
   if (!(keys instanceof Refusal)) return keys;
-  const message = `--log-key must be a log's key or a file of such lines; ${file} is none: ${keys.detail}`;
+  const message = `--log-key must be a log's key or a file of such lines; ${file} is neither: ${keys.detail}`;
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 

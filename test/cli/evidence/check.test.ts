@@ -181,12 +181,12 @@ describe("tvs log check", () => {
       "is longer than any log writes",
     ],
     [
-      "with a proof that is none",
+      "with an unreadable proof",
       async () => {
         await show(makeTree(8));
         shown.consistency = new Response("{}");
       },
-      "as a proof of consistency is none",
+      "something else as a proof of consistency",
     ],
   ])("a checkpoint %s is not decided and not remembered", (_name, change, words) =>
     withTempDir(async (folder) => {
@@ -210,7 +210,7 @@ describe("tvs log check", () => {
       expect(await at(vkey.slice(0, -2), `${server.url}tvs`)).toMatchObject({ code: 2 });
       expect(await at(join(folder, "seen.json"), `${server.url}tvs`)).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining("is none: Line 1 is not"),
+        stderr: expect.stringContaining("is neither: Line 1 is not"),
       });
       expect(await at(vkey, "http://127.0.0.1:9/")).toMatchObject({
         code: 2,

@@ -64,7 +64,13 @@ const retentionOf = async (state: State) =>
 /** Audits a state, starts a service over it, and audits again after the next checkpoint. */
 async function attacked(state: State) {
   const before = await audit(state);
-  const started = await acting(state, ({ writer }) => writer.reconcile().then(() => null, String));
+  const refusalOf = (work: Promise<unknown>) => work.then(() => null, String);
+  const started = await acting(state, async ({ writer }) => {
+    const refusal = await refusalOf(writer.reconcile());
+    // A command that signs refuses what a service refuses.
+    if (refusal !== null) expect(await refusalOf(writer.checkpoint())).toBe(refusal);
+    return refusal;
+  });
   if (started.result !== null) return { before, refused: started.result, after: null };
   const after = await attestMore(started.state, { from: 1000, count: 20, signer });
   return { before, refused: null, after: await audit(after) };

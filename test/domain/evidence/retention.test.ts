@@ -95,14 +95,6 @@ describe("what is older than the retention", () => {
       expect(await openRetention(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
     }));
 
-  test("the newest attestation stays, however old it is", () =>
-    withAged(5, async ({ sign, prune, age, ids }) => {
-      await sign();
-      age(5);
-      expect(await prune()).toBe(4);
-      expect(await ids()).toEqual([5]);
-    }));
-
   test("retention waits for a pinned checkpoint", () =>
     withAged(5, async ({ retaining, sign, prune, age }) => {
       age(3);
