@@ -70,11 +70,8 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 
 const dayMs = 86_400_000;
 
-/** An attestation's id, and its signed time in milliseconds since the epoch. */
-type OldestAttestation = { readonly id: number; readonly issuedAt: number };
-
-/** Reads the oldest attestation. @returns null if retention may not delete it, because it is the newest too */
-export async function oldestAttestation(store: LogStore): Promise<OldestAttestation | null> {
+/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is the newest too, which retention keeps */
+export async function oldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
   if (row === undefined || row.id === (await store.lastId())) return null;
   const signed = readSigned(row.jws);
@@ -85,7 +82,7 @@ export async function oldestAttestation(store: LogStore): Promise<OldestAttestat
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
-  { oldest, now }: { oldest: OldestAttestation | null; now: number },
+  { oldest, now }: { oldest: Awaited<ReturnType<typeof oldestAttestation>>; now: number },
 ): Check {
   const { ok, warn } = checkNamed("retention");
   const secrets = secretsAtHand(config);

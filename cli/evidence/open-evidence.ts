@@ -12,11 +12,8 @@ export function noLog(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-/** Collects what writing the log needs. @param store by default the command's; the leader passes one that checks the lease */
-export function logDependencies(
-  { config, pinned, secrets, clock, evidence }: CommandContext,
-  store = evidence,
-) {
+/** Collects what writing the log needs. */
+export function logDependencies({ config, pinned, secrets, clock, evidence: store }: CommandContext) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
   const unpinned =
@@ -32,8 +29,9 @@ export function logDependencies(
   };
 }
 
+/** @param store by default the command's own; the leader passes a store that checks the lease */
 export function logWriterOf(operator: CommandContext, store = operator.evidence): LogWriter {
-  return createLogWriter(logDependencies(operator, store));
+  return createLogWriter({ ...logDependencies(operator), store });
 }
 
 /** Opens the log before signing, and begins the first log. @throws TvsError LOG_BEHIND if the database is behind */

@@ -354,8 +354,7 @@ export async function beginNextLog(
     const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);
     const log = newLog(dependencies, { number, reason, previous, firstSize });
-    const deleted =
-      before === undefined || retention === null ? null : await openRetention(retention, before);
+    const deleted = before && retention !== null ? await openRetention(retention, before) : null;
     const renewed = deleted === null ? null : await signRetention(deleted, log, secrets);
     if (await store.begin(log, state, renewed)) return log;
   }
