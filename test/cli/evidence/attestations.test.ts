@@ -50,6 +50,8 @@ function sample(index = 0): SignedEnvelope {
   return structuredClone(envelopes[index] as SignedEnvelope);
 }
 
+const tvs = (...args: string[]) => runTvs(["attestations", ...args], { dataDir });
+
 async function check(input: string | Uint8Array) {
   const { code, stdout } = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: input });
   return { code, results: JSON.parse(stdout) };
@@ -58,17 +60,14 @@ async function check(input: string | Uint8Array) {
 describe("tvs attestations list and show", () => {
   test("attestations list finds one teacher by any identifier, and narrows by partner, time and count", async () => {
     const list = async (...args: string[]): Promise<{ reference: string }[]> =>
-      JSON.parse(
-        (await runTvs(["attestations", "list", "--json", "--teacher", ...args], { dataDir })).stdout,
-      );
+      JSON.parse((await tvs("list", "--json", "--teacher", ...args)).stdout);
     const about = await list("a/b/c/1");
     expect(about.map(({ reference }) => reference)).toEqual(["tId:7", "regNo:A/B/C/1"]);
     expect(await list("7", "--partner", "agency", "--since", "2020-01-01")).toEqual(about);
     expect(await list("7", "--limit", "1")).toEqual(about.slice(0, 1));
     expect(await list("7", "--since", "2999-01-01")).toEqual([]);
-    const nobody = await runTvs(["attestations", "list", "--teacher", "X/Y/Z/1"], { dataDir });
-    expect({ code: nobody.code, stdout: nobody.stdout }).toEqual({ code: 1, stdout: "" });
-    expect((await runTvs(["attestations", "list", "--teacher", "X/Y/Z"], { dataDir })).code).toBe(2);
+    expect(await tvs("list", "--teacher", "X/Y/Z/1")).toMatchObject({ code: 1, stdout: "" });
+    expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
   });
 
   test("attestations list finds the calls of a key, and revoking the key says how many there were", async () => {
@@ -98,7 +97,7 @@ describe("tvs attestations list and show", () => {
 
   test("attestations show prints the whole attestation without a NIN or its index", async () => {
     const { verificationId, signature, result } = sample(1);
-    const { code, stdout } = await runTvs(["attestations", "show", verificationId, "--json"], { dataDir });
+    const { code, stdout } = await tvs("show", verificationId, "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       verificationId,
@@ -111,10 +110,8 @@ describe("tvs attestations list and show", () => {
       requestId: "request-1",
     });
     expect(stdout).not.toContain("12345678901");
-    expect((await runTvs(["attestations", "show", verificationId], { dataDir })).stdout).toContain(
-      "TEACHER_NOT_FOUND",
-    );
-    expect((await runTvs(["attestations", "show", "0190"], { dataDir })).code).toBe(1);
+    expect((await tvs("show", verificationId)).stdout).toContain("TEACHER_NOT_FOUND");
+    expect((await tvs("show", "0190")).code).toBe(1);
   });
 });
 
@@ -181,7 +178,7 @@ describe("tvs attestations check", () => {
       const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
       await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
     }
-    expect((await runTvs(["attestations", "check", join(dataDir, "absent")], { dataDir })).code).toBe(2);
+    expect((await tvs("check", join(dataDir, "absent"))).code).toBe(2);
   });
 });
 

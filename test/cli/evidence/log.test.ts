@@ -81,10 +81,8 @@ describe("tvs attestations prove", () => {
 
   test("tvs attestations prove writes the proof to a new file only", async () => {
     const file = join(elsewhere, "one.tlog-proof");
-    expect(await tvs("attestations", "prove", verificationId, "--out", file)).toMatchObject({
-      code: 0,
-      stdout: "",
-    });
+    const written = await tvs("attestations", "prove", verificationId, "--out", file);
+    expect(written).toMatchObject({ code: 0, stdout: "" });
     expect(readFileSync(file, "utf8")).toStartWith("c2sp.org/tlog-proof@v1\nindex 1\n");
     expect((await tvs("attestations", "prove", verificationId, "--out", file)).code).toBe(2);
   });
