@@ -4,6 +4,7 @@ import {
   appendTo,
   consistencyProof,
   growTree,
+  hasRoot,
   inclusionProof,
   leafAt,
   leafHash,
@@ -107,8 +108,17 @@ test("the leaves of a tile are proven only if they lead to the signed root", asy
     (level: number): ReadTiles =>
     async (places) =>
       (await read(places)).map((tile, at) => (places[at]?.level === level ? new Uint8Array() : tile));
+  // The signed root is computed from the hash above a full tile, so a changed leaf shows only in the tile itself.
+  const changed: ReadTiles = async (places) =>
+    (await read(places)).map((tile, at) => (places[at]?.level === 0 ? tile.map((byte) => byte ^ 1) : tile));
+  const hasChanged = { size: 1280, root: mth(leaves.slice(0, 1280)) };
+  expect(await hasRoot(hasChanged, changed)).toBe(true);
+  expect(await provenLeaves(1, hasChanged, changed)).toBeNull();
   for (const lost of [short, without(0), without(1), async () => []])
     expect(await provenLeaves(1, signed, lost)).toBeNull();
+  expect(await hasRoot(signed, async () => [])).toBe(false);
+  const error = await rejection(inclusionProof(1, 2, async () => []));
+  expect(error).toEqual(new RangeError("the tile has no such hash"));
   const broken: ReadTiles = async (places) =>
     places[0]?.level === 0 ? read(places) : Promise.reject("gone");
   expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
