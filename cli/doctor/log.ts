@@ -1,4 +1,4 @@
-/** What `tvs doctor` says of the evidence log: its name, the pinned checkpoint, and how long attestations are kept. */
+/** The checks of `tvs doctor` on the evidence log: its name, the pinned checkpoint, and the retention. */
 
 import { statSync } from "node:fs";
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
@@ -19,7 +19,6 @@ import type { LogFigures, LogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 
-/** Null where the master key is not at hand. */
 function secretsAtHand(config: Config) {
   const masterKey = masterKeyAtHand(config);
   return masterKey === undefined ? null : deriveSecrets(masterKey);
@@ -71,38 +70,35 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 
 const dayMs = 86_400_000;
 
-/** The oldest attestation, by its signed time in milliseconds since the epoch. */
-type OldestAttestation = { readonly id: number; readonly issuedAt: number };
-
-/** @returns null without any that retention may delete, which the newest is not */
-export async function oldestAttestation(store: LogStore): Promise<OldestAttestation | null> {
+/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is the newest too, which retention keeps */
+export async function oldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
-  const signed = row === undefined || row.id === (await store.lastId()) ? null : readSigned(row.jws);
-  return row === undefined || signed === null ? null : { id: row.id, issuedAt: signed.issuedAt * 1000 };
+  if (row === undefined || row.id === (await store.lastId())) return null;
+  const signed = readSigned(row.jws);
+  return signed && { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }
 
-/** Checks who has set the retention, and that retention deletes. */
+/** Checks that an operator has set the retention, and that the service deletes what is too old. */
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
-  { oldest, now }: { oldest: OldestAttestation | null; now: number },
+  { oldest, now }: { oldest: Awaited<ReturnType<typeof oldestAttestation>>; now: number },
 ): Check {
   const { ok, warn } = checkNamed("retention");
   const secrets = secretsAtHand(config);
   const retention = stored.get(retentionSetting) ?? keepForever;
   const found = `attestations are kept: ${retention}`;
   if (retention === keepForever || secrets === null) return ok(found);
-  if (readRetention(stored, secrets).isOwn) {
-    const until = now - (parseRetention(retention) ?? 0) - dayMs;
-    if (oldest === null || oldest.issuedAt >= until) return ok(found);
+  if (!readRetention(stored, secrets).isOwn)
     return warn(
-      `${found}, but attestation ${oldest.id} is from ${isoTime(oldest.issuedAt)}`,
-      "tvs serve deletes what is old once a minute, and only what the pinned checkpoint proves to be as it was " +
-        "signed for: look in its log, then tvs log audit",
+      `${found}, which nobody has said with this register's master key: nothing is deleted`,
+      `find out who can write to the database, then tvs serve --keep-attestations ${retention}`,
     );
-  }
+  const until = now - (parseRetention(retention) ?? 0) - dayMs;
+  if (oldest === null || oldest.issuedAt >= until) return ok(found);
   return warn(
-    `${found}, which nobody has said with this register's master key: nothing is deleted`,
-    `find out who can write to the database, then tvs serve --keep-attestations ${retention}`,
+    `${found}, but attestation ${oldest.id} is from ${isoTime(oldest.issuedAt)}`,
+    "tvs serve deletes what is old once a minute, and only what the pinned checkpoint proves to be as it was " +
+      "signed for: look in its log, then tvs log audit",
   );
 }

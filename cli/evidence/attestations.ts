@@ -35,7 +35,7 @@ import {
   record,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
-import { checkpointOfAll, noLog } from "./open-evidence.ts";
+import { logWriterOf, noLog } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
@@ -46,8 +46,11 @@ const proveCommand = operatorCommand({
     const inclusion = await prove(operator, leaf);
     const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
     await file?.write(proof);
-    const described = describeInclusion(inclusion, { leaf, proof });
-    print(args, described, () => (file === undefined ? proof : ""));
+    const { index, size, hashes, checkpoint } = inclusion;
+    const { origin } = treeHeadOf(checkpoint);
+    const leafHash = Buffer.from(leaf).toString("hex");
+    const path = { leafHash, leafIndex: index, treeSize: size, hashes: hashes.map(encodeBase64) };
+    print(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));
     if (file !== undefined) note(`wrote the proof to ${file.path}`);
   },
 });
@@ -75,7 +78,7 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
   if (found === null) {
-    await checkpointOfAll(operator);
+    await logWriterOf(operator).checkpoint();
     found = await reader.inclusion(leaf);
   }
   if (found !== null) return found;
@@ -83,24 +86,9 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-function describeInclusion(
-  { index, size, hashes, checkpoint }: Inclusion,
-  { leaf, proof }: { leaf: Uint8Array; proof: string },
-) {
-  return {
-    origin: treeHeadOf(checkpoint).origin,
-    leafHash: Buffer.from(leaf).toString("hex"),
-    leafIndex: index,
-    treeSize: size,
-    hashes: hashes.map(encodeBase64),
-    checkpoint,
-    proof,
-  };
-}
-
-/** The most envelopes in one check: all verdicts are in memory until they are printed. */
+/** The most envelopes of one check, because all verdicts are in memory until they are printed. */
 const maxChecked = 200_000;
-/** The most rows of a table of verdicts; beyond it, only those that are not attested are shown. */
+/** The most rows of a table of verdicts. A longer table shows only what is not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = operatorCommand({
@@ -125,7 +113,7 @@ const checkCommand = operatorCommand({
 type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
 type Located = AttestationCheck & { readonly place: Place };
 
-/** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
+/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if the input holds none, or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openSources([file], process.stdin, [])) {
@@ -149,7 +137,7 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
     reason,
     ...(place.line === null ? {} : { line: place.line }),
     ...(place.index === null ? {} : { index: place.index }),
-    // What was really attested under this id, if anything was.
+    // The attestation that the service stored under this id; null without one.
     record: kept === null ? null : describeAttestation(kept),
   };
 }
@@ -206,9 +194,10 @@ const listCommand = operatorCommand({
 });
 
 /**
- * What is sought among: whose credential it is, and while it could be used.
- * @param partnerId of a certificate that was removed, of which nothing is kept but what it was answered
- * @throws TvsError NOT_KNOWN, REFUSED for another partner's
+ * Finds the partner of a credential and the time of its use, which narrow the list.
+ * @param text a key id or a certificate's fingerprint
+ * @param partnerId the partner of a removed certificate, which only attestations name
+ * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {
   const key = (await partners.apiKeys()).find(({ keyId }) => keyId === text);
@@ -263,7 +252,7 @@ const showCommand = operatorCommand({
   },
 });
 
-/** The whole of an attestation, but the NIN's index. */
+/** Describes an attestation in full, without the NIN's blind index. */
 function describe(one: Attestation) {
   const { header, claims } = decodeAttestation(one);
   const { policyVersion, credential, requestId, jws } = one;

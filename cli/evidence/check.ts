@@ -1,4 +1,4 @@
-/** `tvs log check`: watches a log from outside, without a register, wherever this program runs. */
+/** `tvs log check`: watches a service's log from outside. It needs no register. */
 
 import words from "../../data/commands.json" with { type: "json" };
 import { isoSeconds } from "../../src/domain/clock.ts";
@@ -15,26 +15,18 @@ import { exitCodes, print, printable, record } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readLogKeys, readStateFile, rememberInFile } from "./log-state.ts";
 
-/** How far a checkpoint's time may lie ahead of this machine's clock, as with every other time that is verified. */
+/** How far a checkpoint's time may be ahead of this machine's clock; the verifier allows as much. */
 const aheadMs = 60_000;
 
 /**
- * What became of a log since it was last seen. `grown` includes a new log that has all entries seen of the log before;
- * `lost` is a new log that has not. `forked` and `shrunk` mean that the log contradicts what it has shown.
+ * The result of a check. `grown` includes a new log that has all entries seen of the log before; `lost` is a new log that
+ * lacks some. `forked` and `shrunk` mean that the log contradicts an earlier checkpoint of its own.
  */
 type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 
-type Finding = {
-  readonly verdict: Verdict;
-  /** What it means, for people. */
-  readonly detail: string;
-  /** The checkpoint that was compared with. */
-  readonly seen: RememberedCheckpoint | null;
-};
-
-/** Whether the tree `to` begins with the tree `from`; null when the log does not know so many leaves. */
-type AskConsistency = (from: Tree, to: Tree) => Promise<boolean | null>;
 type Tree = Pick<Checkpoint, "size" | "root">;
+/** Asks the log to prove that the tree `to` begins with the tree `from`; null if the log has fewer leaves than `to`. */
+type AskConsistency = (from: Tree, to: Tree) => Promise<boolean | null>;
 
 export const logCheckCommand = command({
   ...words["log check"],
@@ -51,7 +43,7 @@ export const logCheckCommand = command({
     const log = openLogAt(args.url, args.timeout ?? defaultTimeoutMs);
     const body = await log.checkpoint();
     const [checkpoint, note] = [await open(body, keys), new TextDecoder().decode(body)];
-    const { verdict, detail, seen } = await judge(checkpoint, state, log.isConsistent);
+    const { verdict, detail, seen } = await compare(checkpoint, state, log.isConsistent);
     const isGood = verdict !== "forked" && verdict !== "shrunk";
     if (isGood) await rememberInFile(file, { checkpoint, note });
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
@@ -61,19 +53,19 @@ export const logCheckCommand = command({
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
       const lines = record(described);
-      // Two notes of one key that contradict each other are evidence for everybody.
+      // Two notes of one key that contradict each other are evidence that anyone can verify.
       const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
       return isGood ? lines : `${lines}\n\n${notes}`;
     });
   },
 });
 
-/** A note without control characters, which could steer a terminal. */
+/** Replaces control characters in a note, because they could control the terminal. */
 function shownAs(note: string): string {
   return note.split("\n").map(printable).join("\n");
 }
 
-/** @throws TvsError INPUT_UNREADABLE for a checkpoint that cannot be verified */
+/** Verifies the checkpoint that the log shows. @throws TvsError INPUT_UNREADABLE */
 async function open(body: Uint8Array, keys: readonly VerifierKey[]): Promise<Checkpoint> {
   const checkpoint = await openCheckpoint(body, keys);
   if (checkpoint instanceof Refusal) throw undecidable(whyNotOpened(checkpoint, body));
@@ -91,19 +83,21 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
     return `the checkpoint is of ${origin}, a log that no --log-key is of`;
   if (reason === "CHECKPOINT_SIGNATURE_INVALID")
     return `the checkpoint was not signed by the key that --log-key gives for ${origin}`;
-  return `what was sent as the newest checkpoint is none: ${detail ?? reason}`;
+  return `the log sent something else as its newest checkpoint: ${detail ?? reason}`;
 }
 
-/** Compares the checkpoint that a log shows with the largest one seen of it. @throws TvsError INPUT_UNREADABLE */
-async function judge(shown: Checkpoint, state: LogState, ask: AskConsistency): Promise<Finding> {
+/**
+ * Compares the shown checkpoint with the largest one seen before.
+ * @returns the verdict, its meaning for people, and the earlier checkpoint
+ * @throws TvsError INPUT_UNREADABLE without a proof
+ */
+async function compare(shown: Checkpoint, state: LogState, ask: AskConsistency) {
   const { origin, size } = shown;
   const { before, after } = neighbours(origin, state);
   const seen = state.get(origin) ?? before ?? null;
-  const found = (verdict: Verdict, detail: string) => ({ verdict, detail, seen });
-  if (after !== undefined) {
-    const detail = `the service shows ${origin} again, after ${after.origin} had followed it`;
-    return { verdict: "shrunk", detail, seen: after };
-  }
+  const found = (verdict: Verdict, detail: string, compared = seen) => ({ verdict, detail, seen: compared });
+  if (after !== undefined)
+    return found("shrunk", `the service shows ${origin} again, after ${after.origin} had followed it`, after);
   if (seen === null) return found("first", "nothing was seen of this log before; it is watched from now on");
   const isLarger = size >= seen.size;
   const goesOn = isLarger ? await ask(seen, shown) : await ask(shown, seen);
@@ -120,19 +114,21 @@ async function judge(shown: Checkpoint, state: LogState, ask: AskConsistency): P
   if (size === seen.size) return found("same", "the log has not changed");
   if (isLarger)
     return found("grown", `the log has grown by ${size - seen.size} entries, and goes on from before`);
-  // A node or a cache may show an earlier checkpoint for seconds.
+  // A node or a cache may show an earlier checkpoint for some seconds.
   return found("same", `an earlier checkpoint was shown, and the trees ${sizes} fit`);
 }
 
-/** The checkpoints that were seen of the service's log before this one, and of a log after it. Logs may have been missed. */
+/** Finds the seen checkpoints of the service's nearest log before and after a log. Logs in between may never have been seen. */
 function neighbours(origin: string, state: LogState) {
   const own = readOrigin(origin);
+  const numberOf = (seen: RememberedCheckpoint) => readOrigin(seen.origin).number;
   const logs = [...state.values()]
-    .map((seen) => ({ seen, ...readOrigin(seen.origin) }))
-    .filter(({ service }) => service === own.service)
-    .sort((a, b) => a.number - b.number);
-  const before = logs.findLast(({ number }) => number < own.number)?.seen;
-  return { before, after: logs.find(({ number }) => number > own.number)?.seen };
+    .filter((seen) => readOrigin(seen.origin).service === own.service)
+    .sort((a, b) => numberOf(a) - numberOf(b));
+  return {
+    before: logs.findLast((seen) => numberOf(seen) < own.number),
+    after: logs.find((seen) => numberOf(seen) > own.number),
+  };
 }
 
 function undecidable(words: string): TvsError {
@@ -140,44 +136,43 @@ function undecidable(words: string): TvsError {
 }
 
 /**
- * Asks the public routes of a service's log. Throws TvsError INPUT_UNREADABLE for an answer that cannot be read.
- * @param service its address, with a path or without. @param timeoutMs for each answer
+ * Calls the public routes of a service's log. Both calls throw TvsError INPUT_UNREADABLE for an unreadable answer.
+ * @param service the service's base URL
+ * @param timeoutMs for each answer
  */
 function openLogAt(service: URL, timeoutMs: number) {
   const base = `${service.origin}${service.pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
-  const ask = (path: string) => fetchBounded(new URL(`${base}/${path}`), timeoutMs);
+
+  /** @param asked the question, for the message. @returns null for 404 */
+  async function get(path: string, asked: string): Promise<Uint8Array | null> {
+    const url = new URL(`${base}/${path}`);
+    const { status, body } = await fetchBounded(url, timeoutMs);
+    if (status === 200 || status === 404) return status === 200 ? body : null;
+    throw undecidable(`the log answered HTTP ${status} when asked ${asked}`);
+  }
 
   return {
-    /** The newest checkpoint, not verified. */
+    /** Fetches the newest checkpoint without verifying it. */
     async checkpoint(): Promise<Uint8Array> {
-      const { status, body } = await ask("checkpoint");
-      if (status === 404)
-        throw undecidable("the log has no checkpoint yet, or there is no such service at that address");
-      if (status !== 200)
-        throw undecidable(`the log answered HTTP ${status} when asked for its newest checkpoint`);
-      return body;
+      const body = await get("checkpoint", "for its newest checkpoint");
+      if (body !== null) return body;
+      throw undecidable("the log has no checkpoint yet, or another service is at that address");
     },
     async isConsistent(from: Tree, to: Tree): Promise<boolean | null> {
       if (from.size === to.size) return isSameHash(from.root, to.root);
-      const { status, body } = await ask(`consistency?from=${from.size}&to=${to.size}`);
-      if (status === 404) return null;
-      if (status !== 200)
-        throw undecidable(
-          `the log answered HTTP ${status} when asked whether ${to.size} entries go on from ${from.size}`,
-        );
+      const asked = `whether ${to.size} entries go on from ${from.size}`;
+      const body = await get(`consistency?from=${from.size}&to=${to.size}`, asked);
+      if (body === null) return null;
       const hashes = readHashes(readStrictJson(body));
       return isConsistent({ from: from.size, to: to.size, fromRoot: from.root, toRoot: to.root, hashes });
     },
   };
 }
 
+/** Reads the member `hashes` of a consistency proof. @throws TvsError INPUT_UNREADABLE */
 function readHashes(json: JsonValue | Refusal): Uint8Array<ArrayBuffer>[] {
-  const noProof = () => undecidable("what the log sent as a proof of consistency is none");
-  const hashes = !(json instanceof Refusal) && isJsonObject(json) ? json.hashes : null;
-  if (!Array.isArray(hashes)) throw noProof();
-  return hashes.map((one) => {
-    const hash = typeof one === "string" ? decodeHash(one) : null;
-    if (hash === null) throw noProof();
-    return hash;
-  });
+  const texts = !(json instanceof Refusal) && isJsonObject(json) ? json.hashes : null;
+  const hashes = Array.isArray(texts) ? texts.map((one) => decodeHash(String(one))) : [null];
+  if (hashes.every((hash) => hash !== null)) return hashes;
+  throw undecidable("the log sent something else as a proof of consistency");
 }

@@ -1,4 +1,4 @@
-/** The options `--log-key` and `--log-state`: the keys of logs that a verifier trusts, and the checkpoints it has seen. */
+/** The options `--log-key`, the log keys that a verifier trusts, and `--log-state`, the checkpoints that it has seen. */
 
 import { lstatSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -15,11 +15,7 @@ import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note
 import { codeOf, discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/**
- * The keys of logs that the caller trusts.
- * @param values each a verifier key, or a file with one on each line, as `tvs log key` prints them
- * @throws TvsError INPUT_UNREADABLE in one line
- */
+/** Reads log keys. @param values verifier keys, or files with one on each line (`tvs log key`). @throws TvsError INPUT_UNREADABLE */
 export async function readLogKeys(values: readonly string[]): Promise<VerifierKey[]> {
   const keys: VerifierKey[] = [];
   for (const value of values) {
@@ -32,17 +28,13 @@ export async function readLogKeys(values: readonly string[]): Promise<VerifierKe
 async function readKeyFile(file: string): Promise<readonly VerifierKey[]> {
   if (/\+[0-9a-f]{8}\+/.test(file))
     throw new TvsError("INPUT_UNREADABLE", "--log-key is not a log's key: it was cut short or changed");
-  const keys = await readKeyLines(readSmallFile(file, `--log-key is no log's key, and as a file ${file}`));
+  const keys = await readKeyLines(readSmallFile(file, `--log-key is not a log's key, and the file ${file}`));
   if (!(keys instanceof Refusal)) return keys;
-  const message = `--log-key must be a log's key or a file of such lines; ${file} is none: ${keys.detail}`;
+  const message = `--log-key must be a log's key or a file of such lines; ${file} is neither: ${keys.detail}`;
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
-/**
- * Reads the checkpoints that were seen before; none without the file.
- * @param flag the option, for messages
- * @throws TvsError INPUT_UNREADABLE
- */
+/** Reads the checkpoints that were seen before. @param flag the option, for messages. @throws TvsError INPUT_UNREADABLE */
 export function readStateFile(flag: string, file: string): LogState {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return new Map();
   const state = readLogState(readSmallFile(file, `${flag} ${file}`));
@@ -54,9 +46,9 @@ export function readStateFile(flag: string, file: string): LogState {
 }
 
 /**
- * Remembers a checkpoint that was checked. The file is replaced whole, so that a kill leaves the old file or the new one, and
- * only if no other process has replaced it since it was read, so that the larger of two checkpoints stays.
- * @throws TvsError INPUT_UNREADABLE, also when the file cannot be written: what is not remembered is not decided
+ * Writes a verified checkpoint to the state file. The file is replaced by a rename, so a kill leaves the old or the new file.
+ * If another process has replaced the file since it was read, the write is retried, so that the larger checkpoint stays.
+ * @throws TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not report a verdict then
  */
 export async function rememberInFile(
   file: string,

@@ -2,8 +2,7 @@ import { Buffer } from "node:buffer";
 import words from "../../data/commands.json" with { type: "json" };
 import { isoTime, timersOf } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { type AuditFinding, type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
-import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
+import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { headIn, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
@@ -12,16 +11,16 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { type Columns, exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
+import { exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
-import { checkpointOfAll, logDependencies, logWriterOf, noLog } from "./open-evidence.ts";
+import { logDependencies, logWriterOf, noLog } from "./open-evidence.ts";
 
 const auditCommand = operatorCommand({
   ...words["log audit"],
   args: { signatures: flag() },
   async act(operator, args) {
     const result = await audit(operator, args.signatures === true);
-    // Exit code 2 of REGISTER_MISSING: exit code 1 would say that the audit found something.
+    // REGISTER_MISSING exits with 2. Exit code 1 would mean that the audit found something.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
@@ -34,19 +33,20 @@ const auditCommand = operatorCommand({
   },
 });
 
-/** Longer than a process needs between pinning a checkpoint and storing it. */
+/** Longer than a process needs to store a checkpoint after pinning it. */
 const settleMs = 1_000;
 
-async function audit(operator: CommandContext, all: boolean): Promise<AuditResult | null> {
-  const { evidence: store, keys, secrets, clock, pinned } = operator;
+async function audit(operator: CommandContext, allSignatures: boolean): Promise<AuditResult | null> {
+  const { evidence: store, secrets, clock, pinned } = operator;
   const bar = createBar({ label: "audit", unit: "leaves" });
   try {
     return await auditLog({
       store,
-      // Read before the database, which therefore has what this checkpoint covers.
+      // The pinned checkpoint is read before the database, so a sound database has what the checkpoint covers.
       pinned: pinned.read(),
       secrets,
-      signatures: createSignatureChecks(await keys.list(), { all }),
+      keys: await operator.keys.list(),
+      allSignatures,
       settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
       onProgress: (done, total) => bar.show(done, { total }),
     });
@@ -67,20 +67,19 @@ function auditText(result: AuditResult): string {
   if (first === undefined) return [...lines, "all attestations are as they were logged"].join("\n");
   const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
   const firstLine = readable(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
-  return [...lines, firstLine, "", listing(findings, findingColumns)].join("\n");
+  const columns = {
+    WHAT: "what",
+    POSITION: "position",
+    VERIFICATION: "verificationId",
+    HOW: "says",
+  } as const;
+  return [...lines, firstLine, "", listing(findings, columns)].join("\n");
 }
 
-const findingColumns: Columns<AuditFinding> = {
-  WHAT: "what",
-  POSITION: "position",
-  VERIFICATION: "verificationId",
-  HOW: "says",
-};
-
-/** Characters of the longest reason, which everybody who looks at the log can read. */
+/** The longest reason in characters. Anyone who reads the log can see the reason. */
 const maxReason = 200;
 
-/** Begins a new log. Services that run go over to it: they read the newest log whenever they sign. */
+/** Begins a new log. A running service reads the newest log before it signs, so it continues with the new one. */
 const newCommand = operatorCommand({
   ...words["log new"],
   args: {
@@ -99,29 +98,24 @@ const newCommand = operatorCommand({
   async act(operator, args) {
     const { evidence, pinned, settingsInForce } = operator;
     if ((await evidence.logs()).length === 0 && pinned.read() === null) throw noLog();
-    if (args["accept-loss"] !== true) await logWriterOf(operator).requireNotBehind();
+    if (args["accept-loss"] !== true) await logWriterOf(operator).reconcile();
     await confirm(
       args,
       "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",
     );
     const { issuer } = settingsInForce;
     const log = await beginNextLog({ ...logDependencies(operator), issuer }, args.reason);
-    const size = (await checkpointOfAll(operator))?.size ?? 0;
+    const size = (await logWriterOf(operator).checkpoint())?.size ?? 0;
     const previous = headIn(log.previous);
-    const value = {
-      origin: log.origin,
-      reason: log.reason,
-      previousOrigin: previous?.origin ?? null,
-      previousSize: previous?.size ?? null,
-      key: await verifierKeyOf(log),
-      size,
-    };
+    const { origin, reason } = log;
+    const [previousOrigin, previousSize] = [previous?.origin ?? null, previous?.size ?? null];
+    const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
     print(args, value, () => record(value));
-    const lost = (previous?.size ?? 0) - size;
+    const lost = (previousSize ?? 0) - size;
     if (lost > 0) note(`${lost} of the newest attestations that were signed for are lost.`);
     note(
       readable(
-        `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${log.origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
+        `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
       ),
     );
     note(
@@ -140,7 +134,7 @@ const checkpointCommand = operatorCommand({
   ...words["log checkpoint"],
   async act(operator, args) {
     if ((await operator.evidence.logs()).length === 0) throw noLog();
-    const newest = await checkpointOfAll(operator);
+    const newest = await logWriterOf(operator).checkpoint();
     if (newest === null)
       throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
     const { signedAt, note } = newest;

@@ -1,4 +1,4 @@
-/** What becomes of the evidence log when a backup takes the place of its database (decision D13.4). */
+/** The evidence log when `tvs restore` replaces its database by a backup (decision D13.4). */
 
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
 import type { Acting } from "../../src/domain/changes.ts";
@@ -15,32 +15,17 @@ import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 
-/** The log of a restored database, as `tvs restore` prints it. */
-export type RestoredLog = {
-  /** The backup lacks something that was signed for, or no checkpoint is pinned. */
-  readonly isNew: boolean;
-  readonly origin: string;
-  readonly previousOrigin: string | null;
-  readonly previousSize: number | null;
-  /** Entries that were signed for and are not in the backup. */
-  readonly lost: number;
-};
-
 /**
  * Begins a new log over a restored database, unless the database has everything that the pinned checkpoint covers.
  *
- * The new log and its first checkpoint are written into the copy that is about to take the place of the database. On the disk
- * then: the old database with its log, and the copy. A kill leaves the old database. After the copy has taken its place, a
- * kill leaves the restored database, and the first run pins its checkpoint.
+ * The new log and its first checkpoint are written into the copy, before the copy replaces the database. On the disk then: the
+ * old database with its log, and the copy. A kill leaves the old database. After the copy has replaced the database, a kill
+ * leaves the restored one, whose checkpoint the next run pins.
  * @param restored the copy, which no other process uses yet
- * @returns what to print, and a function that pins the new checkpoint once the copy is in its place; null without a log
- * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE for a pinned checkpoint that cannot be read
+ * @returns the log, and a function that pins its checkpoint, to be called after the replacement; null without a log
+ * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
-export async function settleRestoredLog(
-  restored: Driver,
-  config: Config,
-  acting: Acting,
-): Promise<{ log: RestoredLog; pin: () => Promise<unknown> } | null> {
+export async function settleRestoredLog(restored: Driver, config: Config, acting: Acting) {
   const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
   const store = createLogStore(restored, acting);
   let note = file.read();
@@ -53,7 +38,7 @@ export async function settleRestoredLog(
       "goes on under a new key, which is sealed with it";
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
-  // The file changes only after the copy is in its place.
+  // The writer pins in memory. The file changes only when `pin` is called.
   const pinned = {
     read: () => note,
     async write(later: string) {
@@ -61,32 +46,34 @@ export async function settleRestoredLog(
       return true;
     },
   };
+  const pin = async () => note !== null && file.write(note);
   const dependencies = { store, pinned, secrets: deriveSecrets(masterKey), clock: acting.clock };
   const writer = createLogWriter(dependencies);
   if (current !== undefined && note !== null && (await isWhole(writer))) {
-    const log = { isNew: false, origin: current.origin, previousOrigin: null, previousSize: null, lost: 0 };
-    return { log, pin: async () => {} };
+    const { origin } = current;
+    return { log: { isNew: false, origin, previousOrigin: null, previousSize: null, lost: 0 }, pin };
   }
   const stored = (await createSettingsStore(restored).read()).get("issuer");
   const service = readOrigin(current?.origin ?? known?.origin ?? "").service.replace(/\/log$/, "");
   const issuer = config.issuer ?? stored ?? `https://${service}`;
-  const begun = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
-  const checkpoint = await writer.checkpoint();
-  const before = headIn(begun.previous);
-  const log = {
-    isNew: true,
-    origin: begun.origin,
-    previousOrigin: before?.origin ?? null,
-    previousSize: before?.size ?? null,
-    lost: Math.max(0, (before?.size ?? 0) - (checkpoint?.size ?? 0)),
-  };
-  return { log, pin: async () => checkpoint && file.write(checkpoint.note) };
+  const { origin, previous } = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
+  const { size = 0 } = (await writer.checkpoint()) ?? {};
+  const before = headIn(previous);
+  const [previousOrigin, previousSize] = [before?.origin ?? null, before?.size ?? null];
+  const lost = Math.max(0, (previousSize ?? 0) - size);
+  return { log: { isNew: true, origin, previousOrigin, previousSize, lost }, pin };
 }
 
-/** A backup whose checkpoints were changed is not whole either: then the new log begins with a smaller tree. */
-async function isWhole(writer: Pick<LogWriter, "requireNotBehind">): Promise<boolean> {
+/**
+ * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log has begun, because the backup lacks
+ * something that was signed for or no checkpoint is pinned. `lost`: entries that were signed for and are not in the backup.
+ */
+export type RestoredLog = NonNullable<Awaited<ReturnType<typeof settleRestoredLog>>>["log"];
+
+/** Whether nothing that was signed for is lost or changed. Changed checkpoints count too: a new log begins before them. */
+async function isWhole(writer: LogWriter): Promise<boolean> {
   try {
-    await writer.requireNotBehind();
+    await writer.reconcile();
     return true;
   } catch (error) {
     if (isTvsError(error, "LOG_BEHIND") || isTvsError(error, "STORE_CORRUPT")) return false;
@@ -94,7 +81,7 @@ async function isWhole(writer: Pick<LogWriter, "requireNotBehind">): Promise<boo
   }
 }
 
-/** What the operator must know of the restored log. */
+/** Says what happened to the log, for the operator. */
 export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
   if (log === null) return [];
   if (!log.isNew) return ["The evidence log goes on: nothing that was signed for is missing."];

@@ -11,7 +11,7 @@ import {
 import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
-import { checkpointOfAll } from "../evidence/open-evidence.ts";
+import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type Stores, withContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -63,7 +63,7 @@ const rotateCommand = operatorCommand({
     const { active, pending } = await requireRotatable(keys, options);
     const loss = `${active.kid} stops signing and its private half is destroyed`;
     await confirm(args, `${loss}; ${pending.kid} signs from now on. This cannot be undone.`);
-    await checkpointOfAll(operator);
+    await logWriterOf(operator).checkpoint();
     const { early, ...kids } = await rotateKeys(keys, secrets, { ...options, bits: args.bits });
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
     if (early) note(`warning: the new key has been public for less than 24 h; ${refused}`);
@@ -92,10 +92,12 @@ const compromiseCommand = operatorCommand({
     const from = isoTime(since);
     const loss = `Every envelope that ${kid} signed from ${from} on will be refused by every verifier, for ever`;
     await confirm(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
-    // A failing log must not delay the response to a theft.
-    await checkpointOfAll(operator).catch(({ message }: Error) =>
-      note(`warning: the evidence log could not be signed for before the change: ${message}`),
-    );
+    // A thief does not wait until the log is in order.
+    await logWriterOf(operator)
+      .checkpoint()
+      .catch(({ message }: Error) =>
+        note(`warning: the evidence log could not be signed for before the change: ${message}`),
+      );
     await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
     printList(args, await describeKeys(operator), keyColumns);
     const list = `tvs attestations list --since ${from} --limit 100000 shows what was signed from then on`;

@@ -23,7 +23,7 @@ import {
 import { check } from "../../src/http/request-body.ts";
 import { purposes, type SignedStatement, type StatementList } from "../../src/partner/contract.ts";
 import { flag, operand, option } from "../command.ts";
-import { checkpointOfAll, openLog } from "../evidence/open-evidence.ts";
+import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
@@ -232,7 +232,7 @@ async function stateOwnList(operator: CommandContext, asked: AskedList): Promise
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await retryOnConflict(configuration, (snapshot) => attempt(operator, asked, snapshot));
-  await checkpointOfAll(operator);
+  await logWriterOf(operator).checkpoint();
   return text;
 }
 

@@ -22,7 +22,7 @@ import {
   storedSettings,
   unreadableCertificateName,
 } from "../../src/domain/settings.ts";
-import { createStatusLists, createStatusPlaces } from "../../src/domain/status-list/lists.ts";
+import { createStatusIndexes, createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import { createWarning } from "../../src/http/warning.ts";
@@ -181,7 +181,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     onKeys: signer.load,
   });
   const shared = { configuration, teachers, blindIndex, clock };
-  const places = createStatusPlaces(secrets.statusListKey);
+  const statusIndexes = createStatusIndexes(secrets.statusListKey);
   const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
   /** Uses the database and the signer once. */
   async function use(): Promise<void> {
@@ -196,14 +196,20 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     configuration,
     verification: createVerification({
       ...shared,
-      places,
+      statusIndexes,
       attestations: countedAttestations(disk.watch(stores.attestations), counters),
       idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
       signer: countedSigner(signer, counters),
     }),
     publicLookup: countedPublicLookup(lookup, counters),
     evidence: createEvidenceReader(stores.evidence),
-    statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
+    statusLists: createStatusLists({
+      configuration,
+      store: stores.statusLists,
+      statusIndexes,
+      secrets,
+      clock,
+    }),
     self: createSelfService({ ...stores, clock }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,

@@ -1,4 +1,4 @@
-/** The evidence log for everybody (decision D13.5): the newest checkpoint, the keys, and proofs. */
+/** The public routes of the evidence log (decision D13.5): the newest checkpoint, the keys, and proofs. */
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
@@ -11,7 +11,7 @@ import { type ApiContext, type ApiHandler, withinLimit } from "./public-api.ts";
 import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** A new checkpoint comes every half minute while there are calls. */
+/** A new checkpoint is signed every half minute while there are calls. */
 const asCheckpoint = "public, max-age=5";
 /** A leaf keeps its index, and the checkpoint in the answer names the tree of the proof. */
 const forEver = "public, max-age=31536000, immutable";
@@ -43,20 +43,19 @@ export const evidenceApi = new Hono<AppEnv>()
   .get("/log/inclusion/:leafHash", withinLimit(inclusion))
   .get("/log/consistency", withinLimit(consistency));
 
-/** Reads a size of the query: decimal, without leading zeros. @throws TvsError REQUEST_INVALID */
+/** Reads a tree size from the query: decimal, without leading zeros. @throws TvsError REQUEST_INVALID */
 function treeSize(c: Context, name: "size" | "from" | "to"): number {
   const text = c.req.query(name);
   const isDecimal = text !== undefined && /^[1-9]\d*$/.test(text);
   return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
-/** What everybody may read of the evidence log (decision D13.5). */
 export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
 
-/** How long the newest checkpoint and the keys are kept before they are read again. */
+/** How long the newest checkpoint and the keys are served before they are read again. */
 const recentMs = 1_000;
 
-/** Makes the documents. Each throws TvsError NOT_KNOWN when the log has no such thing yet. */
+/** Makes the public documents. Each throws TvsError NOT_KNOWN if the log cannot give the document yet. */
 export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
     const found = await evidence.newest();
@@ -73,9 +72,9 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
     },
     key,
     /**
-     * The proof that a leaf is in the log.
+     * Proves that a leaf is in the log.
      * @param leafHash in lower-case hexadecimal
-     * @param size of a checkpoint; without it, the earliest checkpoint that covers the leaf counts
+     * @param size of a stored checkpoint; by default the earliest checkpoint that covers the leaf
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
@@ -83,7 +82,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
       const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
       return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
     },
-    /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
+    /** Proves that the tree of `to` leaves begins with the tree of `from` leaves, 1 ≤ from ≤ to. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
       const hashes = await evidence.consistency(from, to);
       if (hashes === null) return notKnown("no checkpoint covers so many leaves");
@@ -100,7 +99,7 @@ export function notKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** Loads at most once in {@link recentMs}, and only when somebody asks. A failed load is tried again at the next call. */
+/** Loads a value on request, at most once in {@link recentMs}. The next call retries a failed load. */
 export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {

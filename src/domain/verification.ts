@@ -18,7 +18,7 @@ import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./
 import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, evaluateList, sealStatement } from "./statements.ts";
-import { type StatusPlaces, statusClaimOf } from "./status-list/lists.ts";
+import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
@@ -61,7 +61,7 @@ type VerificationDependencies = {
   readonly attestations: AttestationStore;
   readonly idempotency: Idempotency;
   readonly blindIndex: BlindIndex;
-  readonly places: StatusPlaces;
+  readonly statusIndexes: StatusIndexes;
   readonly signer: Signer;
   readonly clock: Clock;
 };
@@ -137,7 +137,7 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   const charge = quota.chargeFor(isPerItem ? questions.length : 1);
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
-  const claims = subjects.map((subject) => claimsAbout(subject, call, { places: dependencies.places, at }));
+  const claims = subjects.map((subject) => claimsAbout(subject, call, { statusIndexes: dependencies.statusIndexes, at }));
   const { kid } = snapshot.keys.active;
   const envelopes = await sealEnvelopes(claims, kid, (id, inputs) =>
     signer.sign(id, inputs, { bulk: isBatch }),
@@ -194,7 +194,7 @@ async function findSubjects(
 function claimsAbout(
   { question, teacher }: Subject,
   { snapshot, authenticated }: VerificationCall,
-  { places, at }: { places: StatusPlaces; at: number },
+  { statusIndexes, at }: { statusIndexes: StatusIndexes; at: number },
 ): Claims {
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
@@ -204,7 +204,7 @@ function claimsAbout(
     audience: authenticated.partner.partnerId,
     issuedAt: at,
     result: eligibilityResult(teacher, { purpose: question.purpose, policy, today }),
-    status: statusClaimOf(teacher, snapshot, places),
+    status: statusClaimOf(teacher, snapshot, statusIndexes),
   };
 }
 

@@ -1,4 +1,4 @@
-import { listPlaces, teacherIdsAfterName } from "../domain/status-list/lists.ts";
+import { listIndexes, teacherIdsAfterName } from "../domain/status-list/lists.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -29,10 +29,10 @@ const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
 
 /** Ids follow one another within a list (decision D15.4), so these few reads tell which there are. */
 export const teacherLists = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
-      (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${listPlaces} + 1) * ${listPlaces})
+      (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${listIndexes} + 1) * ${listIndexes})
     FROM firsts WHERE firsts.id IS NOT NULL),
-  lists (list, first, last) AS (SELECT (firsts.id - 1) / ${listPlaces}, firsts.id,
-      (SELECT max(id) FROM teachers WHERE id <= ((firsts.id - 1) / ${listPlaces} + 1) * ${listPlaces})
+  lists (list, first, last) AS (SELECT (firsts.id - 1) / ${listIndexes}, firsts.id,
+      (SELECT max(id) FROM teachers WHERE id <= ((firsts.id - 1) / ${listIndexes} + 1) * ${listIndexes})
     FROM firsts WHERE firsts.id IS NOT NULL)`;
 
 const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS changed_at,
@@ -54,7 +54,7 @@ export function moveTeacherIds(at: number): Statement {
 }
 
 const moveIds = `INSERT INTO settings (name, value)
-  VALUES ('${teacherIdsAfterName}', max(?, (${highestId} + ${listPlaces - 1}) / ${listPlaces}) * ${listPlaces})
+  VALUES ('${teacherIdsAfterName}', max(?, (${highestId} + ${listIndexes - 1}) / ${listIndexes}) * ${listIndexes})
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 
 export type StatusListStore = ReturnType<typeof createStatusListStore>;

@@ -32,29 +32,29 @@ type Log = {
   readonly dataDir: string;
   readonly database: string;
   readonly pinned: string;
-  /** Where its backup is put. */
+  /** The path for a backup. */
   readonly backup: string;
-  /** Serves as long as so many calls are answered, and stops well. */
+  /** Starts the service, makes so many calls, and stops the service. */
   attest(calls: number): Promise<Envelope[]>;
-  serving<T>(act: (service: Service) => Promise<T>): Promise<T>;
+  serving<T>(run: (service: Service) => Promise<T>): Promise<T>;
   tvs(...words: string[]): ReturnType<typeof runTvs>;
   keys(): Promise<LogKey[]>;
 };
 
-function withLog(act: (log: Log) => Promise<void>): Promise<void> {
+function withLog(run: (log: Log) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const made = await addPartner("agency", ["--per-minute", "100000", "--data", dataDir, "--json"]);
-    await act(openLog(dataDir, made.json<{ apiKey: string }>().apiKey));
+    await run(openLog(dataDir, made.json<{ apiKey: string }>().apiKey));
   });
 }
 
 function openLog(dataDir: string, apiKey: string): Log {
   const tvs = (...words: string[]) => runTvs([...words, "--data", dataDir]);
-  async function serving<T>(act: (service: Service) => Promise<T>): Promise<T> {
+  async function serving<T>(run: (service: Service) => Promise<T>): Promise<T> {
     const service = await startService({ dataDir, args });
     try {
-      return await act(service);
+      return await run(service);
     } finally {
       await service.stop();
     }
@@ -89,7 +89,7 @@ const keysOf = async ({ url }: Service) =>
 const ask = ({ url }: Service, { signature }: Envelope) =>
   fetch(`${url}${api}/log/inclusion/${leafOf(signature).toString("hex")}`);
 
-/** Proves an envelope, by whichever key the service has. @returns the origin of the log, and the leaf's place in it */
+/** Verifies the proof of an envelope with the keys of the service. @returns the log's origin and the leaf's index */
 async function prove(service: Service, envelope: Envelope): Promise<{ log: string; index: number }> {
   const answer = await untilAnswer(
     () => ask(service, envelope),
@@ -109,7 +109,7 @@ async function prove(service: Service, envelope: Envelope): Promise<{ log: strin
 
 const parts = ["", "-wal", "-shm"];
 
-/** Copies a database that nothing uses, as an operator would. @returns puts the copy in its place */
+/** Copies a closed database. @returns a function that puts the copy back */
 function keepCopy({ database }: Log): () => void {
   const copied = parts.filter((end) => existsSync(database + end));
   for (const end of copied) copyFileSync(database + end, `${database}.old${end}`);
@@ -143,7 +143,7 @@ async function requireRefused({ tvs, pinned }: Log, reason: RegExp): Promise<voi
 
 const sizeOf = (note: string) => Number(note.split("\n")[1]);
 
-test("an old copy of the database is not signed upon, until its loss is accepted openly", () =>
+test("a service refuses an old copy of the database until the operator accepts the loss", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
     const putBack = keepCopy(log);
@@ -173,7 +173,7 @@ test("an old copy of the database is not signed upon, until its loss is accepted
     await requireWhole(log);
   }));
 
-test("a backup that lacks what was signed for goes on as a new log, and says so", () =>
+test("a backup that lacks signed entries continues as a new log, and the restore reports the loss", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
     const { backup } = log;
@@ -184,19 +184,19 @@ test("a backup that lacks what was signed for goes on as a new log, and says so"
     const lost = await log.attest(4);
     const kept = readFileSync(log.pinned, "utf8");
     const restored = await runWell(["restore", backup, "--force", "--json", "--data", log.dataDir]);
-    const told = restored.json<{ log: RestoredLog; notes: string[] }>();
-    expect(told.log).toEqual({
+    const printed = restored.json<{ log: RestoredLog; notes: string[] }>();
+    expect(printed.log).toEqual({
       isNew: true,
       origin: `${origin}/2`,
       previousOrigin: origin,
       previousSize: 7,
       lost: 4,
     });
-    expect(told.notes.join("\n")).toContain(
+    expect(printed.notes.join("\n")).toContain(
       `the backup has 3 entries of ${origin}, checkpoints were signed for 7 entries of ${origin}, and 4 of them are not in the backup`,
     );
 
-    // The ids of the attestations that were lost are given to others.
+    // New attestations get the ids of the lost ones.
     const fresh = await log.attest(4);
     expect((await log.keys()).map(({ previous }) => previous)).toEqual([null, kept]);
     await log.serving(async (service) => {
@@ -207,7 +207,7 @@ test("a backup that lacks what was signed for goes on as a new log, and says so"
       for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
     });
     await requireWhole(log);
-    // The same backup once more: the second log is lost as well, and its name is not given twice.
+    // After a second restore of the same backup the second log is lost too. The third log gets a new name.
     const words = ["restore", backup, "--force", "--data", log.dataDir];
     const again = await runJson<{ log: RestoredLog }>(words);
     expect(again.log).toMatchObject({

@@ -14,7 +14,7 @@ import type { AttestationStore } from "../../src/store/evidence/attestations.ts"
 import type { TeacherReader } from "../../src/store/teachers.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
-import { aPartner, aSettings, places, planImport, secrets } from "../harness/samples.ts";
+import { aPartner, aSettings, planImport, secrets, statusIndexes } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 export const start = "2026-03-01T09:30:00.250Z";
@@ -58,7 +58,7 @@ async function open(stores: TestStores, around: Around) {
     attestations: around.attestations?.(attestations, stores) ?? attestations,
     idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
     blindIndex,
-    places,
+    statusIndexes,
     signer: around.signer?.(signer) ?? signer,
     clock,
   });

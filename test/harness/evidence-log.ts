@@ -1,8 +1,8 @@
-/** A register with attestations in its evidence log, made as the service makes them. */
+/** Registers with attestations in the evidence log, made as the service makes them. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { checkpointOfAll } from "../../cli/evidence/open-evidence.ts";
+import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { type CommandContext, withContext } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
@@ -47,15 +47,15 @@ export async function answered(
   return answer.body;
 }
 
-/** Acts on a register that is there, as a command would. */
-export function withLog<T>(dataDir: string, act: (operator: CommandContext) => Promise<T>): Promise<T> {
-  return withContext(config(dataDir), act);
+/** Opens an existing register, as a command does. */
+export function withLog<T>(dataDir: string, run: (operator: CommandContext) => Promise<T>): Promise<T> {
+  return withContext(config(dataDir), run);
 }
 
 /** The newest checkpoint, signed if need be. */
 export async function newestNote(dataDir: string): Promise<string> {
   return withLog(dataDir, async (operator) => {
-    const checkpoint = await checkpointOfAll(operator);
+    const checkpoint = await logWriterOf(operator).checkpoint();
     return checkpoint?.note ?? "";
   });
 }

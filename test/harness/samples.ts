@@ -6,7 +6,7 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { Settings } from "../../src/domain/settings.ts";
 import { defaultSite } from "../../src/domain/site.ts";
-import { createStatusPlaces } from "../../src/domain/status-list/lists.ts";
+import { createStatusIndexes } from "../../src/domain/status-list/lists.ts";
 import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { lagos } from "./clock.ts";
@@ -16,7 +16,7 @@ import { lagos } from "./clock.ts";
 /** The bytes 0 to 31 as a master key: every value derived from it can be computed elsewhere. */
 export const masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 export const secrets = deriveSecrets(masterKey);
-export const places = createStatusPlaces(secrets.statusListKey);
+export const statusIndexes = createStatusIndexes(secrets.statusListKey);
 
 export const aSettings: Settings = {
   issuer: "https://teachers.example",

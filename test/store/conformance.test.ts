@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
-import { listPlaces } from "../../src/domain/status-list/lists.ts";
+import { listIndexes } from "../../src/domain/status-list/lists.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -39,7 +39,7 @@ describeDrivers("stores", (_kind, opened) => {
     const count = await status.teachers();
     expect(await come("S/T/A/3")).toBeNull();
     await move(1_800_000_000_999);
-    const first = 1_800_000_000 * listPlaces + 1;
+    const first = 1_800_000_000 * listIndexes + 1;
     expect(await come("S/T/A/4")).toEqual([1_800_000_000, first]);
     expect(await come("S/T/A/5")).toBeNull();
     // A second restore in the same second, and one by a clock that was set back.
@@ -48,7 +48,7 @@ describeDrivers("stores", (_kind, opened) => {
       [1_700_000_000_000, 1_800_000_002],
     ] as const) {
       await move(at);
-      expect(await come(`S/T/A/${list}`)).toEqual([list, list * listPlaces + 1]);
+      expect(await come(`S/T/A/${list}`)).toEqual([list, list * listIndexes + 1]);
     }
     expect(await status.teachers()).toBe(count + 5);
     const counts = await status.licenses("2026-03-01", 1);

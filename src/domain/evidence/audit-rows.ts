@@ -1,4 +1,4 @@
-/** What an audit compares in the row of an attestation: its columns with its signed JWS, and the JWS with its signature. */
+/** The checks of one attestation's row in an audit: the columns against the signed JWS, and the JWS against its signature. */
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
@@ -6,7 +6,7 @@ import type { AuditedRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-/** The columns that a JWS states too. */
+/** The members of a row that its JWS states too. */
 type Signed = Omit<AuditedRow, "id" | "jws">;
 
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
@@ -18,7 +18,7 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
-/** The last header that was parsed: the attestations of one signing key all have the same header. */
+/** The last parsed header. All attestations of one signing key have the same header, so an audit parses few headers. */
 let lastHeader = { text: "", kid: undefined as unknown };
 
 function kidIn(jws: string): unknown {
@@ -27,7 +27,7 @@ function kidIn(jws: string): unknown {
   return lastHeader.kid;
 }
 
-/** @returns the columns that contradict the JWS, or `jws` when the JWS cannot be read; an empty array when the row is good */
+/** Finds the columns that contradict the JWS. @returns `jws` for an unreadable JWS; an empty array for a good row */
 export function contradictionsIn(row: AuditedRow): string[] {
   const [kid, claims] = [kidIn(row.jws), readSigned(row.jws)];
   if (typeof kid !== "string" || claims === null) return ["jws"];
@@ -35,7 +35,7 @@ export function contradictionsIn(row: AuditedRow): string[] {
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
 }
 
-/** The claims of a JWS that are columns too; null when they cannot be read. The signature is not verified. */
+/** Reads the claims of a JWS that are columns too, without verifying the signature. @returns null if a claim is missing */
 export function readSigned(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
@@ -47,7 +47,7 @@ export function readSigned(jws: string): Omit<Signed, "kid"> | null {
   return { partnerId: aud, verificationId, issuedAt: iat, status, eligible };
 }
 
-/** The columns of a statement over a list, which has no single teacher's status. */
+/** The status and verdict of a statement, which is about a list of teachers. @returns null for other attestations */
 function ofStatement(summary: unknown) {
   if (typeof summary !== "object" || summary === null) return null;
   const { distinct, eligible } = summary as Record<string, unknown>;
@@ -63,31 +63,19 @@ function parse(part: string): Record<string, unknown> | null {
   }
 }
 
-/** Verifies the signatures of attestations. */
-export type SignatureChecks = ReturnType<typeof createSignatureChecks>;
+type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
-/** @param keys all keys that the service ever signed with. @param all whether the audit verifies every signature */
-export function createSignatureChecks(keys: readonly SigningKey[], { all }: { all: boolean }) {
-  const opened = new Map<string, KeyObject>();
+/** Opens public keys for {@link findForgery}, by their kid. @param keys all keys that the service ever signed with */
+export function openKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
+  return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
+}
 
-  function keyOf(kid: string): KeyObject | undefined {
-    const jwk = keys.find((key) => key.kid === kid)?.jwk;
-    const found = opened.get(kid) ?? (jwk && createPublicKey({ key: { ...jwk }, format: "jwk" }));
-    if (found !== undefined) opened.set(kid, found);
-    return found;
-  }
-
-  return {
-    /** Whether the audit verifies every signature, which takes some twenty times as long. */
-    all,
-    /** What is wrong with the signature of an attestation; null when it is good. */
-    findForgery({ jws, kid }: AuditedRow): string | null {
-      const key = keyOf(kid);
-      if (key === undefined) return "no key of this service signed it";
-      const end = jws.lastIndexOf(".");
-      const [input, signature] = [jws.slice(0, Math.max(end, 0)), jws.slice(end + 1)];
-      const isGood = verify("RSA-SHA256", Buffer.from(input), key, Buffer.from(signature, "base64url"));
-      return isGood ? null : "its signature is not valid";
-    },
-  };
+/** Says what is wrong with the signature of an attestation. @returns null for a good signature */
+export function findForgery({ jws, kid }: AuditedRow, keys: OpenedKeys): string | null {
+  const key = keys.get(kid);
+  if (key === undefined) return "no key of this service signed it";
+  const end = jws.lastIndexOf(".");
+  const [input, signature] = [jws.slice(0, Math.max(end, 0)), jws.slice(end + 1)];
+  const isGood = verify("RSA-SHA256", Buffer.from(input), key, Buffer.from(signature, "base64url"));
+  return isGood ? null : "its signature is not valid";
 }

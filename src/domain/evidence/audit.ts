@@ -1,158 +1,159 @@
 /**
  * The audit of the evidence log (decision D13.7). It promises:
- * 1. every attestation that is kept is the one that was logged, and none is missing but what the retention note names;
- * 2. every checkpoint that was signed is kept, and fits the leaves, up to the pinned one.
- * It reads in blocks and writes nothing, so a service may run at the same time.
+ * 1. Each stored attestation is the logged one, and none is missing except those that the retention note names.
+ * 2. Each signed checkpoint is stored, and fits the leaves, up to the pinned one.
+ * The audit reads in blocks and writes nothing, so a service may run at the same time.
  */
 
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
+import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
-import { contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
+import { contradictionsIn, findForgery, openKeys } from "./audit-rows.ts";
 import { lossOf } from "./checkpoint.ts";
-import { headIn, isOwnLog, linkOf, linkTo, openStored, treeHeadOf } from "./log.ts";
+import { headIn, isOwnLog, linkOf, linkTo, openStored } from "./log.ts";
 import { openRetention } from "./retention.ts";
-import { growTree, hashAt, hashBytes, leafHash, missingLeafHash, tileHashes } from "./tree.ts";
+import {
+  growTree,
+  hashAt,
+  hashBytes,
+  leafHash,
+  missingLeafHash,
+  type TileAddress,
+  tileHashes,
+} from "./tree.ts";
 
-export type AuditFinding = {
+type AuditFinding = {
   /**
-   * BEHIND: the database has lost what was signed for, and `serve` refuses it. ATTESTATION: it was changed, removed, inserted
-   * or moved. CHECKPOINT: it is missing or does not fit.
+   * ATTESTATION: one was changed, removed, inserted or moved. CHECKPOINT: one is missing or does not fit. BEHIND: the database
+   * has lost what was signed for, and `serve` refuses it.
    */
   readonly what: "BEHIND" | "ATTESTATION" | "CHECKPOINT";
-  /** Index of the leaf, or size of the checkpoint; null for neither. */
+  /** Index of the leaf, or size of the checkpoint; null for a finding about neither. */
   readonly position: number | null;
   readonly verificationId: string | null;
   readonly says: string;
 };
 
-export type AuditResult = {
-  /** Each log that was begun, and how many of its checkpoints are kept. */
-  readonly logs: readonly { readonly origin: string; readonly checkpoints: number }[];
-  readonly leaves: number;
-  /** Attestations that were compared, and those of them whose signature was verified. */
-  readonly compared: number;
-  readonly verified: number;
-  /** Attestations that retention has deleted. */
-  readonly deleted: number;
-  /** Attestations that have no leaf yet. */
-  readonly waiting: number;
-  /** The first hundred findings. */
-  readonly findings: readonly AuditFinding[];
-  /** The number of all findings. */
-  readonly found: number;
-  /** False without a pinned checkpoint: an old copy of the database would look the same. */
-  readonly isPinned: boolean;
-};
+export type AuditResult = NonNullable<Awaited<ReturnType<typeof auditLog>>>;
 
 type AuditDependencies = {
   readonly store: LogStore;
   /** The pinned checkpoint, read before anything of the database; null without one. */
   readonly pinned: string | null;
   readonly secrets: Pick<Secrets, "mac">;
-  readonly signatures: SignatureChecks;
-  /** Waits for a process that has pinned a checkpoint and is about to store it. */
+  /** All keys that the service ever signed with. */
+  readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
+  /** Whether to verify every signature, which takes some twenty times as long. */
+  readonly allSignatures: boolean;
+  /** Waits until another process has stored a checkpoint that it has pinned. */
   readonly settle: () => Promise<void>;
-  /** @param total leaves in all */
+  /** @param total number of all leaves */
   onProgress(done: number, total: number): void;
 };
 
-type Findings = ReturnType<typeof createFindings>;
+type Report = (
+  what: AuditFinding["what"],
+  position: number | null,
+  says: string,
+  verificationId?: string | null,
+) => void;
 
 const maxListed = 100;
 /** Checkpoints of one read. */
 const checkpointsAtOnce = 256;
-/** How far times may go back in the order of the log: clocks of nodes differ by up to a minute (decision D12.4). */
+/** How far `issued_at` may go back from a row to the next: clocks of nodes differ by up to a minute (decision D12.4). */
 const maxClockSkewSeconds = 120;
-
-function createFindings() {
-  const findings: AuditFinding[] = [];
-  let found = 0;
-  return {
-    add(
-      what: AuditFinding["what"],
-      position: number | null,
-      says: string,
-      verificationId: string | null = null,
-    ) {
-      found++;
-      if (findings.length < maxListed) findings.push({ what, position, verificationId, says });
-    },
-    result: () => ({ findings, found }),
-  };
-}
 
 /**
  * Audits the log.
- * @returns null without a log and a pinned checkpoint
- * @throws TvsError INPUT_UNREADABLE when the pinned checkpoint cannot be read
+ * @returns null without a log and without a pinned checkpoint
+ * @throws TvsError INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
-export async function auditLog(dependencies: AuditDependencies): Promise<AuditResult | null> {
+export async function auditLog(dependencies: AuditDependencies) {
   const { store, pinned, secrets, onProgress } = dependencies;
-  const findings = createFindings();
+  const findings: AuditFinding[] = [];
+  let found = 0;
+  const report: Report = (what, position, says, verificationId = null) => {
+    if (found++ < maxListed) findings.push({ what, position, verificationId, says });
+  };
   const loss = await lossOf(pinned, dependencies);
-  if (loss !== null) findings.add("BEHIND", headIn(pinned)?.size ?? null, loss);
+  if (loss !== null) report("BEHIND", headIn(pinned)?.size ?? null, loss);
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
   if (logs.length === 0 && pinned === null) return null;
   const own = logs.filter((log) => isOwnLog(log, secrets));
   for (const { origin } of logs.filter((log) => !own.includes(log)))
-    findings.add("CHECKPOINT", null, `${origin} was begun by somebody without the master key`);
-  const checkpoints = createCheckpointCheck(store, { own, newest, findings });
-  const tiles = createTileCheck(store, size, findings);
-  const tree = growTree(tiles.add);
-  const rows = createRowCheck(dependencies, { log: own.at(-1), size, signed: newest?.size ?? 0, findings });
+    report("CHECKPOINT", null, `${origin} was begun by somebody without the master key`);
+  const checkpoints = createCheckpointCheck(store, { own, newest, report });
+  const above: TileHash[] = [];
+  let wrongTile: TileAddress | undefined;
+  const tree = growTree((address, root) => above.push({ ...address, root }));
+  const rows = createRowCheck(dependencies, { log: own.at(-1), size, signed: newest?.size ?? 0, report });
   await rows.readRetention();
-  await rows.checkFirst();
+  const [first] = await store.attested(Number.MIN_SAFE_INTEGER, 1);
+  if (first !== undefined && first.id < 1)
+    report("ATTESTATION", null, `attestation ${first.id} was inserted: the log begins with 1`);
   const end = Math.max(size, last);
   for (let from = 0; from < end; from += tileHashes) {
     const upTo = Math.min(end, from + tileHashes);
-    const found = await store.auditRows(from + 1, upTo);
+    const read = await store.auditRows(from + 1, upTo);
     const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / tileHashes }]);
-    // Retention may go on while the audit runs. A note that is read after the rows names all that was deleted before.
-    if (found.length < upTo - from) await rows.readRetention();
+    // Retention may delete rows during the audit. A note that is read after the rows names all rows that were deleted before.
+    if (read.length < upTo - from) await rows.readRetention();
     await checkpoints.readTo(upTo);
     let next = 0;
     for (let index = from; index < upTo; index++) {
-      const row = found[next]?.id === index + 1 ? found[next++] : undefined;
+      const row = read[next]?.id === index + 1 ? read[next++] : undefined;
       const leaf = index < size ? hashAt(leaves, index) : undefined;
       rows.check(index, row, leaf);
       if (leaf !== undefined) tree.push(leaf);
       checkpoints.compare(index + 1, leaf?.length === hashBytes ? tree.root : null);
     }
-    // Somebody wrote an id by hand that is far above the others: there may be any number of ids before it.
-    if (found.length === 0 && from >= size) break;
-    await tiles.compare();
+    // A row with a made-up id may be far above the others. The audit does not walk through the empty ids before that row.
+    if (read.length === 0 && from >= size) break;
+    wrongTile ??= await findWrongTile(above.splice(0), store);
     onProgress(upTo, end);
   }
+  if (wrongTile !== undefined) {
+    const { level, position } = wrongTile;
+    report("CHECKPOINT", null, `tile ${position} of level ${level} does not fit the leaves below it`);
+  }
   await checkpoints.finish();
-  if (loss === null) await checkStored(dependencies, logs, findings);
+  if (loss === null) await checkPinnedIsStored(dependencies, logs, report);
   return {
+    /** Each log of the register, and how many of its checkpoints are stored. */
     logs: logs.map(({ number, origin }) => ({ origin, checkpoints: checkpoints.countOf(number) })),
     leaves: size,
     ...rows.counts(),
+    /** Attestations that have no leaf yet. */
     waiting: Math.max(0, last - size),
-    ...findings.result(),
+    /** The first hundred findings. */
+    findings,
+    /** The number of all findings. */
+    found,
+    /** False without a pinned checkpoint: then an old copy of the database looks whole. */
     isPinned: pinned !== null || end === 0,
   };
 }
 
-/** Promise 1: compares attestations with their leaves and with their columns. */
+/** Checks promise 1: compares each attestation with its leaf, and its columns with its JWS. */
 function createRowCheck(
-  { store, signatures }: AuditDependencies,
-  { log, size, signed, findings }: { log: Log | undefined; size: number; signed: number; findings: Findings },
+  { store, keys, allSignatures }: AuditDependencies,
+  { log, size, signed, report }: { log: Log | undefined; size: number; signed: number; report: Report },
 ) {
   let [compared, verified, deleted, position, isForged] = [0, 0, 0, 0, false];
   let issuedBefore = Number.NEGATIVE_INFINITY;
+  const opened = openKeys(keys);
 
-  /** What a checkpoint covers was there when it was signed. A signature is verified above that, or where the time is odd. */
+  /** Verifies the signature of an attestation if no checkpoint covers the attestation, or if its time is out of order. */
   function forgeryOf(index: number, row: AuditedRow): string | null {
-    const isOdd = row.issuedAt < issuedBefore - maxClockSkewSeconds;
+    const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
-    if (!signatures.all && !isOdd && index < signed) return null;
+    if (!allSignatures && !isOutOfOrder && index < signed) return null;
     verified++;
-    return signatures.findForgery(row);
+    return findForgery(row, opened);
   }
 
   function wrongIn(index: number, row: AuditedRow, leaf: Uint8Array | undefined): string | null {
@@ -177,61 +178,49 @@ function createRowCheck(
   return {
     async readRetention(): Promise<void> {
       const note = await store.retention();
-      const deleted = note === null || log === undefined ? null : await openRetention(note, log);
-      position = Math.min(deleted?.position ?? 0, size);
-      if (note === null || deleted !== null || isForged) return;
+      const excused = note === null || log === undefined ? null : await openRetention(note, log);
+      position = Math.min(excused?.position ?? 0, size);
+      if (note === null || excused !== null || isForged) return;
       isForged = true;
-      findings.add("ATTESTATION", null, "the retention note is not signed by the log");
-    },
-    async checkFirst(): Promise<void> {
-      const [first] = await store.attested(Number.MIN_SAFE_INTEGER, 1);
-      if (first !== undefined && first.id < 1)
-        findings.add("ATTESTATION", null, `attestation ${first.id} was inserted: the log begins with 1`);
+      report("ATTESTATION", null, "the retention note is not signed by the log");
     },
     check(index: number, row: AuditedRow | undefined, leaf: Uint8Array | undefined): void {
       const says = row === undefined ? missing(index, leaf) : wrongIn(index, row, leaf);
       if (says !== null)
-        findings.add("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
+        report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
     },
+    /** Compared attestations, those of them whose signature was verified, and rows that retention has deleted. */
     counts: () => ({ compared, verified, deleted }),
   };
 }
 
-/** Compares the tiles above the leaves, from which proofs and roots are computed. Names the first tile that does not fit. */
-function createTileCheck(store: LogStore, size: number, findings: Findings) {
-  type TileHash = { level: number; position: number; root: Uint8Array };
-  let hashes: TileHash[] = [];
-  let isNamed = false;
-  return {
-    add({ level, position }: Omit<TileHash, "root">, root: Uint8Array): void {
-      if (!isNamed && (position + 1) * tileHashes ** level <= size) hashes.push({ level, position, root });
-    },
-    async compare(): Promise<void> {
-      for (const { level, position, root } of hashes) {
-        const tile = Math.floor(position / tileHashes);
-        const [stored = new Uint8Array()] = await store.tiles([{ level, position: tile }]);
-        if (isNamed || isSameHash(hashAt(stored, position), root)) continue;
-        isNamed = true;
-        findings.add("CHECKPOINT", null, `tile ${tile} of level ${level} does not fit the leaves below it`);
-      }
-      hashes = [];
-    },
-  };
+/** A hash of a tile above the leaves, as computed from the leaves. */
+type TileHash = TileAddress & { readonly root: Uint8Array };
+
+/** Finds the first stored tile that lacks a hash. Proofs are made from these tiles. */
+async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Promise<TileAddress | undefined> {
+  for (const { level, position, root } of hashes) {
+    const tile = { level, position: Math.floor(position / tileHashes) };
+    const [stored = new Uint8Array()] = await store.tiles([tile]);
+    if (!isSameHash(hashAt(stored, position), root)) return tile;
+  }
+  return undefined;
 }
 
-/** Promise 2: compares the root over the leaves with each checkpoint, and each checkpoint with the one that it names. */
+/** Checks promise 2: compares each checkpoint with the root over the leaves, and with the checkpoint before. */
 function createCheckpointCheck(
   store: LogStore,
-  { own, newest, findings }: { own: readonly Log[]; newest: StoredCheckpoint | null; findings: Findings },
+  { own, newest, report }: { own: readonly Log[]; newest: StoredCheckpoint | null; report: Report },
 ) {
   const counts = new Map<number, number>();
+  /** Checkpoints that wait for the root over their leaves. */
   const queue: Checkpoint[] = [];
   let before: StoredCheckpoint | null = null;
   let [isRead, lastGood, isBroken] = [newest === null, 0, false];
 
-  const wrong = (size: number, says: string) => findings.add("CHECKPOINT", size, says);
+  const wrong = (size: number, says: string) => report("CHECKPOINT", size, says);
 
-  /** The last checkpoint before a log has as many leaves as the log began with. */
+  /** Checks that each new log up to `upToLog` begins with the size of the checkpoint that is stored before the log. */
   function checkBeginnings(upToLog: number): void {
     for (const { number, origin, firstSize } of own)
       if (number > (before?.log ?? 1) && number <= upToLog && firstSize !== (before?.size ?? 0))
@@ -262,7 +251,7 @@ function createCheckpointCheck(
   }
 
   return {
-    /** Reads the checkpoints of up to so many leaves. Those signed after the audit began are left to the next audit. */
+    /** Reads the checkpoints of up to `size` leaves, except those that were signed after the audit began. */
     async readTo(size: number): Promise<void> {
       while (!isRead && newest !== null && (before?.size ?? 0) <= size) {
         const page = await store.after(before ?? { size: 0, log: 0 }, newest.size, checkpointsAtOnce);
@@ -271,11 +260,11 @@ function createCheckpointCheck(
         isRead = page.length < checkpointsAtOnce;
       }
     },
-    /** @param rootOf the root over the first `size` leaves; null where the last of them is missing */
+    /** Compares the checkpoints at a size. @param rootOf computes the root over the leaves; null if the last leaf is missing */
     compare(size: number, rootOf: (() => Uint8Array | undefined) | null): void {
       for (let one = queue[0]; one !== undefined && one.size <= size; one = queue[0]) {
         queue.shift();
-        // After the first root that differs all others differ too: only the first is named.
+        // After the first wrong root all later roots are wrong too, so only the first is reported.
         if (isBroken) continue;
         const root = rootOf?.();
         isBroken = root === undefined || !isSameHash(root, one.root);
@@ -294,15 +283,15 @@ function createCheckpointCheck(
   };
 }
 
-/** Looks for the pinned checkpoint in the database: it is pinned before it is stored, so a kill may have come in between. */
-async function checkStored(
+/** Checks that the database has the pinned checkpoint, which a process pins first and stores next. */
+async function checkPinnedIsStored(
   { store, pinned, settle }: AuditDependencies,
   logs: readonly Log[],
-  findings: Findings,
+  report: Report,
 ): Promise<void> {
-  const log = logs.at(-1);
-  if (pinned === null || log === undefined || treeHeadOf(pinned).origin !== log.origin) return;
-  const { size } = treeHeadOf(pinned);
+  const [log, head] = [logs.at(-1), headIn(pinned)];
+  if (log === undefined || head?.origin !== log.origin) return;
+  const { size } = head;
   const isStored = async () =>
     (await store.after({ size, log: log.number - 1 }, size, 1))[0]?.note === pinned;
   if (await isStored()) return;
@@ -311,5 +300,5 @@ async function checkStored(
   const says =
     `the checkpoint at ${size} is pinned beside the master key and not in the database: it was removed, or a process ` +
     "died before it stored it; the next tvs serve or tvs log checkpoint stores it";
-  findings.add("CHECKPOINT", size, says);
+  report("CHECKPOINT", size, says);
 }

@@ -1,12 +1,11 @@
 /**
- * How the evidence log grows: leaves are appended for committed attestations, and checkpoints are signed over the leaves.
- * Several processes may do both. The transaction decides which write counts, and their checkpoints cannot contradict each
- * other, because the root at a size follows from the committed attestations (decision D13.2).
+ * The writing side of the evidence log. The leader appends a leaf for each committed attestation and signs checkpoints over
+ * the leaves. Commands sign checkpoints too. Two checkpoints cannot contradict each other, because the root at a size follows
+ * from the committed attestations, and a transaction decides which checkpoint is stored (decision D13.2).
  */
 
-import { openCheckpoint, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
+import { readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isConsistent, isSameHash } from "../../partner/merkle-proof.ts";
-import { Refusal } from "../../partner/reasons.ts";
 import type { Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { Clock } from "../clock.ts";
@@ -18,35 +17,23 @@ import {
   headIn,
   isBefore,
   isOwnLog,
-  isSignable,
   linkOf,
   linkTo,
   newLog,
-  numberOf,
-  openingKeysOf,
   openStored,
   prefixOf,
   treeHeadOf,
 } from "./log.ts";
 import { openRetention, signRetention } from "./retention.ts";
-import {
-  appendTo,
-  consistencyProof,
-  edgeOf,
-  hasRoot,
-  leafAt,
-  leafHash,
-  missingLeafHash,
-  rootOf,
-} from "./tree.ts";
+import { appendTo, consistencyProof, hasRoot, leafAt, leafHash, missingLeafHash, rootOf } from "./tree.ts";
 
-/** Leaves of one commit, which takes a few milliseconds. Calls that commit in the meantime wait for no longer. */
+/** Leaves of one transaction. It takes a few milliseconds, for which the commits of calls wait. */
 const leavesOfCommit = 512;
-/** Attestations that may be missing in a row. Each gets a leaf, and an id that somebody wrote by hand may be any number. */
+/** The longest gap of ids that is filled with leaves. A row with a made-up id could ask for any number of leaves. */
 const maxMissing = 10_000;
-/** How often a write is tried while other processes sign too. */
+/** How often a checkpoint or a new log is tried again after another process was first. */
 const maxAttempts = 20;
-/** A checkpoint whose time is further ahead than this was signed with a wrong clock. The next one does not follow its time. */
+/** A checkpoint further in the future was signed with a wrong clock, and the next checkpoint does not follow its time. */
 const longestAheadSeconds = 86_400;
 
 type LogDependencies = {
@@ -54,72 +41,75 @@ type LogDependencies = {
   readonly pinned: PinnedCheckpoint;
   readonly secrets: Pick<Secrets, "open" | "mac">;
   readonly clock: Clock;
-  /** Gets the id of an attestation that was removed before it had a leaf. */
+  /** Called with the id of an attestation that was removed before it had a leaf. */
   readonly onMissing?: ((id: number) => void) | undefined;
-  /** Is called when the newest checkpoint of the database is believed, because no checkpoint is pinned. */
+  /** Called when no checkpoint is pinned, so the newest checkpoint of the database is trusted. */
   readonly onUnpinned?: (() => void) | undefined;
 };
 
 export type LogWriter = ReturnType<typeof createLogWriter>;
 
 export function createLogWriter(dependencies: LogDependencies) {
-  const { store, pinned, secrets, clock } = dependencies;
+  const { store, pinned, secrets, clock, onUnpinned } = dependencies;
   const append = () => appendLeaves(dependencies);
-  const requireNotBehind = () => refuseLoss(dependencies);
 
   /**
-   * Signs a checkpoint over every attestation that was committed before.
-   * @returns the newest checkpoint; null when there is no attestation
+   * Signs a checkpoint over every attestation that was committed before the call.
+   * @returns the newest checkpoint; null without an attestation
    * @throws TvsError LOG_BEHIND, STORE_CORRUPT, STORE_BUSY
    */
   async function checkpoint(): Promise<StoredCheckpoint | null> {
     const wanted = await store.lastId();
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      await requireNotBehind();
+      await reconcile();
       while ((await store.size()) < wanted && (await append()) > 0);
-      // On the disk: the attestations and their leaves. After a kill here the next run goes on with the next leaf.
+      // On the disk now: the attestations and their leaves. After a kill the next run appends from the next leaf on.
 
-      const [log, newest, size] = [
-        (await store.logs()).at(-1),
-        await readNewest(dependencies),
-        await store.size(),
-      ];
+      const [log, newest] = [(await store.logs()).at(-1), await readNewest(dependencies)];
+      const size = await store.size();
       if (log === undefined || size === 0) return null;
-      if (newest?.log === log.number && newest.size === size) {
-        await pinNewest(dependencies);
-        return newest;
-      }
+      if (newest?.log === log.number && newest.size === size) return newest;
       const root = new Uint8Array(await rootOf(size, store.tiles));
       const before = newest?.log === log.number ? newest.note : log.previous;
       const head = { origin: log.origin, size, root, extensions: [linkTo(before)] };
       if (!(await hasGrown(dependencies, head))) continue;
       const seconds = nextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, checkpointKeyOf(log, secrets));
-      // On the disk: nothing new. A kill here loses the note, which nobody has seen.
+      // On the disk now: nothing more. A kill loses the note, which nobody has seen. The next run signs again.
 
-      if (newest !== null && pinned.read() === null) dependencies.onUnpinned?.();
       if (!(await pinned.write(note))) continue;
-      // On the disk: the note, only in log.checkpoint. After a kill here `tvs log audit` says that the database lacks the
+      // On the disk now: the note, in log.checkpoint only. After a kill `tvs log audit` reports that the database lacks this
       // checkpoint, and the next run stores it (`storePinned`).
 
       const signed = { log: log.number, size, signedAt: seconds * 1000, note };
       if (await store.addCheckpoint(signed, newest)) return signed;
-      // On the disk: the note in log.checkpoint and in the database, where everybody may read it. Or another process has
-      // stored a checkpoint after the same predecessor first: then nobody has seen this note, and the loop goes on.
+      // On the disk now: the note in log.checkpoint and in the database, where anyone may read it. A kill loses nothing.
+      // If another process has stored a checkpoint first, nobody has seen this note, and the next attempt pins the other.
     }
     throw tooBusy();
   }
 
-  /** Pins the newest checkpoint, which another process may have stored. @throws TvsError LOG_BEHIND, STORE_CORRUPT */
-  async function follow(): Promise<void> {
-    await requireNotBehind();
-    await pinNewest(dependencies);
+  /**
+   * Refuses a database that has lost what was signed for. Otherwise brings the pinned and the stored checkpoint to the newer
+   * of both: another process may have stored one, and a killed process may have pinned one without storing it.
+   * @throws TvsError LOG_BEHIND, STORE_CORRUPT
+   */
+  async function reconcile(): Promise<void> {
+    const note = pinned.read();
+    await refuseLoss(note, dependencies);
+    const newest = await readNewest(dependencies);
+    if (note !== null && (newest === null || isBefore(newest.note, note)))
+      return storePinned(note, newest, dependencies);
+    if (newest === null || newest.note === note) return;
+    if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
+    if (note === null) onUnpinned?.();
+    await pinned.write(newest.note);
   }
 
-  return { append, checkpoint, follow, requireNotBehind };
+  return { append, checkpoint, reconcile };
 }
 
-/** Appends the leaves of the next attestations in one commit. @returns how many; 0 at the end */
+/** Appends the leaves of the next attestations in one transaction. @returns how many; 0 at the end */
 async function appendLeaves({ store, onMissing }: LogDependencies): Promise<number> {
   const size = await store.size();
   const rows = await store.attested(size + 1, leavesOfCommit);
@@ -135,32 +125,30 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
     const jws = jwsOf.get(id);
     return jws === undefined ? missingLeafHash(id) : leafHash(jws);
   });
-  const tiles = appendTo(size, await store.tiles(edgeOf(size)), leaves);
+  const tiles = await appendTo(size, leaves, store.tiles);
   const isStored = await store.append(size, tiles, leaves.map(prefixOf));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
-  // If another process has appended first, it has appended the same leaves.
+  // If another process has appended first, that process has appended the same leaves.
   return leaves.length;
 }
 
-/** The time of the next checkpoint. It never goes back, as a clock may: the log would look backdated. */
+/** The time of the next checkpoint. The time never goes back, even if the clock does: the log would look backdated. */
 function nextSeconds(newest: StoredCheckpoint | null, clock: Clock): number {
   const [last, now] = [(newest?.signedAt ?? 0) / 1000, Math.floor(clock.now() / 1000)];
   return last - now > longestAheadSeconds ? now : Math.max(now, last);
 }
 
 /**
- * The newest checkpoint of the database. Its time is the signed one, not that of the column: somebody who writes to the
- * database must not get the next checkpoint signed with a time of their choice.
- * @throws TvsError STORE_CORRUPT when no log of ours signed it
+ * Reads and verifies the newest checkpoint of the database. Its time is the signed time, not the column's: otherwise somebody
+ * who can write to the database could choose the time of the next checkpoint.
+ * @throws TvsError STORE_CORRUPT if none of the register's logs signed the checkpoint
  */
 async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCheckpoint | null> {
   const newest = await store.newest();
   if (newest === null) return null;
-  const opened = await openStored(
-    newest,
-    (await store.logs()).filter((log) => isOwnLog(log, secrets)),
-  );
+  const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
+  const opened = await openStored(newest, own);
   if (opened !== null) return { ...newest, signedAt: opened.seconds * 1000 };
   const message =
     "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
@@ -168,82 +156,78 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
 }
 
 /**
- * What a database has lost of what was signed for, in words; null when it has lost nothing. `serve` refuses a database that
- * has, `tvs doctor` and `tvs log audit` report it. Writes nothing.
+ * Describes what a database has lost of the entries that were signed for. `serve` refuses such a database, `tvs doctor` and
+ * `tvs log audit` report the loss. Writes nothing.
  * @param note the pinned checkpoint; null without one
- * @param secrets null without the master key: then the log's own key is not authenticated
+ * @param dependencies `secrets` is null without the master key ({@link isOwnLog})
+ * @returns null if nothing is lost
  */
 export async function lossOf(
   note: string | null,
   { store, secrets }: { store: LogStore; secrets: Pick<Secrets, "mac"> | null },
 ): Promise<string | null> {
   const pinned = note === null ? null : treeHeadOf(note);
-  const [logs, progress] = [await store.logs(), await store.progress()];
+  const [logs, figures] = [await store.logs(), await store.figures()];
   const log = logs.at(-1);
-  if (log === undefined || progress === null) return pinned && `it has no log ${pinned.origin}`;
-  if (secrets !== null && !isOwnLog(log, secrets))
-    return `${log.origin} was begun by somebody without the master key`;
-  if (progress.missing > 0) return `its newest ${progress.missing} attestations are missing`;
-  if (await isLastOther(store, progress.size)) return "its newest entry is another";
+  if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
+  if (!isOwnLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
+  if (figures.missing > 0) return `its newest ${figures.missing} attestations are missing`;
+  if (await isLastOther(store, figures.size)) return "its newest entry is another";
   if (note === null || pinned === null) return null;
   const { origin, size } = pinned;
   if (origin !== log.origin) return isSucceeded(pinned, logs, secrets) ? null : `it has no log ${origin}`;
-  const reached = progress.size + progress.waiting;
+  const reached = figures.size + figures.waiting;
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
-  if ((await openCheckpoint(note, await openingKeysOf([log]))) instanceof Refusal)
+  if ((await openStored({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
-  // Attestations that have no leaf yet are compared after they are appended.
-  if (size > progress.size || (await hasRoot(pinned, store.tiles))) return null;
+  // If leaves are still to be appended, `refuseLoss` calls this function again with all leaves.
+  if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
   return `its first ${size} entries are others`;
 }
 
 /**
  * Whether the newest leaf belongs to another attestation. SQLite gives the ids of removed newest rows to the next rows, so
- * that no id is missing.
+ * the ids alone do not show that rows were removed.
  */
 async function isLastOther(store: LogStore, size: number): Promise<boolean> {
   const [row] = size === 0 ? [] : await store.attested(size, 1);
-  // Without the row retention has deleted it, and later attestations wait for their leaves.
+  // Retention may have deleted the row while later attestations wait for their leaves.
   if (row?.id !== size) return false;
   const leaf = await leafAt(size - 1, store.tiles);
   return leaf === null || !isSameHash(leaf, leafHash(row.jws));
 }
 
-/** Whether a later log of ours names the pinned checkpoint, or a later one of the same log. */
+/** Whether a later log of this register names the pinned checkpoint, or a later checkpoint of the same log. */
 function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
     const previous = headIn(log.previous);
-    const isOwn = secrets === null || isOwnLog(log, secrets);
-    return isOwn && previous?.origin === pinned.origin && previous.size >= pinned.size;
+    const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
+    return isNamed && isOwnLog(log, secrets);
   });
 }
 
 /**
- * Refuses a database that has lost what was signed for: nothing may be signed on top of it. A process that was killed may
- * have left leaves that the pinned checkpoint covers and the database lacks; they are appended first.
+ * Refuses a database that has lost what was signed for, because nothing may be signed on top of it. After a power cut the
+ * database may lack leaves that the pinned checkpoint covers: these are appended from the attestations first.
  * @throws TvsError LOG_BEHIND, STORE_CORRUPT
  */
-async function refuseLoss(dependencies: LogDependencies): Promise<void> {
-  const { store, pinned } = dependencies;
-  const note = pinned.read();
+async function refuseLoss(note: string | null, dependencies: LogDependencies): Promise<void> {
+  const { store } = dependencies;
   const refuse = async () => {
     const loss = await lossOf(note, dependencies);
     if (loss !== null) throw behind(loss);
   };
   await refuse();
-  const log = (await store.logs()).at(-1);
-  if (note === null || log === undefined || treeHeadOf(note).origin !== log.origin) return;
-  if ((await store.size()) < treeHeadOf(note).size) {
-    while ((await store.size()) < treeHeadOf(note).size && (await appendLeaves(dependencies)) > 0);
-    await refuse();
-  }
-  await storePinned(dependencies, log, note);
+  const [log, head] = [(await store.logs()).at(-1), headIn(note)];
+  if (head === null || head.origin !== log?.origin || (await store.size()) >= head.size) return;
+  while ((await store.size()) < head.size && (await appendLeaves(dependencies)) > 0);
+  await refuse();
 }
 
 /**
  * Whether a tree has grown out of the pinned checkpoint of the same log.
- * @returns false when a larger one was pinned after the tree was read, by this process or another one
- * @throws TvsError LOG_BEHIND when the tree has other entries
+ * @returns false if a larger tree was pinned after this tree was read, by this process or another one
+ * @throws TvsError LOG_BEHIND if the tree does not begin with the pinned tree
  */
 async function hasGrown(
   { store, pinned }: LogDependencies,
@@ -259,31 +243,24 @@ async function hasGrown(
 }
 
 /**
- * Stores the pinned checkpoint if the database lacks it, because a process was killed before it stored it, or somebody
- * removed it. If earlier checkpoints were removed too, the audit finds that the pinned one names a missing checkpoint.
+ * Stores the pinned checkpoint, which the database lacks. A process was killed before it stored the checkpoint, or somebody
+ * removed the checkpoint. If earlier ones were removed too, the audit finds that the pinned one names a missing checkpoint.
  */
-async function storePinned(dependencies: LogDependencies, log: Log, note: string): Promise<void> {
-  const [head, newest] = [treeHeadOf(note), await readNewest(dependencies)];
-  if (newest !== null && !isBefore(newest.note, note)) return;
-  // Another process has stored one with the same predecessor instead, and nobody has seen the pinned one.
+async function storePinned(
+  note: string,
+  newest: StoredCheckpoint | null,
+  { store }: LogDependencies,
+): Promise<void> {
+  const [log, head] = [(await store.logs()).at(-1), treeHeadOf(note)];
+  if (log === undefined || head.origin !== log.origin) return;
+  // Another process has stored a checkpoint with the same predecessor instead, and nobody has seen the pinned one.
   if (newest?.log === log.number && linkOf(treeHeadOf(newest.note)) === linkOf(head)) return;
-  const opened = await openCheckpoint(note, await openingKeysOf([log]));
-  if (opened instanceof Refusal) return;
-  const { size, seconds } = opened;
-  await dependencies.store.addCheckpoint({ log: log.number, size, signedAt: seconds * 1000, note }, newest);
+  const row = { log: log.number, size: head.size, note };
+  const opened = await openStored(row, [log]);
+  if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
-/** Pins the newest checkpoint of the database, if it is later than the pinned one. @throws TvsError STORE_CORRUPT, LOG_BEHIND */
-async function pinNewest(dependencies: LogDependencies): Promise<void> {
-  const { pinned, onUnpinned } = dependencies;
-  const [note, newest] = [pinned.read(), await readNewest(dependencies)];
-  if (newest === null || newest.note === note || (note !== null && isBefore(newest.note, note))) return;
-  if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
-  if (note === null) onUnpinned?.();
-  await pinned.write(newest.note);
-}
-
-/** What to do about a database that is behind. */
+/** Advice for the operator of a database that is behind. */
 export const behindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 
@@ -291,11 +268,11 @@ function behind(loss: string): TvsError {
   return new TvsError("LOG_BEHIND", `the database is behind its evidence log: ${loss}: ${behindAdvice}`);
 }
 
-/** How often the leader looks for new attestations. */
+/** How often the leader polls for new attestations. */
 const pollIntervalMs = 1_000;
 /** The time between two checkpoints while there are new attestations. */
 const signMs = 30_000;
-/** How often a node reads the newest checkpoint. For so long it may answer over a database that was put back. */
+/** How often a node reconciles. For so long a node may answer over a database that was replaced by an old copy. */
 const followMs = 500;
 
 type Scheduled = {
@@ -305,22 +282,22 @@ type Scheduled = {
 };
 
 /**
- * Appends leaves and signs checkpoints until it is stopped. A last checkpoint then covers what is left.
- * @returns stops it
+ * Appends leaves and signs checkpoints, as the leader. A last checkpoint at the stop covers all attestations.
+ * @returns stops the work
  */
 export function startBuilding({ writer, store, clock, onError }: Scheduled & { store: LogStore }) {
   let signedAt = Number.NEGATIVE_INFINITY;
 
   async function look(isStopped: () => boolean): Promise<void> {
     for (;;) {
-      const progress = await store.progress();
-      if (isStopped() || progress === null) return;
-      if (progress.waiting >= leavesOfCommit) {
+      const figures = await store.figures();
+      if (isStopped() || figures === null) return;
+      if (figures.waiting >= leavesOfCommit) {
         await runAndPause(() => writer.append(), clock);
         continue;
       }
-      // A clock that was set back counts as well: its distance to the last checkpoint grows too.
-      if (!isSignable(progress) || Math.abs(clock.now() - signedAt) < signMs) return;
+      // The absolute value counts, so that a clock that was set back does not delay the next checkpoint.
+      if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < signMs) return;
       signedAt = clock.now();
       await runAndPause(() => writer.checkpoint(), clock);
     }
@@ -329,21 +306,21 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
   const stop = repeat(look, { everyMs: pollIntervalMs, onError, clock });
   return async () => {
     await stop();
-    const progress = await store.progress().catch(() => null);
-    if (progress !== null && isSignable(progress)) await writer.checkpoint().catch(onError);
+    const figures = await store.figures().catch(() => null);
+    if ((figures?.uncoveredSince ?? null) !== null) await writer.checkpoint().catch(onError);
   };
 }
 
-/** Pins the newest checkpoint again and again, whichever process signs. @returns stops it */
+/** Reconciles twice a second, so that every node pins what the leader signs. @returns stops the work */
 export function startFollowing({ writer, clock, onError }: Scheduled): () => Promise<void> {
-  return repeat(writer.follow, { everyMs: followMs, onError, clock });
+  return repeat(writer.reconcile, { everyMs: followMs, onError, clock });
 }
 
-/** The largest tree that a new log may begin with: a kept checkpoint covers it, and the leaves and the newest rows fit. */
+/** Finds the size of the largest sound tree: a stored checkpoint covers it, and its leaves and newest row fit. */
 async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
   const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
   let end = Math.min(await store.lastId(), await store.size());
-  // The newest rows may have ids of rows that were removed.
+  // The newest rows may have the ids of rows that were removed.
   for (; end > 0; end--) {
     const [row] = await store.attested(end, 1);
     if (row?.id === end && !(await isLastOther(store, end))) break;
@@ -356,11 +333,11 @@ async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
 }
 
 /**
- * Begins a new log over what is left of the log before, and names the last known checkpoint of that log. One transaction
- * stores the new log, destroys the private key of the log before, cuts the tree to its sound part, and stores a retention
- * note that the new log signs. A kill leaves all of it or nothing.
- * @param reason why, for everybody who looks at the log
- * @throws TvsError STORE_BUSY while other processes sign
+ * Begins a new log over the sound part of the tree. The new log names the last known checkpoint of the present log. One
+ * transaction stores the new log, destroys the private key of the present one, cuts the tree, and stores a retention note
+ * that the new log signs. A kill leaves all of that or nothing.
+ * @param reason why, for everyone who reads the log
+ * @throws TvsError STORE_BUSY if other processes sign each time
  */
 export async function beginNextLog(
   dependencies: LogDependencies & { readonly secrets: Secrets; readonly issuer: string },
@@ -374,11 +351,10 @@ export async function beginNextLog(
     const isStoredLast =
       newest !== null && headIn(newest.note) !== null && (note === null || isBefore(note, newest.note));
     const previous = isStoredLast ? newest.note : note;
-    const number = 1 + Math.max(before?.number ?? 0, numberOf(headIn(previous)?.origin ?? ""));
+    const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);
     const log = newLog(dependencies, { number, reason, previous, firstSize });
-    const deleted =
-      before === undefined || retention === null ? null : await openRetention(retention, before);
+    const deleted = before && retention !== null ? await openRetention(retention, before) : null;
     const renewed = deleted === null ? null : await signRetention(deleted, log, secrets);
     if (await store.begin(log, state, renewed)) return log;
   }

@@ -1,4 +1,4 @@
-/** The evidence log: its names and keys, what the database keeps of it, and what it proves (decision D13.1). */
+/** The logs of a register: their names and keys, how checkpoints are linked and verified, and the proofs for anyone (D13.1). */
 
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
@@ -11,44 +11,30 @@ import {
 } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
-import { formatVerifierKey, readNote, readVerifierKey, type VerifierKey } from "../../partner/signed-note.ts";
-import type { Log, LogFigures, LogProgress, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
+import { formatVerifierKey, readNote, readVerifierKey } from "../../partner/signed-note.ts";
+import type { Log, LogFigures, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { consistencyProof, inclusionProof, leafAt } from "./tree.ts";
 
-/** A leaf in a tree that a checkpoint signs for. */
-export type Inclusion = {
-  readonly index: number;
-  readonly size: number;
-  /** From the leaf's sibling upwards. */
-  readonly hashes: readonly Uint8Array[];
-  /** The signed note. */
-  readonly checkpoint: string;
-};
-
 export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
+/** The proof that a leaf is in the tree of a checkpoint: index, tree size, audit path and the checkpoint's signed note. */
+export type Inclusion = NonNullable<Awaited<ReturnType<EvidenceReader["inclusion"]>>>;
 
-/** The name of a log: the issuer without its scheme, which must hold neither spaces nor a plus (C2SP signed-note). */
+/** Makes the name of a log from the issuer without its scheme. The name has no space and no plus (C2SP signed-note). */
 export function originOf(issuer: string, number: number): string {
   const { host, pathname } = new URL(issuer);
   const name = `${host}${pathname.replace(/\/+$/, "")}`.replaceAll("+", "%2B");
   return number === 1 ? `${name}/log` : `${name}/log/${number}`;
 }
 
-/** The text by which others know a log's key (C2SP signed-note, verifier keys). */
+/** Formats a log's public key for verifiers (C2SP signed-note, verifier keys). */
 export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publicKey">): Promise<string> {
   return formatVerifierKey(origin, publicKey);
 }
 
-/** The keys that checkpoints of these logs are verified with. A log whose stored name or key is malformed has none. */
-export async function openingKeysOf(logs: readonly Log[]): Promise<VerifierKey[]> {
-  const keys = await Promise.all(logs.map(async (log) => readVerifierKey(await verifierKeyOf(log))));
-  return keys.filter((key) => key !== null);
-}
-
-/** @throws TvsError REFUSED for a log whose private key was destroyed, MASTER_KEY_WRONG */
+/** Opens the private key of a log. @throws TvsError REFUSED if a later log has begun and the key is destroyed, MASTER_KEY_WRONG */
 export function checkpointKeyOf(
   { sealed, origin, publicKey }: Log,
   secrets: Pick<Secrets, "open">,
@@ -60,22 +46,22 @@ export function checkpointKeyOf(
   return { publicKey, sign: (message) => new Uint8Array(sign(null, message, privateKey)) };
 }
 
-type Named = Pick<Log, "number" | "origin" | "publicKey" | "begunAt" | "reason" | "previous" | "firstSize">;
-
-function macOf(
-  { number, origin, publicKey, begunAt, reason, previous, firstSize }: Named,
-  secrets: Pick<Secrets, "mac">,
-) {
+/** The MAC over a log's row. The sealed key is left out, because it is destroyed when the next log begins. */
+function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) {
+  const { number, origin, publicKey, begunAt, reason, previous, firstSize } = log;
   const key = Buffer.from(publicKey).toString("base64");
   return secrets.mac("log", JSON.stringify([number, origin, key, begunAt, reason, previous, firstSize]));
 }
 
-/** Whether a process that has the master key began this log. */
-export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac">): boolean {
-  return equalBytes(macOf(log, secrets), log.mac);
+/**
+ * Whether a process with the master key began this log, not somebody who can only write to the database.
+ * @param secrets null without the master key: then every log is taken for an own one
+ */
+export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
+  return secrets === null || equalBytes(macOf(log, secrets), log.mac);
 }
 
-/** Makes a log with a new key. */
+/** Makes a log with a new key pair. Nothing is stored. */
 export function newLog(
   { secrets, issuer, clock }: Beginning,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,
@@ -86,75 +72,64 @@ export function newLog(
   const sealed = secrets.seal(pkcs8, origin);
   pkcs8.fill(0);
   const { x = "" } = publicKey.export({ format: "jwk" });
-  const raw = new Uint8Array(Buffer.from(x, "base64url"));
-  const log = { ...begun, origin, publicKey: raw, begunAt: clock.now() };
+  const log = { ...begun, origin, publicKey: Buffer.from(x, "base64url"), begunAt: clock.now() };
   return { ...log, sealed, mac: macOf(log, secrets) };
 }
 
 const linkName = "previous ";
 
-/** The extension line that names the checkpoint before. @param note that checkpoint; null for the first */
+/** Makes the extension line of a checkpoint that names its predecessor by hash. @param note the predecessor; null for the first */
 export function linkTo(note: string | null): string {
   return `${linkName}${hash("sha256", note ?? "", "base64")}`;
 }
 
-/** The line of a checkpoint that names the checkpoint before. */
+/** Finds the extension line of a checkpoint that names its predecessor. */
 export function linkOf({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
   return extensions.find((line) => line.startsWith(linkName));
 }
 
-/** Reads a note without verifying it; null when it is not a checkpoint. */
+/** Reads a signed note without verifying it. @returns null if the note is not a checkpoint */
 export function headIn(note: string | null | undefined): TreeHead | null {
   const signed = readNote(note ?? "");
   const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
   return head instanceof Refusal ? null : head;
 }
 
-/** @throws TvsError INPUT_UNREADABLE */
+/** Reads a checkpoint without verifying it. @throws TvsError INPUT_UNREADABLE */
 export function treeHeadOf(note: string): TreeHead {
   const found = headIn(note);
   if (found !== null) return found;
   throw new TvsError("INPUT_UNREADABLE", "a checkpoint of the evidence log cannot be read");
 }
 
-export function numberOf(origin: string): number {
-  return readOrigin(origin).number;
-}
-
-/** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
+/** Whether a checkpoint is of an earlier log than the other, or of a smaller tree of the same log. */
 export function isBefore(note: string, other: string): boolean {
   const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
-  const logs = numberOf(one.origin) - numberOf(another.origin);
+  const logs = readOrigin(one.origin).number - readOrigin(another.origin).number;
   return logs < 0 || (logs === 0 && one.size < another.size);
 }
 
-/** Whether there is something that no checkpoint of the newest log covers. */
-export function isSignable({ size, signedSize, waiting }: LogProgress): boolean {
-  return waiting > 0 || size > signedSize;
-}
-
-/** Checkpoints come every 30 seconds; an attestation that waits for so long shows that something is stuck. */
+/** A checkpoint is signed every 30 seconds, so a wait of five minutes shows that the leader cannot write or sign. */
 const lateCheckpointMs = 5 * 60_000;
 
-/** How long an attestation has waited for its checkpoint, in milliseconds; null while that is as it should be. */
+/** How long the oldest attestation has waited for a checkpoint, in milliseconds; null while the wait is normal. */
 export function checkpointLateness({ uncoveredSince }: LogFigures, now: number): number | null {
   if (uncoveredSince === null || now - uncoveredSince < lateCheckpointMs) return null;
   return now - uncoveredSince;
 }
 
-/** How many leaves, in words. */
 export function countLeaves(size: number): string {
   return size === 1 ? "1 leaf" : `${size} leaves`;
 }
 
-/** The first six bytes of a leaf hash, as a number: the index of leaf hashes is over them. */
+/** The first six bytes of a leaf hash as a number, which is the key in the index of leaf hashes. */
 export function prefixOf(leafHash: Uint8Array): number {
   return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
 }
 
 type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
 
-/** Begins the first log, if there is none. A log without a leaf is renamed when the issuer is another. */
+/** Begins the first log if the register has none. The first log is renamed after a new issuer until it has a leaf. */
 export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === originOf(beginning.issuer, 1);
@@ -163,7 +138,7 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
   await store.begin(log, state, null);
 }
 
-/** Reads what everybody may know of the log. */
+/** Reads the public part of the log: keys, checkpoints and proofs. */
 export function createEvidenceReader(store: LogStore) {
   async function find(wanted: Uint8Array): Promise<number | null> {
     for (const id of await store.withPrefix(prefixOf(wanted))) {
@@ -174,15 +149,14 @@ export function createEvidenceReader(store: LogStore) {
   }
 
   return {
-    /** Oldest first. */
     logs: store.logs,
-    /** The newest checkpoint; null before the first. */
     newest: store.newest,
     /**
-     * @param size of a checkpoint; without it, the earliest checkpoint that covers the leaf counts
-     * @returns null when no leaf has this hash, or no checkpoint covers the leaf
+     * Proves that a leaf is in the log.
+     * @param size of a stored checkpoint; by default the earliest checkpoint that covers the leaf
+     * @returns null if no leaf has this hash, or no such checkpoint covers the leaf
      */
-    async inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | null> {
+    async inclusion(leafHash: Uint8Array, size?: number) {
       const index = await find(leafHash);
       if (index === null || (size !== undefined && size <= index)) return null;
       const checkpoint = await store.covering(size ?? index + 1);
@@ -190,10 +164,7 @@ export function createEvidenceReader(store: LogStore) {
       const hashes = await inclusionProof(index, checkpoint.size, store.tiles);
       return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
     },
-    /**
-     * Between two sizes of the tree, 1 ≤ from ≤ to.
-     * @returns null when no checkpoint covers `to` leaves
-     */
+    /** Proves that the tree of `to` leaves begins with the tree of `from` leaves, 1 ≤ from ≤ to. @returns null if no checkpoint covers `to` leaves */
     async consistency(from: number, to: number): Promise<Uint8Array[] | null> {
       const newest = await store.newest();
       return newest === null || to > newest.size ? null : consistencyProof(from, to, store.tiles);
@@ -201,8 +172,16 @@ export function createEvidenceReader(store: LogStore) {
   };
 }
 
-/** Verifies a stored checkpoint with the key of its own log. @returns null when that key did not sign it */
-export async function openStored({ log, size, note }: StoredCheckpoint, logs: readonly Log[]) {
-  const opened = await openCheckpoint(note, await openingKeysOf(logs.filter(({ number }) => number === log)));
+/**
+ * Verifies a stored checkpoint with the key of its own log.
+ * @returns null if that key did not sign the checkpoint, or the checkpoint has another size than its row
+ */
+export async function openStored(
+  { log, size, note }: Pick<StoredCheckpoint, "log" | "size" | "note">,
+  logs: readonly Log[],
+) {
+  const own = logs.find(({ number }) => number === log);
+  const key = own && (await readVerifierKey(await verifierKeyOf(own)));
+  const opened = await openCheckpoint(note, key ? [key] : []);
   return opened instanceof Refusal || opened.size !== size ? null : opened;
 }

@@ -1,7 +1,7 @@
 /**
- * How long attestations are kept, and how old ones are deleted. Retention deletes from the oldest attestation on without a
- * gap, and only those that the pinned checkpoint proves to be unchanged. It leaves a retention note that the log signs: all
- * rows before this position were deleted. Somebody else removed a row that is missing from there on (decision D13.9).
+ * Retention of attestations (decision D13.9). Retention deletes the oldest attestations without a gap, and only those that the
+ * pinned checkpoint proves to be unchanged. The log signs a retention note: all rows before position N were deleted. The audit
+ * reports a row that is missing at or after N.
  */
 
 import { Buffer } from "node:buffer";
@@ -21,18 +21,14 @@ import { checkpointKeyOf, headIn } from "./log.ts";
 import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
 
 const dayMs = 86_400_000;
-/** A year has 366 days, so that nothing is deleted a day early. */
+/** A year counts 366 days, so that nothing is deleted a day early. */
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
 export const keepForever = "forever";
 
-/** Nothing younger is deleted: `tvs teachers revoke` reads from the attestations which partners got VALID in ninety days. */
+/** The shortest retention. `tvs teachers revoke` reads which partners got VALID in the last ninety days. */
 const leastRetentionMs = 90 * dayMs;
 
-/**
- * How long attestations are kept: `forever`, or days or years such as `3650d` or `7y`.
- * @returns milliseconds; null for `forever`
- * @throws TvsError CONFIG_INVALID
- */
+/** Reads a retention: `forever`, or days or years such as `3650d` or `7y`. @returns ms; null for `forever`. @throws TvsError CONFIG_INVALID */
 export function parseRetention(text: string): number | null {
   if (text === keepForever) return null;
   const match = /^(\d{1,5})([dy])$/.exec(text);
@@ -42,18 +38,18 @@ export function parseRetention(text: string): number | null {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The setting of how long attestations are kept, in the form that `parseRetention` reads. */
+/** The name of the setting with the retention, in the form that `parseRetention` reads. */
 export const retentionSetting = "keep_attestations";
-/** The setting with a MAC of the one above: only an operator with the master key decides what is deleted. */
+/** The name of the setting with a MAC of the retention: only an operator with the master key decides what is deleted. */
 export const retentionTagSetting = "keep_attestations_mac";
 
-/** Both settings for how long attestations are kept. */
+/** Makes both settings of a retention. */
 export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac">): Record<string, string> {
   const tag = Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
   return { [retentionSetting]: retention, [retentionTagSetting]: tag };
 }
 
-/** How long attestations are kept by the stored settings, and whether an operator with the master key set it. */
+/** Reads the stored retention, and whether an operator with the master key set it. */
 export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
   const retention = stored.get(retentionSetting) ?? keepForever;
   const tag = retentionSettings(retention, secrets)[retentionTagSetting] ?? "";
@@ -61,17 +57,13 @@ export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick
   return { retention, isOwn };
 }
 
-type Deleted = {
-  /** The rows of so many leaves, from the first on, were deleted. */
-  readonly position: number;
-  /** All of them were issued before this time, in seconds since the epoch. */
-  readonly issuedBefore: number;
-};
+/** What retention has deleted: the first `position` attestations, all issued before a time in seconds since the epoch. */
+type Deleted = { readonly position: number; readonly issuedBefore: number };
 
-/** Not an origin: no log signs a checkpoint whose first line this is. */
+/** The first line of a retention note. No log has this origin, so a retention note cannot be taken for a checkpoint. */
 const firstLine = "tvs/v1/retention";
 
-/** Makes the retention note: what was deleted, signed by a log. */
+/** Signs a retention note with the key of a log. */
 export async function signRetention(
   { position, issuedBefore }: Deleted,
   log: Log,
@@ -84,22 +76,21 @@ export async function signRetention(
   return formatNote(text, [{ name: log.origin, keyId, signature }]);
 }
 
-/** Verifies a retention note. @returns null when this log did not sign it: then it excuses no missing row */
+/** Verifies a retention note. @returns null if this log did not sign the note, which then excuses no missing row */
 export async function openRetention(note: string, log: Log): Promise<Deleted | null> {
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
-  const [first, origin, position = "", issuedBefore = "", ...rest] = signed.text.split("\n");
-  const deleted = { position: readCount(position), issuedBefore: readCount(issuedBefore) };
-  if (first !== firstLine || origin !== log.origin || rest.join("") !== "") return null;
-  if (deleted.position === null || deleted.issuedBefore === null) return null;
+  const [first, origin, ...counts] = signed.text.split("\n");
+  const [position = null, issuedBefore = null] = counts.map(readCount);
+  if (first !== firstLine || origin !== log.origin || counts.length !== 3) return null;
   const [line] = signed.signatures;
+  if (position === null || issuedBefore === null || line === undefined) return null;
   const bytes = new TextEncoder().encode(signed.text);
-  const isSigned =
-    line !== undefined && (await verifyEd25519(new Uint8Array(log.publicKey), bytes, line.signature));
-  return isSigned ? { position: deleted.position, issuedBefore: deleted.issuedBefore } : null;
+  const isSigned = await verifyEd25519(new Uint8Array(log.publicKey), bytes, line.signature);
+  return isSigned ? { position, issuedBefore } : null;
 }
 
-/** The newest log, its retention note and what the note says; null without a log. @throws TvsError STORE_CORRUPT */
+/** Reads the newest log and its verified retention note. @returns null without a log. @throws TvsError STORE_CORRUPT */
 async function readDeleted(store: LogStore) {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;
@@ -111,7 +102,7 @@ async function readDeleted(store: LogStore) {
 
 export type KeptLog = Awaited<ReturnType<typeof keptLog>>;
 
-/** Reads the time before which attestations may be deleted (ms; null when none was), and the setting as it was given. */
+/** Reads the time before which attestations may be missing (ms since the epoch; null if none was deleted), and the retention. */
 export async function keptLog({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
   const found = await readDeleted(evidence).catch(() => null);
@@ -119,16 +110,16 @@ export async function keptLog({ settings, evidence }: Pick<Retaining, "settings"
   return { from, retention };
 }
 
-/** How far the time in an id may be ahead of the signed time: ids never go back when a clock is set back. */
+/** How far the time in an id may be ahead of the signed time. Ids keep growing when a clock is set back. */
 const idAheadMs = dayMs;
 
-/** Whether the attestation of an id may have been deleted. @param id of a verification or of a request */
+/** Whether retention may have deleted the attestation of an id. @param id of a verification or of a request */
 export function mayBePruned({ from }: KeptLog, id: string): boolean {
   const at = timeOfUuid(id);
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
-/** The sentence for output that may lack deleted attestations. */
+/** Says, for output that may be incomplete, which attestations were deleted. */
 export function describeKeptLog({ from, retention }: KeptLog): string {
   const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
@@ -146,31 +137,25 @@ type Step = {
   readonly deleted: number;
   /** Whether nothing more can be deleted now. */
   readonly isOver: boolean;
-  /** The id of an attestation that is old and not proven to be unchanged. Nothing is deleted from there on. */
+  /** The id where retention stops: an old attestation that the pinned checkpoint does not prove; null without one. */
   readonly held: number | null;
 };
 
-/** People of deleted statements that are forgotten in one commit. */
+/** Rows about people of deleted statements that are deleted in one transaction. */
 const peopleInStep = 256;
 
 /**
- * Deletes attestations that are older than the retention setting. Each commit takes a millisecond or two and is followed by
- * a pause of the same length, so that calls wait for none of them for long. The next run goes on where a killed one ended.
- * @param options `onHeld` gets the id of {@link Step.held}
- * @returns how many attestations were deleted
- * @throws TvsError STORE_CORRUPT when this service wrote neither the setting nor the retention note
+ * Deletes attestations that are older than the retention. Each transaction takes a millisecond or two and is followed by a
+ * pause of the same length, so that the commits of calls get half of the time. After a kill the next run continues.
+ * @returns how many attestations were deleted, and the id where retention stopped ({@link Step.held})
+ * @throws TvsError STORE_CORRUPT if the setting has a wrong MAC, or the log did not sign the retention note
  */
-export async function pruneAttestations(
-  retaining: Retaining,
-  {
-    isStopped = () => false,
-    onHeld = () => {},
-  }: { isStopped?: () => boolean; onHeld?: (id: number) => void } = {},
-): Promise<number> {
+export async function pruneAttestations(retaining: Retaining, isStopped = () => false) {
   const { clock, evidence, settings, secrets } = retaining;
   const { retention, isOwn } = readRetention(await settings.read(), secrets);
   const keepMs = parseRetention(retention);
-  if (keepMs === null) return 0;
+  let [deleted, held]: [number, number | null] = [0, null];
+  if (keepMs === null) return { deleted, held };
   if (!isOwn) {
     const message =
       `that attestations are kept for ${retention} was written by somebody else: nothing is deleted; ` +
@@ -178,26 +163,24 @@ export async function pruneAttestations(
     throw new TvsError("STORE_CORRUPT", message);
   }
   const before = Math.floor((clock.now() - keepMs) / 1000);
-  let deleted = 0;
   for (let isOver = false; !isOver && !isStopped(); ) {
     const step: Step = await runAndPause(() => pruneTile(retaining, before), clock);
     deleted += step.deleted;
-    isOver = step.isOver;
-    if (step.held !== null) onHeld(step.held);
+    ({ isOver, held } = step);
   }
-  const forget = () => runAndPause(() => evidence.prunePeople(peopleInStep), clock);
-  while (!isStopped() && (await forget()) === peopleInStep);
-  return deleted;
+  const prunePeople = () => runAndPause(() => evidence.prunePeople(peopleInStep), clock);
+  while (!isStopped() && (await prunePeople()) === peopleInStep);
+  return { deleted, held };
 }
 
-/** Deletes the old attestations whose leaves are in the first tile that is not deleted yet. */
+/** Deletes the old attestations of one tile: the tile of the first attestation that is not deleted yet. */
 async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<Step> {
   const over = { deleted: 0, isOver: true, held: null };
   const [found, head] = [await readDeleted(evidence), headIn(pinned.read())];
-  // The checkpoint of another log proves nothing here; the next one is pinned soon.
+  // The pinned checkpoint of another log proves nothing about this tree. The new log's first checkpoint follows soon.
   if (found === null || head?.origin !== found.log.origin) return over;
   const { log, note, deleted } = found;
-  // The newest row stays: the next attestation gets the id after it.
+  // The newest row stays, because SQLite gives the next attestation the id after the largest.
   const newest = await evidence.lastId();
   const rows = (await evidence.attested(deleted.position + 1, tileHashes)).filter(({ id }) => id < newest);
   const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
@@ -219,10 +202,10 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
   if (position === deleted.position) return { ...over, held };
 
   const issuedBefore = Math.max(deleted.issuedBefore, before);
-  const is = await signRetention({ position, issuedBefore }, log, secrets);
-  // On the disk: nothing new. After a kill here the next run signs the same again.
-  if (!(await evidence.prune(position, { log: log.number, was: note, is }))) return over;
-  // On the disk: the note, and no row that it names. A kill inside the transaction leaves the rows and the old note.
+  const next = await signRetention({ position, issuedBefore }, log, secrets);
+  // On the disk now: nothing more. After a kill the next run signs again.
+  if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
+  // On the disk now: the new note, and no row before its position. A kill in the transaction leaves the rows and the old note.
   const count = rows.filter(({ id }) => id <= position).length;
   return { deleted: count, isOver: position < tileEnd || position === head.size, held };
 }
@@ -230,10 +213,10 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
 const pruneMs = 60_000;
 
 /**
- * Deletes old attestations once a minute until it is stopped.
- * @param dependencies `onPruned` gets how many were deleted, `onHeld` once the id that retention stops at, `onError` an error;
- *   the next turn tries again
- * @returns stops it, after the step that is running
+ * Deletes old attestations once a minute.
+ * @param dependencies `onPruned` is called with the number of deleted attestations, `onHeld` once for each id of
+ *   {@link Step.held}, `onError` with an error, after which the next turn tries again
+ * @returns stops the work after the present step
  */
 export function startRetention(
   dependencies: Retaining & {
@@ -242,17 +225,14 @@ export function startRetention(
     onError: (error: unknown) => void;
   },
 ): () => Promise<void> {
-  const { clock, onPruned, onError } = dependencies;
+  const { clock, onPruned, onHeld, onError } = dependencies;
   let held: number | null = null;
 
-  function onHeld(id: number): void {
-    if (id !== held) dependencies.onHeld(id);
-    held = id;
-  }
-
   async function prune(isStopped: () => boolean): Promise<void> {
-    const count = await pruneAttestations(dependencies, { isStopped, onHeld });
-    if (count > 0) onPruned(count);
+    const step = await pruneAttestations(dependencies, isStopped);
+    if (step.held !== null && step.held !== held) onHeld(step.held);
+    held = step.held ?? held;
+    if (step.deleted > 0) onPruned(step.deleted);
   }
 
   return repeat(prune, { everyMs: pruneMs, onError, clock });

@@ -8,17 +8,17 @@ import { lookupsBy } from "./statement-people.ts";
 
 const columns = attestations.columns.join(", ");
 
-/** How far apart the order of committing and the order of `issued_at` may be: clocks of nodes differ by up to a minute. */
+/** How far `issued_at` may differ from the order of ids, in seconds: clocks of nodes differ by up to a minute. */
 const maxClockSkewSeconds = 120;
 
-/** How long after a call's arrival its attestations may be made: a body may take half a minute, and the work is queued. */
+/** The longest time from a call's arrival to its attestations: the body may take half a minute, and the work is queued. */
 const longestAnswerMs = 90_000;
-/** How much the clocks of threads may differ. */
+/** The tolerance for a verification id that is older than its request id. */
 const clockDifferenceMs = 1_000;
-/** Attestations of one call, at most. Their commit lays them side by side. */
+/** The most attestations of one call. Their commit gives them consecutive ids. */
 const maxOfCall = 100;
 
-/** The first of a call's; where the call stood in the log is known from the times in both ids. */
+/** SQL for a call's first attestation. Both ids begin with a time, so the index of verification ids narrows the search. */
 const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 AND verification_id < ?2 AND request_id = ?3
   ORDER BY verification_id LIMIT 1`;
 
@@ -33,10 +33,9 @@ const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS l
   WHERE status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
 
 /**
- * SQL for the id of the last attestation or delivery before a time, found by halving: there is no index on their times,
- * but their ids follow them. It reads some thirty rows whatever there are; where a clock was set back it is only near
- * the truth.
- * @param time the parameter that holds the time, in the unit of the column
+ * SQL for the id of the last attestation or delivery before a time. It is a binary search over the ids, because the times have
+ * no index and grow with the ids. It reads some thirty rows. If a clock was set back, the result is approximate.
+ * @param time the SQL parameter with the time, in the unit of the column
  */
 export function lastIdBefore(
   time: string,
@@ -52,16 +51,16 @@ export function lastIdBefore(
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
 
-/** Which attestations are wanted; what is absent does not matter. */
+/** The conditions of a list of attestations. */
 type AttestationFilter = {
   readonly partnerId?: string | undefined;
-  /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
+  /** The id of the API key or the fingerprint of the certificate. Needs `partnerId` or `teacherId`, which have an index. */
   readonly credential?: string | undefined;
-  /** The record's id in the register. */
+  /** The id of the teacher's row. */
   readonly teacherId?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;
-  /** Nothing that is looked for is younger; some that are may be listed. Milliseconds since the epoch. */
+  /** Milliseconds since the epoch. Some younger attestations may be listed too. */
   readonly until?: number | undefined;
   readonly limit: number;
 };
@@ -70,14 +69,14 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
-/** What was answered and signed. */
+/** Reads and writes attestations. */
 export function createAttestationStore(driver: Driver, commit: Commit, writes = callWrites) {
-  /** @param where the rest of the statement, from its condition on. @param from of what */
+  /** @param where the statement from WHERE on. @param from the table */
   async function select(where: string, args: readonly Value[], from = "attestations") {
     return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestations.read);
   }
 
-  /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
+  /** Finds the ids around a span of time, in milliseconds since the epoch, with a tolerance for clocks. */
   async function between(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
     const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
     const first = Math.floor(since / 1000) - maxClockSkewSeconds;
@@ -87,12 +86,12 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
   }
 
   return {
-    /** @returns the use of the partner's quota windows; null, having stored nothing, when a precondition has failed */
+    /** Commits a call. @returns the use of the quota windows; null, having stored nothing, if a precondition has failed */
     record: (call: AnsweredCall) => commit.inGroup(writes, call),
     async find(verificationId: string) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
-    /** What one call made, in its order; nothing for a call that was refused or replayed, or an id that is none. */
+    /** Reads the attestations of one call, in order; empty for a refused or replayed call, or a malformed id. */
     async ofRequest(requestId: string) {
       const at = timeOfUuid(requestId);
       if (at === null) return [];
@@ -106,7 +105,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
     async list(filter: AttestationFilter) {
       const { partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit } = filter;
       const wanted: [condition: string, value: Value | undefined][] = [
-        // Sought by the teacher (+) where both are given, who is asked about less often than a partner asks.
+        // The + keeps SQLite from the partner's index: a teacher has fewer attestations than a partner.
         [teacherId === undefined ? "partner_id = ?" : "+partner_id = ?", partnerId],
         ["credential = ?", credential],
       ];
@@ -119,7 +118,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    /** How often a credential asked, so far as `maxLooked` attestations of its partner and its time tell. */
+    /** Counts the uses of a credential among the first `maxLooked` attestations of its partner and time. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
       const args = [partnerId, ...(await between(since, until)), maxLooked, credential];
       const [row = {}] = await driver.query(countUses, args);
@@ -130,11 +129,11 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         isAll: integer(row, "looked") < maxLooked,
       };
     },
-    /** The partners that ever verified a teacher, by attestations that retention has deleted too. */
+    /** Lists the partners that ever verified a teacher, deleted attestations included. */
     async verifiedBy(teacherId: number) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
     },
-    /** Every lookup of a person: of the record, or of the NIN when it named nobody. */
+    /** Lists every lookup of a person, by the teacher's row or by the NIN. */
     async ofSubject({ teacherId, ninIndex }: { teacherId: number | null; ninIndex: Uint8Array | null }) {
       const byTeacher = teacherId === null ? [] : await select("ORDER BY id", [teacherId], `(${ofTeacher})`);
       const byNin = ninIndex === null ? [] : await select("ORDER BY id", [ninIndex], `(${ofNin})`);

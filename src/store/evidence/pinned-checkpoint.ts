@@ -3,17 +3,18 @@ import { TvsError } from "../../domain/errors.ts";
 import { isBefore } from "../../domain/evidence/log.ts";
 import { discard, placeOver, writeBeside } from "../driver/files.ts";
 
-/** No log has so many signatures on a checkpoint that the file is larger. */
+/** The largest checkpoint that is read. A checkpoint with two signatures has less than a kilobyte. */
 const maxBytes = 64 * 1024;
 
 export type PinnedCheckpoint = ReturnType<typeof openPinnedCheckpoint>;
 
 /**
- * The newest checkpoint in a file beside the master key. A database that lacks what it covers is refused (decision D13.3).
- * @param file its path; the first checkpoint makes the file
+ * Opens the pinned checkpoint: a file beside the master key with the newest checkpoint of the log. A database that lacks what
+ * the pinned checkpoint covers is refused (decision D13.3).
+ * @param file the path; the first write makes the file
  */
 export function openPinnedCheckpoint(file: string) {
-  /** The signed note; null before the first. @throws TvsError INPUT_UNREADABLE */
+  /** Reads the signed note. @returns null before the first. @throws TvsError INPUT_UNREADABLE */
   function read(): string | null {
     try {
       const stat = lstatSync(file, { throwIfNoEntry: false });
@@ -29,8 +30,8 @@ export function openPinnedCheckpoint(file: string) {
   return {
     read,
     /**
-     * Pins a checkpoint: it is on the disk when the promise resolves.
-     * @returns false when a later one is pinned ({@link isBefore})
+     * Pins a checkpoint. The file is on the disk when the promise resolves.
+     * @returns false if a later checkpoint is pinned ({@link isBefore})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {

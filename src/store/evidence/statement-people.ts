@@ -1,20 +1,20 @@
 import type { StatedPerson } from "../../domain/attestations.ts";
 import { rowsInJson, type Statement } from "../driver/driver.ts";
 
-/** Whom statements speak of: beside the attestations, because a statement's own row there names nobody. */
+/** The table of the people in statements. The attestation of a statement has one row, which names no single person. */
 
 const insert = `INSERT INTO statement_people (attestation_id, place, teacher_id, nin_index, status, eligible)
   SELECT attestations.id, person.value ->> 0, person.value ->> 1, unhex(person.value ->> 2), person.value ->> 3,
     person.value ->> 4
   FROM attestations CROSS JOIN json_each(?) AS person WHERE attestations.verification_id = ?`;
 
-/** Events go by who ever verified a teacher, and find it here as they do of attestations that were deleted. */
+/** Remembers that the partner has verified each teacher of the statement. Events are sent to these partners. */
 const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
-  SELECT told.teacher_id, attestations.partner_id
-  FROM attestations CROSS JOIN statement_people AS told ON told.attestation_id = attestations.id
-  WHERE attestations.verification_id = ? AND told.teacher_id IS NOT NULL ORDER BY told.teacher_id`;
+  SELECT person.teacher_id, attestations.partner_id
+  FROM attestations CROSS JOIN statement_people AS person ON person.attestation_id = attestations.id
+  WHERE attestations.verification_id = ? AND person.teacher_id IS NOT NULL ORDER BY person.teacher_id`;
 
-/** Keeps whom a statement speaks of, if that is stored. */
+/** Makes the statements that store a statement's people. They do nothing if the attestation was not stored. */
 export function peopleStatements(people: readonly StatedPerson[], statementId: string): Statement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
@@ -23,29 +23,26 @@ export function peopleStatements(people: readonly StatedPerson[], statementId: s
   ];
 }
 
-/** What a statement says of one person in the place of what it says of all. */
+/** The columns of an attestation that a person of a statement replaces. */
 const ofPerson: Readonly<Record<string, string>> = {
-  teacher_id: "told.teacher_id",
-  nin_index: "told.nin_index",
-  status: "told.status",
-  eligible: "told.eligible",
-  reference: "'row ' || told.place || ' of ' || attestations.reference",
+  teacher_id: "person.teacher_id",
+  nin_index: "person.nin_index",
+  status: "person.status",
+  eligible: "person.eligible",
+  reference: "'row ' || person.place || ' of ' || attestations.reference",
 };
 
-/**
- * SQL for the lookups of a person, in attestations and in statements; the first parameter is the value.
- * @param columns those of an attestation
- */
+/** SQL for the lookups of a person, in attestations and in statements. ?1 is the value. @param columns of an attestation */
 export function lookupsBy(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
-  const told = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
+  const selected = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
   return `SELECT id, ${columns.join(", ")} FROM attestations WHERE ${key} = ?1
-    UNION ALL SELECT attestations.id, ${told.join(", ")} FROM statement_people AS told
-      CROSS JOIN attestations ON attestations.id = told.attestation_id WHERE told.${key} = ?1`;
+    UNION ALL SELECT attestations.id, ${selected.join(", ")} FROM statement_people AS person
+      CROSS JOIN attestations ON attestations.id = person.attestation_id WHERE person.${key} = ?1`;
 }
 
 /**
- * Forgets whom statements spoke of that retention has deleted: it deletes from the oldest on. The parameter is how many
- * at most, because one statement may speak of thousands and nobody's commit is to wait for all of them.
+ * SQL that deletes the people of statements that retention has deleted. The parameter is the most rows of one transaction,
+ * because a statement may name thousands of people and the commits of calls wait.
  */
 export const prunePeople = `DELETE FROM statement_people WHERE (attestation_id, place) IN
   (SELECT attestation_id, place FROM statement_people

@@ -19,7 +19,7 @@ const hourMs = 3_600_000;
 
 type Look = (name: string, issuer?: string) => Promise<Check | undefined>;
 
-/** A register with some attestations and a checkpoint over them, and what is found in it. */
+/** Makes a register with attestations and a checkpoint over them, and checks its log by name. */
 async function withLog(
   attestations: number,
   act: (world: { folder: string; driver: Driver; look: Look }) => Promise<void>,
@@ -60,7 +60,7 @@ test("tvs doctor shows the log's name and its pinned checkpoint", () =>
     });
   }));
 
-test("tvs doctor judges a pinned checkpoint that is open to others, ahead, of another log, unreadable or missing", () =>
+test("tvs doctor reports a pinned checkpoint that others can write, is ahead, of another log, unreadable or missing", () =>
   withLog(2, async ({ folder, look, driver }) => {
     const file = join(folder, "log.checkpoint");
     const { note = "" } = (await createLogStore(driver).newest()) ?? {};
@@ -86,7 +86,7 @@ test("tvs doctor judges a pinned checkpoint that is open to others, ahead, of an
     );
   }));
 
-test("the retention that somebody wrote into the database by hand is not the operator's", () => {
+test("tvs doctor warns of a retention that was written into the database by hand", () => {
   const config = readConfig({ "master-key": masterKey }, {});
   const said = new Map(Object.entries(retentionSettings("7y", secrets)));
   const none = { oldest: null, now };
@@ -102,7 +102,7 @@ test("the retention that somebody wrote into the database by hand is not the ope
   });
 });
 
-test("an attestation that should have been deleted a day ago is told", () => {
+test("tvs doctor warns of an attestation that retention should have deleted a day ago", () => {
   const config = readConfig({ "master-key": masterKey }, {});
   const said = new Map(Object.entries(retentionSettings("90d", secrets)));
   const aged = (days: number) => ({ oldest: { id: 7, issuedAt: now - days * 24 * hourMs }, now });

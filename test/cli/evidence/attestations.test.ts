@@ -17,7 +17,7 @@ let envelopes: SignedEnvelope[];
 let batchBody: string;
 let foreign: SignedEnvelope;
 
-/** Envelopes as the service really signs and records them, and one of a service of its own. */
+/** Envelopes that the service has signed and stored, and one of another service. */
 beforeAll(async () => {
   ({ envelopes, batchBody } = await attest(dataDir));
   const other = join(dataDir, "other");
@@ -50,28 +50,27 @@ function sample(index = 0): SignedEnvelope {
   return structuredClone(envelopes[index] as SignedEnvelope);
 }
 
+const tvs = (...args: string[]) => runTvs(["attestations", ...args], { dataDir });
+
 async function check(input: string | Uint8Array) {
   const { code, stdout } = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: input });
   return { code, results: JSON.parse(stdout) };
 }
 
 describe("tvs attestations list and show", () => {
-  test("lists those about one teacher, whatever they were asked by, and of a partner or a time if that is said", async () => {
+  test("attestations list finds one teacher by any identifier, and narrows by partner, time and count", async () => {
     const list = async (...args: string[]): Promise<{ reference: string }[]> =>
-      JSON.parse(
-        (await runTvs(["attestations", "list", "--json", "--teacher", ...args], { dataDir })).stdout,
-      );
+      JSON.parse((await tvs("list", "--json", "--teacher", ...args)).stdout);
     const about = await list("a/b/c/1");
     expect(about.map(({ reference }) => reference)).toEqual(["tId:7", "regNo:A/B/C/1"]);
     expect(await list("7", "--partner", "agency", "--since", "2020-01-01")).toEqual(about);
     expect(await list("7", "--limit", "1")).toEqual(about.slice(0, 1));
     expect(await list("7", "--since", "2999-01-01")).toEqual([]);
-    const nobody = await runTvs(["attestations", "list", "--teacher", "X/Y/Z/1"], { dataDir });
-    expect({ code: nobody.code, stdout: nobody.stdout }).toEqual({ code: 1, stdout: "" });
-    expect((await runTvs(["attestations", "list", "--teacher", "X/Y/Z"], { dataDir })).code).toBe(2);
+    expect(await tvs("list", "--teacher", "X/Y/Z/1")).toMatchObject({ code: 1, stdout: "" });
+    expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
   });
 
-  test("lists what a key asked, and shows the key; revoking it says how much that was, and how to list it", async () => {
+  test("attestations list finds the calls of a key, and revoking the key says how many there were", async () => {
     const folder = join(dataDir, "leaked");
     await attest(folder);
     const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
@@ -96,9 +95,9 @@ describe("tvs attestations list and show", () => {
     );
   });
 
-  test("shows all that is kept, and no NIN or index of one", async () => {
+  test("attestations show prints the whole attestation without a NIN or its index", async () => {
     const { verificationId, signature, result } = sample(1);
-    const { code, stdout } = await runTvs(["attestations", "show", verificationId, "--json"], { dataDir });
+    const { code, stdout } = await tvs("show", verificationId, "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       verificationId,
@@ -111,10 +110,8 @@ describe("tvs attestations list and show", () => {
       requestId: "request-1",
     });
     expect(stdout).not.toContain("12345678901");
-    expect((await runTvs(["attestations", "show", verificationId], { dataDir })).stdout).toContain(
-      "TEACHER_NOT_FOUND",
-    );
-    expect((await runTvs(["attestations", "show", "0190"], { dataDir })).code).toBe(1);
+    expect((await tvs("show", verificationId)).stdout).toContain("TEACHER_NOT_FOUND");
+    expect((await tvs("show", "0190")).code).toBe(1);
   });
 });
 
@@ -158,7 +155,7 @@ describe("tvs attestations check", () => {
     return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
   }
 
-  test("what another service signed is not known, and one such makes the exit code 1", async () => {
+  test("an envelope of another service is unknown and makes the exit code 1", async () => {
     const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
     expect(code).toBe(1);
     expect(results).toMatchObject([
@@ -167,7 +164,7 @@ describe("tvs attestations check", () => {
     ]);
   });
 
-  test("a part that is no envelope does not hide the others", async () => {
+  test("an unreadable part of the input does not hide the other verdicts", async () => {
     const verdictsOf = async (text: string) => {
       const { code, results } = await check(`${sample().signature}\n${text}`);
       return [code, ...results.map((one: { verdict: string }) => one.verdict)];
@@ -176,12 +173,12 @@ describe("tvs attestations check", () => {
     expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
   });
 
-  test("nothing to judge leaves it undecided, in one line", async () => {
+  test("an input without an envelope exits with 2 and one line", async () => {
     for (const input of ["", "[]", "\n\n"]) {
       const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
       await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
     }
-    expect((await runTvs(["attestations", "check", join(dataDir, "absent")], { dataDir })).code).toBe(2);
+    expect((await tvs("check", join(dataDir, "absent"))).code).toBe(2);
   });
 });
 
@@ -203,7 +200,7 @@ describe("a log whose older end was deleted", () => {
   const run = (...args: string[]) => runTvs(["attestations", ...args], { dataDir: prunedDir });
   const said = /attestations from before \d{4}-\d\d-\d\dT[\d:.]+Z have been deleted \(they are kept for 1y\)/;
 
-  test("is never said not to have held what was deleted from it", async () => {
+  test("a deleted attestation may have existed, as show and check say", async () => {
     const shown = await run("show", old.verificationId);
     expect(shown.code).toBe(1);
     expect(shown.stderr).toMatch(said);
@@ -216,7 +213,7 @@ describe("a log whose older end was deleted", () => {
     expect(checked.stderr).toMatch(said);
   });
 
-  test("says so in a list that may be shorter for it, and not in one that cannot be", async () => {
+  test("attestations list names the deletion only if the list may be incomplete", async () => {
     expect((await run("list")).stderr).toMatch(said);
     expect((await run("list", "--since", "2999-01-01")).stderr).toBe("");
     expect((await run("list", "--limit", "1")).stderr).toBe("");

@@ -18,29 +18,27 @@ const origin = "log.example/log";
 
 const key = aCheckpointKey();
 
-/** A tree of `size` leaves, whose first `common` are those of every other one. */
-function makeTree(size: number, common = size) {
+/** Makes a tree of `size` leaves. All trees share their first `common` leaves. */
+async function makeTree(size: number, common = size) {
   const leaves = Array.from({ length: size }, (_, at) => leafHash(at < common ? `${at}` : `other ${at}`));
-  const tiles = new Map(
-    appendTo(0, [], leaves).map(({ level, position, hashes }) => [`${level}/${position}`, hashes]),
-  );
-  const read: ReadTiles = async (places) =>
-    places.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
+  const tiles = new Map<string, Uint8Array>();
+  const read: ReadTiles = async (addresses) =>
+    addresses.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
+  for (const { level, position, hashes } of await appendTo(0, leaves, read))
+    tiles.set(`${level}/${position}`, hashes);
   return { size, read };
 }
 
 type Tree = ReturnType<typeof makeTree>;
 type Signing = { by?: ReturnType<typeof aCheckpointKey>; as?: string; seconds?: number };
 
-async function noteOf(
-  { size, read }: Tree,
-  { by = key, as = origin, seconds }: Signing = {},
-): Promise<string> {
+async function noteOf(tree: Tree, { by = key, as = origin, seconds }: Signing = {}): Promise<string> {
+  const { size, read } = await tree;
   const root = new Uint8Array(await rootOf(size, read));
   return signCheckpoint({ origin: as, size, root }, seconds ?? Math.floor(Date.now() / 1000), by);
 }
 
-/** What the log shows at the moment, and what it has; a test changes it. */
+/** The checkpoint that the log shows, and the tree that it has. Tests change both. */
 let shown: { note: string; tree: Tree; consistency?: Response } = { note: "", tree: makeTree(1) };
 
 const encode = (hashes: readonly Uint8Array[]) => hashes.map((hash) => Buffer.from(hash).toString("base64"));
@@ -54,19 +52,23 @@ const server = Bun.serve({
     if (pathname !== "/tvs/v1/inter-agency/log/consistency") return new Response("", { status: 404 });
     if (shown.consistency !== undefined) return shown.consistency;
     const [from, to] = [Number(searchParams.get("from")), Number(searchParams.get("to"))];
-    if (to > shown.tree.size) return new Response("", { status: 404 });
-    return Response.json({ from, to, hashes: encode(await consistencyProof(from, to, shown.tree.read)) });
+    const { size, read } = await shown.tree;
+    if (to > size) return new Response("", { status: 404 });
+    return Response.json({ from, to, hashes: encode(await consistencyProof(from, to, read)) });
   },
 });
 afterAll(() => server.stop(true));
 
-async function show(tree: Tree, signing?: Signing): Promise<void> {
-  shown = { note: await noteOf(tree, signing), tree };
+/** Shows a signed checkpoint of a tree. @param grown the tree that the log has by now */
+async function show(tree: Tree, signing?: Signing, grown = tree): Promise<void> {
+  shown = { note: await noteOf(tree, signing), tree: grown };
 }
 
-/** Shows the newest checkpoint of one tree, while the log has grown into another. */
-async function showEarlier(tree: Tree, grown: Tree): Promise<void> {
-  shown = { note: await noteOf(tree), tree: grown };
+/** Shows a tree as a later log with a new key. @returns the option for the key */
+async function showNext(tree: Tree, number: number): Promise<string[]> {
+  const next = aCheckpointKey();
+  await show(tree, { by: next, as: `${origin}/${number}` });
+  return ["--log-key", await formatVerifierKey(`${origin}/${number}`, next.publicKey)];
 }
 
 const vkey = await formatVerifierKey(origin, key.publicKey);
@@ -80,7 +82,7 @@ async function look(folder: string, ...more: string[]) {
 }
 
 describe("tvs log check", () => {
-  test("remembers the first checkpoint, and each that is proven to go on from it", () =>
+  test("tvs log check remembers the first checkpoint, and each later one that is proven to grow out of it", () =>
     withTempDir(async (folder) => {
       await show(makeTree(3));
       expect(await look(folder)).toMatchObject({
@@ -90,8 +92,8 @@ describe("tvs log check", () => {
       expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same" } });
       await show(makeTree(300));
       expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 3 } });
-      const { code, said, state } = await look(folder);
-      expect({ code, said }).toMatchObject({ code: 0, said: { verdict: "same", size: 300 } });
+      const { state, ...last } = await look(folder);
+      expect(last).toMatchObject({ code: 0, said: { verdict: "same", size: 300 } });
       expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([shown.note]);
       expect(readdirSync(folder)).toEqual(["seen.json"]);
     }));
@@ -100,7 +102,7 @@ describe("tvs log check", () => {
     ["another tree of the same size", () => makeTree(5, 4), "forked"],
     ["a larger tree that does not go on from before", () => makeTree(9, 4), "forked"],
     ["a smaller tree, though the log knows no larger one", () => makeTree(4), "shrunk"],
-  ])("exits 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
+  ])("tvs log check exits with 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
@@ -109,65 +111,54 @@ describe("tvs log check", () => {
       const { code, said, state } = await look(folder);
       expect({ code, verdict: said.verdict }).toEqual({ code: 1, verdict });
       expect([said.seenCheckpoint, said.checkpoint]).toEqual([before, shown.note]);
-      // What was seen stays, so the next look says the same.
+      // The state file still has the earlier checkpoint, so the next check gives the same verdict.
       expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([before]);
       expect(await look(folder)).toMatchObject({ code: 1, said: { verdict } });
     }),
   );
 
-  test("takes an earlier checkpoint for the same log when the log has grown from there into what was seen", () =>
+  test("an earlier checkpoint is the same log if the seen tree has grown out of it", () =>
     withTempDir(async (folder) => {
       await show(makeTree(7));
       const { state } = await look(folder);
       const before = readFileSync(state, "utf8");
-      await showEarlier(makeTree(5), makeTree(9));
+      await show(makeTree(5), {}, makeTree(9));
       expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same", size: 5, seenSize: 7 } });
       expect(readFileSync(state, "utf8")).toBe(before);
-      await showEarlier(makeTree(5, 4), makeTree(9));
+      await show(makeTree(5, 4), {}, makeTree(9));
       expect(await look(folder)).toMatchObject({ code: 1, said: { verdict: "forked" } });
     }));
 
-  test("says whether a new log, whatever its number, has everything that was seen of the one before", () =>
+  test("a new log with all seen entries counts as grown, whatever its number", () =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
-      const next = aCheckpointKey();
-      const signing = { by: next, as: `${origin}/3` };
-      const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
-      await show(makeTree(6), signing);
+      const more = await showNext(makeTree(6), 3);
       expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 5 } });
     }));
 
   test.each([
     ["has fewer entries", () => makeTree(4)],
     ["has other entries", () => makeTree(7, 4)],
-  ])("exits 2 once for a new log that %s, and watches it from then on", (_name, make) =>
+  ])("tvs log check exits with 2 once for a new log that %s, and then watches the new log", (_name, make) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
       const seen = shown.note;
-      const next = aCheckpointKey();
-      const signing = { by: next, as: `${origin}/2` };
-      const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
-      await show(make(), signing);
+      const more = await showNext(make(), 2);
       const lost = { verdict: "lost", seenSize: 5, seenCheckpoint: seen };
       expect(await look(folder, ...more)).toMatchObject({ code: 2, said: lost });
       expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
     }),
   );
 
-  test("exits 2 for a new log until its key is given, and 1 when the one before is shown again", () =>
+  test("tvs log check exits with 2 until the new log's key is given, and with 1 if the old log is shown again", () =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
-      const next = aCheckpointKey();
-      await show(makeTree(5), { by: next, as: `${origin}/2` });
-      const { code, stderr } = await look(folder);
-      expect({ code, stderr }).toEqual({
-        code: 2,
-        stderr: expect.stringContaining(`a new log, ${origin}/2, whose key was not given`),
-      });
-      const more = ["--log-key", await formatVerifierKey(`${origin}/2`, next.publicKey)];
+      const more = await showNext(makeTree(5), 2);
+      const stderr = expect.stringContaining(`a new log, ${origin}/2, whose key was not given`);
+      expect(await look(folder)).toMatchObject({ code: 2, stderr });
       expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown" } });
       await show(makeTree(6));
       expect(await look(folder, ...more)).toMatchObject({ code: 1, said: { verdict: "shrunk" } });
@@ -190,26 +181,25 @@ describe("tvs log check", () => {
       "is longer than any log writes",
     ],
     [
-      "with a proof that is none",
+      "with an unreadable proof",
       async () => {
         await show(makeTree(8));
         shown.consistency = new Response("{}");
       },
-      "as a proof of consistency is none",
+      "something else as a proof of consistency",
     ],
-  ])("cannot decide over a checkpoint %s, and remembers nothing of it", (_name, change, words) =>
+  ])("a checkpoint %s is not decided and not remembered", (_name, change, words) =>
     withTempDir(async (folder) => {
       await show(makeTree(1));
       const { state } = await look(folder);
       const before = readFileSync(state, "utf8");
       await change();
-      const { code, stderr } = await look(folder);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+      expect(await look(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
       expect(readFileSync(state, "utf8")).toBe(before);
     }),
   );
 
-  test("refuses a state file and a key that are none, and a service that does not answer", () =>
+  test("an unreadable state file or key, or a service that does not answer, gets exit code 2", () =>
     withTempDir(async (folder) => {
       await show(makeTree(1));
       writeFileSync(join(folder, "seen.json"), '{"checkpoints":[]}');
@@ -220,7 +210,7 @@ describe("tvs log check", () => {
       expect(await at(vkey.slice(0, -2), `${server.url}tvs`)).toMatchObject({ code: 2 });
       expect(await at(join(folder, "seen.json"), `${server.url}tvs`)).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining("is none: Line 1 is not"),
+        stderr: expect.stringContaining("is neither: Line 1 is not"),
       });
       expect(await at(vkey, "http://127.0.0.1:9/")).toMatchObject({
         code: 2,

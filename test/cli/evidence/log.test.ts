@@ -27,6 +27,11 @@ const { verificationId = "", jws = "" } = attested[1] ?? {};
 const tvs = (...args: string[]) => runTvs(args, { dataDir });
 const json = async (...args: string[]) => JSON.parse((await tvs(...args, "--json")).stdout);
 
+const setStatus = (status: string) =>
+  withContext(config, ({ driver }) =>
+    driver.batch([{ sql: "UPDATE attestations SET status = ? WHERE id = 2", args: [status] }]),
+  );
+
 beforeAll(async () => {
   await makeRegister(dataDir);
   const { operator, close } = await openService(config);
@@ -35,7 +40,7 @@ beforeAll(async () => {
 });
 
 describe("tvs log", () => {
-  test("prints the key, and a checkpoint that it signed and that covers every attestation", async () => {
+  test("tvs log key prints the key that signed the printed checkpoint over every attestation", async () => {
     const { stdout: keys } = await tvs("log", "key");
     const key = await readVerifierKey(keys.trim());
     const { stdout: note } = await tvs("log", "checkpoint");
@@ -49,7 +54,7 @@ describe("tvs log", () => {
     ]);
   });
 
-  test("says before the first serve that there is no log", async () => {
+  test("commands before the first tvs serve say that there is no log", async () => {
     const data = join(dataDir, "new");
     await withContext(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
     const run = (command: string) => runTvs(["log", command], { dataDir: data });
@@ -59,7 +64,7 @@ describe("tvs log", () => {
 });
 
 describe("tvs attestations prove", () => {
-  test("prints a proof of an attestation, and of its leaf alone", async () => {
+  test("tvs attestations prove proves an attestation by its id or its leaf hash", async () => {
     const { stdout: proof } = await tvs("attestations", "prove", verificationId);
     const described = await json("attestations", "prove", verificationId);
     expect(described).toMatchObject({ leafIndex: 1, treeSize: 3, proof, origin: "verify.example.org/log" });
@@ -74,17 +79,15 @@ describe("tvs attestations prove", () => {
     expect((await tvs("attestations", "prove", "--leaf", described.leafHash)).stdout).toBe(proof);
   });
 
-  test("writes it to a file, once", async () => {
+  test("tvs attestations prove writes the proof to a new file only", async () => {
     const file = join(elsewhere, "one.tlog-proof");
-    expect(await tvs("attestations", "prove", verificationId, "--out", file)).toMatchObject({
-      code: 0,
-      stdout: "",
-    });
+    const written = await tvs("attestations", "prove", verificationId, "--out", file);
+    expect(written).toMatchObject({ code: 0, stdout: "" });
     expect(readFileSync(file, "utf8")).toStartWith("c2sp.org/tlog-proof@v1\nindex 1\n");
     expect((await tvs("attestations", "prove", verificationId, "--out", file)).code).toBe(2);
   });
 
-  test("says what it does not know, and what it was not given", async () => {
+  test("tvs attestations prove exits with 1 for an unknown leaf and with 2 for a wrong argument", async () => {
     const unknown = anAttestation(9).verificationId;
     expect((await tvs("attestations", "prove", unknown)).code).toBe(1);
     expect((await tvs("attestations", "prove", "--leaf", "0".repeat(64))).code).toBe(1);
@@ -94,7 +97,7 @@ describe("tvs attestations prove", () => {
 });
 
 describe("tvs log audit", () => {
-  test("says by its exit code and one JSON value whether the log is whole", async () => {
+  test("tvs log audit reports by exit code and JSON whether the log is whole", async () => {
     expect((await tvs("log", "audit")).stdout).toEndWith("\nall attestations are as they were logged\n");
     expect(await json("log", "audit")).toMatchObject({
       verdict: "whole",
@@ -104,24 +107,18 @@ describe("tvs log audit", () => {
       leaves: 3,
       compared: 3,
     });
-    await withContext(config, ({ driver }) => {
-      const sql = "UPDATE attestations SET status = 'EXPIRED' WHERE id = 2";
-      return driver.batch([{ sql, args: [] }]);
-    });
+    await setStatus("EXPIRED");
     const { code, stdout } = await tvs("log", "audit");
     expect(code).toBe(1);
     expect(stdout).toContain("the first: attestation 2 contradicts its signed result in status");
     expect((await json("log", "audit")).findings).toMatchObject([
       { what: "ATTESTATION", position: 1, verificationId },
     ]);
-    await withContext(config, ({ driver }) => {
-      const sql = "UPDATE attestations SET status = 'VALID' WHERE id = 2";
-      return driver.batch([{ sql, args: [] }]);
-    });
+    await setStatus("VALID");
   });
 
-  test("cannot decide without the pinned checkpoint", async () => {
-    // There is one, whichever test comes first.
+  test("tvs log audit exits with 2 without the pinned checkpoint", async () => {
+    // This test may run before every test that makes a checkpoint.
     await tvs("log", "checkpoint");
     const [pinned, away] = [join(dataDir, "log.checkpoint"), join(elsewhere, "log.checkpoint")];
     renameSync(pinned, away);

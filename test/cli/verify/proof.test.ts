@@ -131,7 +131,7 @@ test.each([
   ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
   ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
   ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
-  ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
+  ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is neither: Line 1 is not"],
 ])("wrong log settings end the run with one line: %s", async (_name, args, advice) => {
   await expectRefusal(run([...settings, ...args, current]), 2, advice);
 });

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.ts";
-import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
-import type { Statement } from "../../../src/store/driver/driver.ts";
+import type { Driver, Statement } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { aClock } from "../../harness/clock.ts";
@@ -22,7 +21,7 @@ const batchOf = 20;
 
 export type Signer = { readonly kid: string; readonly privateKey: KeyObject };
 
-/** Attestation `n` with a result that its row agrees with, really signed. */
+/** Makes attestation `n`, whose JWS is signed and agrees with its row. */
 export function aSignedAttestation(n: number, { kid, privateKey }: Signer): Attestation {
   const plain = anAttestation(n, { issuedAt: startAt / 1000 + n, kid });
   const { verificationId, partnerId, issuedAt, status, eligible } = plain;
@@ -34,52 +33,44 @@ export function aSignedAttestation(n: number, { kid, privateKey }: Signer): Atte
   return { ...plain, jws: `${input}.${signature}` };
 }
 
-/** A state of a database in a file, and the checkpoint that is pinned beside it. */
+/** A database file, and the checkpoint that is pinned outside. */
 export type State = { readonly file: string; readonly pinned: string | null };
 
-/** Acts on a file as a service with its pinned checkpoint does. @returns the state that is left */
+/** Works on a database as a service with its own pinned checkpoint. @returns the state afterwards */
 export async function acting<T>(
   { file, pinned: note }: State,
-  act: (opened: ReturnType<typeof openRegister>) => Promise<T>,
+  run: (opened: ReturnType<typeof openRegister>) => Promise<T>,
 ): Promise<{ state: State; result: T }> {
   const driver = await openFile({ file });
   const pinned = aPinnedCheckpoint(note);
   try {
-    const result = await act(openRegister(driver, pinned));
+    const result = await run(openRegister(driver, pinned));
     return { state: { file, pinned: pinned.note }, result };
   } finally {
     await driver.close();
   }
 }
 
-function openRegister(
-  driver: Awaited<ReturnType<typeof openFile>>,
-  pinned: ReturnType<typeof aPinnedCheckpoint>,
-) {
+function openRegister(driver: Driver, pinned: ReturnType<typeof aPinnedCheckpoint>) {
   const stores = createStores(driver);
   const clock = aClock(new Date(startAt).toISOString());
   const dependencies = { store: stores.evidence, pinned, secrets, clock, issuer };
   return { driver, stores, clock, pinned, dependencies, writer: createLogWriter(dependencies) };
 }
 
-/** Makes a database with a log of `count` attestations, with a checkpoint after each twenty. */
+/** Makes a database with a log of `count` attestations, and a checkpoint after each twenty. */
 export async function makeLog(folder: string, count: number): Promise<State & { signer: Signer }> {
-  const file = join(folder, "made.db");
-  const driver = await openFile({ file });
-  await makeSchema(driver);
-  await driver.close();
-  let signer: Signer | undefined;
-  const { state } = await acting({ file, pinned: null }, async ({ stores, clock, dependencies }) => {
-    signer = await makeSigner(stores.keys, clock.now());
+  const empty = { file: join(folder, "made.db"), pinned: null };
+  const { state, result: signer } = await acting(empty, async ({ driver, stores, clock, dependencies }) => {
+    await makeSchema(driver);
+    const made = await makeSigner(stores.keys, clock.now());
     await ensureLog(dependencies);
+    return made;
   });
-  return {
-    ...(await attestMore(state, { from: 0, count, signer: signer as Signer })),
-    signer: signer as Signer,
-  };
+  return { ...(await attestMore(state, { from: 0, count, signer })), signer };
 }
 
-/** Answers more calls over a state, from attestation `from` on. */
+/** Adds attestations to a state from number `from` on, with a checkpoint after each twenty. */
 export async function attestMore(
   state: State,
   { from, count, signer }: { from: number; count: number; signer: Signer },
@@ -102,20 +93,16 @@ async function makeSigner(keys: ReturnType<typeof createStores>["keys"], now: nu
   return { kid: active.kid, privateKey: createPrivateKey(readKey("active")) };
 }
 
-/** Lets retention delete the first `count` attestations, when they have become ninety days old. */
-export async function prune(state: State, count: number): Promise<{ deleted: number; held: number[] }> {
-  const { result } = await acting(state, async ({ stores, clock, pinned }) => {
-    await stores.settings.write(retentionSettings("90d", secrets));
+/** Deletes the first `count` attestations by retention, ninety days after they were issued. */
+export async function prune(state: State, count: number): Promise<void> {
+  await acting(state, async ({ stores: { evidence, settings }, clock, pinned }) => {
+    await settings.write(retentionSettings("90d", secrets));
     clock.set(new Date(startAt + (count + 1) * 1000 + 90 * 86_400_000).toISOString());
-    const held: number[] = [];
-    const retaining = { evidence: stores.evidence, settings: stores.settings, secrets, pinned, clock };
-    const deleted = await pruneAttestations(retaining, { onHeld: (id) => held.push(id) });
-    return { deleted, held };
+    await pruneAttestations({ evidence, settings, secrets, pinned, clock });
   });
-  return result;
 }
 
-/** Begins a new log, and signs for it. */
+/** Begins a new log over a state, and signs its first checkpoint. */
 export async function beginAnother(state: State): Promise<State> {
   const acted = await acting(state, async ({ dependencies, writer }) => {
     await beginNextLog(dependencies, "a test");
@@ -124,7 +111,7 @@ export async function beginAnother(state: State): Promise<State> {
   return acted.state;
 }
 
-/** A copy of a state whose rows were changed by hand. */
+/** Copies a state and changes the copy with SQL. */
 export async function tampered(state: State, statements: readonly (string | Statement)[]): Promise<State> {
   const file = `${state.file}-${crypto.randomUUID()}`;
   const source = await openFile({ file: state.file });
@@ -136,23 +123,30 @@ export async function tampered(state: State, statements: readonly (string | Stat
   return { ...state, file };
 }
 
-/** A copy of a file's state. */
+/** Copies a state. */
 export function copyOf(state: State): Promise<State> {
   return tampered(state, []);
 }
 
-/** Audits a state. @param all whether to verify every signature */
-export async function audit(state: State, all = false): Promise<AuditResult> {
-  const { result } = await acting(state, async ({ stores }) =>
-    auditLog({
-      store: stores.evidence,
-      pinned: state.pinned,
-      secrets,
-      signatures: createSignatureChecks(await stores.keys.list(), { all }),
-      settle: async () => {},
-      onProgress() {},
-    }),
+/** Audits a state. @param allSignatures whether to verify every signature */
+export async function audit(state: State, allSignatures = false): Promise<AuditResult> {
+  const { result } = await acting(state, async ({ driver, stores }) =>
+    auditDatabase(driver, { pinned: state.pinned, keys: await stores.keys.list(), allSignatures }),
   );
+  return result;
+}
+
+/** Audits an open database, whose attestations these keys have signed. */
+export async function auditDatabase(
+  driver: Driver,
+  how: Pick<Parameters<typeof auditLog>[0], "pinned" | "keys" | "allSignatures">,
+): Promise<AuditResult> {
+  const store = createStores(driver).evidence;
+  const result = await auditLog({ ...how, store, secrets, settle: async () => {}, onProgress() {} });
   if (result === null) throw new Error("there is no log");
   return result;
 }
+
+/** The signed notes of all stored checkpoints, in order. */
+export const notesIn = async (driver: Driver) =>
+  (await driver.query("SELECT note FROM log_checkpoints ORDER BY size, log")).map(({ note }) => String(note));

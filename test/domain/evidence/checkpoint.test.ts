@@ -23,10 +23,11 @@ import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
+import { notesIn } from "./audited-register.ts";
 
 const issuer = "https://verify.example";
 
-/** A log over a database, with a pinned checkpoint of its own, as one node has it. */
+/** The log of one node, with its own pinned checkpoint. */
 function aNode(driver: Driver, pinned = aPinnedCheckpoint()) {
   const { evidence: store } = createStores(driver);
   const clock = aClock("2026-03-10T12:00:00Z");
@@ -34,28 +35,34 @@ function aNode(driver: Driver, pinned = aPinnedCheckpoint()) {
   return { ...dependencies, dependencies, writer: createLogWriter(dependencies) };
 }
 
-async function withLog(act: (node: ReturnType<typeof aNode> & { driver: Driver }) => Promise<void>) {
+type World = ReturnType<typeof aNode> & {
+  driver: Driver;
+  attestAll(...numbers: number[]): Promise<unknown>;
+  run(sql: string, ...args: string[]): Promise<unknown>;
+};
+
+async function withLog(run: (world: World) => Promise<void>) {
   await withStores(async ({ driver }) => {
     const node = aNode(driver);
     await ensureLog(node);
-    await act({ ...node, driver });
+    await run({
+      ...{ ...node, driver },
+      attestAll: (...numbers) =>
+        attest(
+          driver,
+          numbers.map((n) => anAttestation(n)),
+        ),
+      run: (sql, ...args) => driver.batch([{ sql, args }]),
+    });
   });
 }
 
-const attestTo = (driver: Driver, ...numbers: number[]) =>
-  attest(
-    driver,
-    numbers.map((n) => anAttestation(n)),
-  );
-const notes = async (driver: Driver) =>
-  (await driver.query("SELECT note FROM log_checkpoints ORDER BY size, log")).map(({ note }) => String(note));
-
-describe("a checkpoint", () => {
-  test("covers every attestation that was committed before, and names the one before it", () =>
-    withLog(async ({ driver, writer, pinned }) => {
-      await attestTo(driver, 1, 2);
+describe("signing", () => {
+  test("a checkpoint covers every attestation that was committed before, and names the checkpoint before", () =>
+    withLog(async ({ writer, pinned, attestAll }) => {
+      await attestAll(1, 2);
       const first = await writer.checkpoint();
-      await attestTo(driver, 3);
+      await attestAll(3);
       const second = await writer.checkpoint();
       expect([first?.size, second?.size]).toEqual([2, 3]);
       expect(linkOf(treeHeadOf(first?.note ?? ""))).toBe(linkTo(null));
@@ -63,47 +70,47 @@ describe("a checkpoint", () => {
       expect(pinned.note).toBe(second?.note ?? "");
     }));
 
-  test("is signed once for the same tree, and not at all for an empty one", () =>
-    withLog(async ({ driver, writer }) => {
+  test("a tree gets one checkpoint, and an empty tree none", () =>
+    withLog(async ({ driver, writer, attestAll }) => {
       expect(await writer.checkpoint()).toBeNull();
-      await attestTo(driver, 1);
+      await attestAll(1);
       const signed = await writer.checkpoint();
       expect(await writer.checkpoint()).toEqual(signed);
-      expect(await notes(driver)).toHaveLength(1);
+      expect(await notesIn(driver)).toHaveLength(1);
     }));
 
-  test("has a time that never goes back, also where the clock was set back", () =>
-    withLog(async ({ driver, writer, clock }) => {
-      await attestTo(driver, 1);
+  test("the time of checkpoints never goes back when the clock does", () =>
+    withLog(async ({ writer, clock, attestAll }) => {
+      await attestAll(1);
       const first = await writer.checkpoint();
       clock.add(-3_600_000);
-      await attestTo(driver, 2);
+      await attestAll(2);
       expect((await writer.checkpoint())?.signedAt).toBe(first?.signedAt ?? 0);
     }));
 
-  test("has no time that only a column of the database says", () =>
-    withLog(async ({ driver, writer, clock }) => {
-      await attestTo(driver, 1);
+  test("the time of the next checkpoint follows the signed time, not the column", () =>
+    withLog(async ({ writer, clock, attestAll, run }) => {
+      await attestAll(1);
       await writer.checkpoint();
-      await driver.query("UPDATE log_checkpoints SET signed_at = 9999999999000");
-      await attestTo(driver, 2);
+      await run("UPDATE log_checkpoints SET signed_at = 9999999999000");
+      await attestAll(2);
       expect((await writer.checkpoint())?.signedAt).toBe(clock.now());
     }));
 
-  test("covers thousands of attestations that were committed before the log began", () =>
-    withLog(async ({ driver, writer }) => {
+  test("the first checkpoint covers thousands of attestations that were committed before the log began", () =>
+    withLog(async ({ writer, attestAll }) => {
       for (let from = 0; from < 1_100; from += 100)
-        await attestTo(driver, ...Array.from({ length: 100 }, (_, at) => from + at));
+        await attestAll(...Array.from({ length: 100 }, (_, at) => from + at));
       expect((await writer.checkpoint())?.size).toBe(1_100);
     }));
 
-  test("is not stored beside another one that names the same predecessor", () =>
-    withLog(async ({ driver, store, writer, dependencies }) => {
-      await attestTo(driver, 1);
+  test("of two checkpoints with the same predecessor only the first is stored", () =>
+    withLog(async ({ driver, store, writer, dependencies, attestAll }) => {
+      await attestAll(1);
       await writer.checkpoint();
-      await attestTo(driver, 2);
+      await attestAll(2);
       const other = createLogWriter({ ...dependencies, pinned: aPinnedCheckpoint() });
-      // The other process signs between this one's reading and its storing.
+      // The other process signs after this process has read, and before it stores.
       let [isFirst, second] = [true, null as unknown];
       const late = {
         ...store,
@@ -117,143 +124,78 @@ describe("a checkpoint", () => {
       expect(await createLogWriter({ ...dependencies, store: late, pinned }).checkpoint()).toEqual(
         second as never,
       );
-      expect(await notes(driver)).toHaveLength(2);
-      expect(pinned.note).toBe((await notes(driver)).at(-1) ?? "");
+      expect(await notesIn(driver)).toHaveLength(2);
+      expect(pinned.note).toBe((await notesIn(driver)).at(-1) ?? "");
     }));
 });
 
-describe("a database that has lost what was signed for", () => {
-  test.each([
-    ["lacks the newest attestations", "DELETE FROM attestations WHERE id = 3", "newest 1 attestations"],
-    [
-      "has another newest attestation",
-      "UPDATE attestations SET jws = 'x' WHERE id = 3",
-      "newest entry is another",
-    ],
-    [
-      "has other hashes",
-      "UPDATE log_tiles SET hashes = CAST(zeroblob(64) || substr(hashes, 65) AS BLOB)",
-      "are others",
-    ],
-  ])("is not signed upon where it %s", (_what, change, says) =>
-    withLog(async ({ driver, writer }) => {
-      await attestTo(driver, 1, 2, 3);
-      await writer.checkpoint();
-      await driver.batch([{ sql: change, args: [] }]);
-      const message = expect.stringContaining(says);
-      expect(await rejection(writer.checkpoint())).toMatchObject({ code: "LOG_BEHIND", message });
-    }),
-  );
+test("hashes that can be computed again from the attestations are no loss", () =>
+  withLog(async ({ writer, attestAll, run }) => {
+    await attestAll(1, 2, 3);
+    const signed = await writer.checkpoint();
+    await run("DELETE FROM log_tiles");
+    expect(await writer.checkpoint()).toEqual(signed);
+  }));
 
-  test("is not one whose hashes can be made again of its attestations", () =>
-    withLog(async ({ driver, writer }) => {
-      await attestTo(driver, 1, 2, 3);
-      const signed = await writer.checkpoint();
-      await driver.batch([{ sql: "DELETE FROM log_tiles", args: [] }]);
-      expect(await writer.checkpoint()).toEqual(signed);
-    }));
-
-  test("is noticed by a node that only follows", () =>
-    withLog(async ({ driver, writer }) => {
-      await attestTo(driver, 1, 2);
-      await writer.checkpoint();
-      await writer.follow();
-      await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 2", args: [] }]);
-      expect(await rejection(writer.follow())).toMatchObject({ code: "LOG_BEHIND" });
-    }));
-});
-
-describe("a node that follows", () => {
-  test("pins what another one has signed", () =>
-    withLog(async ({ driver, writer }) => {
-      const other = aNode(driver);
-      await attestTo(driver, 1);
-      await writer.checkpoint();
-      await other.writer.follow();
-      await attestTo(driver, 2);
-      const signed = await writer.checkpoint();
-      await other.writer.follow();
-      expect(other.pinned.note).toBe(signed?.note ?? "");
-    }));
-
-  test("a later checkpoint that this process pins while it reads is no loss", () =>
-    withLog(async ({ driver, writer, pinned, dependencies, store }) => {
+describe("reconciling", () => {
+  test("a later checkpoint that the same process pins during the read is no loss", () =>
+    withLog(async ({ driver, writer, pinned, dependencies, store, attestAll }) => {
       const node = aNode(driver);
-      await attestTo(driver, 1);
+      await attestAll(1);
       await writer.checkpoint();
-      await attestTo(driver, 2);
+      await attestAll(2);
       await node.writer.checkpoint();
       let reads = 0;
       const newest = async () => {
         const found = await store.newest();
-        // The second read is that of the checkpoint to be pinned.
-        if (++reads === 2) {
-          await attestTo(driver, 3);
+        if (++reads === 1) {
+          await attestAll(3);
           await writer.checkpoint();
         }
         return found;
       };
-      await createLogWriter({ ...dependencies, store: { ...store, newest } }).follow();
-      expect([reads, treeHeadOf(pinned.note ?? "").size]).toEqual([2, 3]);
+      await createLogWriter({ ...dependencies, store: { ...store, newest } }).reconcile();
+      expect([reads, treeHeadOf(pinned.note ?? "").size]).toEqual([1, 3]);
     }));
 
-  test("pins nothing that the log has not signed, and no tree that did not grow out of the pinned one", () =>
-    withLog(async ({ driver, store, writer, pinned }) => {
-      await attestTo(driver, 1);
+  test("a node pins no forged checkpoint, and no tree that did not grow out of the pinned one", () =>
+    withLog(async ({ store, writer, pinned, attestAll, run }) => {
+      await attestAll(1);
       await writer.checkpoint();
       const kept = pinned.note;
       const put = (note: string) =>
-        driver.batch([
-          {
-            sql: "INSERT OR REPLACE INTO log_checkpoints (log, size, signed_at, note) VALUES (1, 2, 0, ?)",
-            args: [note],
-          },
-        ]);
+        run("INSERT OR REPLACE INTO log_checkpoints (log, size, signed_at, note) VALUES (1, 2, 0, ?)", note);
       await put("none");
-      expect(await rejection(writer.follow())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await rejection(writer.reconcile())).toMatchObject({ code: "STORE_CORRUPT" });
       const [log] = await store.logs();
       if (log === undefined) throw new Error("there is no log");
-      await attestTo(driver, 2);
+      await attestAll(2);
       await writer.append();
       const forged = { origin: log.origin, size: 2, root: new Uint8Array(32) };
       await put(await signCheckpoint(forged, 1, checkpointKeyOf(log, secrets)));
-      expect(await rejection(writer.follow())).toMatchObject({ code: "LOG_BEHIND" });
+      expect(await rejection(writer.reconcile())).toMatchObject({ code: "LOG_BEHIND" });
       expect(pinned.note).toBe(kept);
     }));
 
-  test("goes over to a new log that names the pinned checkpoint", () =>
-    withLog(async ({ driver, writer, dependencies }) => {
-      const other = aNode(driver);
-      await attestTo(driver, 1);
+  test("a node without a pinned checkpoint reports that it trusts the database", () =>
+    withLog(async ({ writer, dependencies, attestAll }) => {
+      await attestAll(1);
       await writer.checkpoint();
-      await other.writer.follow();
-      await beginNextLog(dependencies, "a test");
-      await other.writer.follow();
-      const signed = await writer.checkpoint();
-      await other.writer.follow();
-      expect(other.pinned.note).toBe(signed?.note ?? "");
-      expect(treeHeadOf(other.pinned.note ?? "").origin).toBe("verify.example/log/2");
-    }));
-
-  test("says when it believes the database because nothing was pinned", () =>
-    withLog(async ({ driver, writer, dependencies }) => {
-      await attestTo(driver, 1);
-      await writer.checkpoint();
-      let told = 0;
+      let reports = 0;
       const fresh = createLogWriter({
         ...dependencies,
         pinned: aPinnedCheckpoint(),
-        onUnpinned: () => told++,
+        onUnpinned: () => reports++,
       });
-      await fresh.follow();
-      expect(told).toBe(1);
+      await fresh.reconcile();
+      expect(reports).toBe(1);
     }));
 });
 
 describe("a new log", () => {
-  test("names the last known checkpoint, and signs for the same tree under a new key", () =>
-    withLog(async ({ driver, store, writer, dependencies, pinned }) => {
-      await attestTo(driver, 1, 2);
+  test("a new log names the last known checkpoint, and signs the same tree with a new key", () =>
+    withLog(async ({ store, writer, dependencies, pinned, attestAll }) => {
+      await attestAll(1, 2);
       const last = await writer.checkpoint();
       const log = await beginNextLog(dependencies, "a test");
       expect(log).toMatchObject({
@@ -269,21 +211,21 @@ describe("a new log", () => {
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);
     }));
 
-  test("begins with the largest kept checkpoint that the rows still fit", () =>
-    withLog(async ({ driver, writer, dependencies }) => {
-      await attestTo(driver, 1, 2);
+  test("a new log begins with the largest stored checkpoint that the rows still fit", () =>
+    withLog(async ({ writer, dependencies, attestAll, run }) => {
+      await attestAll(1, 2);
       await writer.checkpoint();
-      await attestTo(driver, 3, 4);
+      await attestAll(3, 4);
       await writer.checkpoint();
-      await driver.batch([{ sql: "DELETE FROM attestations WHERE id > 3", args: [] }]);
-      await attestTo(driver, 5);
+      await run("DELETE FROM attestations WHERE id > 3");
+      await attestAll(5);
       expect(await beginNextLog(dependencies, "a test")).toMatchObject({ firstSize: 2 });
       expect((await writer.checkpoint())?.size).toBe(4);
     }));
 
-  test("is begun by one of two that begin it together", () =>
-    withLog(async ({ driver, store, writer, dependencies }) => {
-      await attestTo(driver, 1);
+  test("two processes that begin a new log together begin one after the other", () =>
+    withLog(async ({ store, writer, dependencies, attestAll }) => {
+      await attestAll(1);
       await writer.checkpoint();
       await Promise.all([beginNextLog(dependencies, "one"), beginNextLog(dependencies, "two")]);
       expect((await store.logs()).map(({ number }) => number)).toEqual([1, 2, 3]);
@@ -291,10 +233,10 @@ describe("a new log", () => {
 });
 
 test("the first log follows the issuer's name until it has a leaf", () =>
-  withLog(async ({ driver, store, writer, dependencies }) => {
+  withLog(async ({ store, writer, dependencies, attestAll }) => {
     await ensureLog({ ...dependencies, issuer: "https://other.example/path" });
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
-    await attestTo(driver, 1);
+    await attestAll(1);
     await writer.checkpoint();
     await ensureLog(dependencies);
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
@@ -305,18 +247,18 @@ test("an origin has no scheme, no space and no plus", () => {
   expect(originOf("https://verify.example:8443", 3)).toBe("verify.example:8443/log/3");
 });
 
-test("a running service builds, signs and follows until it is stopped, and signs for what is left", () =>
-  withLog(async ({ driver, store, writer, clock }) => {
+test("a running service appends, signs and reconciles until it stops, and signs what is left", () =>
+  withLog(async ({ driver, store, writer, clock, attestAll }) => {
     const onError = (error: unknown) => {
       throw error;
     };
     const stopBuilding = startBuilding({ writer, store, clock, onError });
     const other = aNode(driver);
     const stopFollowing = startFollowing({ writer: other.writer, clock, onError });
-    await attestTo(driver, 1);
+    await attestAll(1);
     await until(async () => (await store.newest())?.size === 1);
     await until(() => headIn(other.pinned.note)?.size === 1);
-    await attestTo(driver, 2);
+    await attestAll(2);
     await Promise.all([stopBuilding(), stopFollowing()]);
     expect((await store.newest())?.size).toBe(2);
   }));

@@ -1,6 +1,6 @@
 /**
- * A process that dies before any of its writes, over a file and over a server with a second node. Afterwards the next run
- * heals: nothing that was signed for is lost, each checkpoint names the one before it, and the audit finds nothing.
+ * Kills a process before each of its writes, over a file and over a server with a second node. After the next run nothing
+ * that was signed for is lost, each checkpoint names the one before it, and the audit finds nothing.
  */
 
 import { describe, expect, test } from "bun:test";
@@ -9,8 +9,6 @@ import { join } from "node:path";
 import { settleRestoredLog } from "../../../cli/evidence/restored-log.ts";
 import { createStores } from "../../../cli/open.ts";
 import { readConfig } from "../../../src/config.ts";
-import { auditLog } from "../../../src/domain/evidence/audit.ts";
-import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog, linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
@@ -25,14 +23,14 @@ import { withTempDir } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
 import { addTried } from "../../harness/trial.ts";
-import { aSignedAttestation } from "./audited-register.ts";
+import { aSignedAttestation, auditDatabase, notesIn } from "./audited-register.ts";
 
 const issuer = "https://verify.example.org";
 const signer = { kid: "active", privateKey: createPrivateKey(readKey("active")) };
 const clock = aClock("2026-05-01T09:00:00Z");
 const later = aClock("2026-12-01T09:00:00Z");
 
-/** A process that dies before its step `left`. Whatever it does afterwards does not happen. */
+/** A process that dies before its step `left`. No later step happens. */
 function createLife(left: number) {
   let steps = left;
   return {
@@ -48,7 +46,7 @@ function createLife(left: number) {
 
 type Life = ReturnType<typeof createLife>;
 
-/** A driver whose process may die before each batch of a transaction, and before its commit. */
+/** Wraps a driver so that each batch of a transaction, and each commit, is a step of a life. */
 function mortal(driver: Driver, { step }: Life): Driver {
   const inside = (tx: Transaction): Transaction => ({
     async batch(statements) {
@@ -67,7 +65,7 @@ function mortal(driver: Driver, { step }: Life): Driver {
 
 type Pinned = ReturnType<typeof aPinnedCheckpoint>;
 
-/** What a process with its own pinned checkpoint works with. */
+/** The parts of one process, with its own pinned checkpoint. */
 function aNode(driver: Driver, pinned: Pinned, life?: Life) {
   const alive = life === undefined ? driver : mortal(driver, life);
   const { evidence: store, settings } = createStores(alive);
@@ -91,10 +89,7 @@ const attestTo = (driver: Driver, from: number, count: number) =>
     Array.from({ length: count }, (_, at) => aSignedAttestation(from + at, signer)),
   );
 
-const notes = async (driver: Driver) =>
-  (await driver.query("SELECT note FROM log_checkpoints ORDER BY size, log")).map(({ note }) => String(note));
-
-/** Two checkpoints over 45 attestations, and five that have no leaf yet. */
+/** Makes 45 attestations under two checkpoints, and five without a leaf. */
 async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await makeSchema(driver);
   const { dependencies, retaining, writer } = aNode(driver, pinned);
@@ -107,20 +102,13 @@ async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await attestTo(driver, 46, 5);
 }
 
+const keys = [{ kid: "active", jwk: signer.privateKey.export({ format: "jwk" }) as never }];
 const audited = (driver: Driver, pinned: string | null) =>
-  auditLog({
-    store: createStores(driver).evidence,
-    pinned,
-    secrets,
-    signatures: createSignatureChecks([{ kid: "active", jwk: signerJwk } as never], { all: false }),
-    settle: async () => {},
-    onProgress() {},
-  });
-const signerJwk = signer.privateKey.export({ format: "jwk" });
+  auditDatabase(driver, { pinned, keys, allSignatures: false });
 
-/** Each checkpoint names the one before it, and all that were there before the kill are there still. */
+/** Expects each checkpoint to name the one before it, and all checkpoints from before the kill to be stored. */
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
-  const kept = await notes(driver);
+  const kept = await notesIn(driver);
   expect(kept).toEqual(expect.arrayContaining([...seen]));
   expect(kept.map((note) => linkOf(treeHeadOf(note)) ?? "")).toEqual(
     [null, ...kept.slice(0, -1)].map(linkTo),
@@ -150,23 +138,23 @@ for (const kind of driverKinds)
             let steps = 0;
             for (let isOver = false; !isOver; steps++) {
               await wipe(driver);
-              // Over a file there is one node at a time; over a server a second one goes on after the kill.
+              // Over a server the other node continues after the kill. A file has one node at a time.
               const [own, other] = [aPinnedCheckpoint(), aPinnedCheckpoint()];
               await prepare(driver, own);
-              await aNode(driver, other).writer.follow();
+              await aNode(driver, other).writer.reconcile();
               addTried({ kills: 1 });
               const life = createLife(steps);
               await act(aNode(driver, own, life)).catch(() => {});
               isOver = !life.isDead();
-              const seen = await notes(driver);
+              const seen = await notesIn(driver);
               const survivor = aNode(driver, other);
               if (kind.kind === "remote") {
-                await survivor.writer.follow();
+                await survivor.writer.reconcile();
                 await survivor.writer.checkpoint();
               }
               const next = aNode(driver, own);
               await next.writer.checkpoint();
-              await survivor.writer.follow();
+              await survivor.writer.reconcile();
               await expectWhole(driver, seen, [own, other]);
               if (name !== "retention") continue;
               await pruneAttestations(next.retaining);
@@ -179,7 +167,7 @@ for (const kind of driverKinds)
       );
   });
 
-/** Leaves a database without tables. */
+/** Drops all tables. */
 async function wipe(driver: Driver): Promise<void> {
   const sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
   for (const { name } of await driver.query(sql))
@@ -202,7 +190,7 @@ test(
       await aNode(driver, memory).writer.checkpoint();
       const pinned = openPinnedCheckpoint(join(folder, "log.checkpoint"));
       await pinned.write(memory.note ?? "");
-      const before = await notes(driver);
+      const before = await notesIn(driver);
       for (let [steps, isOver] = [0, false]; !isOver; steps++) {
         const copy = await openFile({ file: await copied(backup, `${backup}-${steps}`) });
         const life = createLife(steps);
@@ -211,14 +199,14 @@ test(
         );
         isOver = !life.isDead();
         expect(pinned.read()).toBe(memory.note);
-        // Before the copy is in its place, a kill leaves the old database, and nothing of it has changed.
+        // Before the copy replaces the database, a kill leaves the old database unchanged.
         expect(await audited(driver, pinned.read())).toMatchObject({ found: 0, leaves: 50 });
-        expect(await notes(driver)).toEqual(before);
+        expect(await notesIn(driver)).toEqual(before);
         if (isOver) {
-          // After that, a kill leaves the pinned checkpoint of the log before, until the next run.
+          // After the replacement, a kill leaves the pinned checkpoint of the log before until the next run.
           expect(settled?.log).toMatchObject({ isNew: true, lost: 5 });
           const healed = aNode(copy, memory);
-          await healed.writer.requireNotBehind();
+          await healed.writer.reconcile();
           await healed.writer.checkpoint();
           expect(treeHeadOf(memory.note ?? "").origin).toBe("verify.example.org/log/2");
           expect(await audited(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });

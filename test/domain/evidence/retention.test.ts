@@ -28,13 +28,15 @@ type World = TestStores & {
   readonly pinned: ReturnType<typeof aPinnedCheckpoint>;
   readonly retaining: Parameters<typeof pruneAttestations>[0];
   sign(): Promise<unknown>;
+  /** Deletes what is too old. @returns how many attestations */
+  prune(): Promise<number>;
   /** Moves the clock to when the first `count` attestations have become ninety days old. */
   age(count: number): void;
   ids(): Promise<number[]>;
 };
 
-/** A log of so many attestations, a second apart from each other, kept for ninety days. */
-function withAged(count: number, act: (world: World) => Promise<void>): Promise<void> {
+/** Makes a log of `count` attestations, issued a second after each other and kept for ninety days. */
+function withAged(count: number, run: (world: World) => Promise<void>): Promise<void> {
   return withStoresAt("2026-05-01T09:00:00Z", async (stores) => {
     const { driver, evidence, settings, clock } = stores;
     const pinned = aPinnedCheckpoint();
@@ -46,11 +48,11 @@ function withAged(count: number, act: (world: World) => Promise<void>): Promise<
         Array.from({ length: Math.min(100, count - n) }, (_, at) => aSignedAttestation(n + at + 1, signer)),
       );
     const writer = createLogWriter({ store: evidence, pinned, secrets, clock });
-    await act({
-      ...stores,
-      pinned,
-      retaining: { evidence, settings, secrets, pinned, clock },
+    const retaining = { evidence, settings, secrets, pinned, clock };
+    await run({
+      ...{ ...stores, pinned, retaining },
       sign: () => writer.checkpoint(),
+      prune: async () => (await pruneAttestations(retaining)).deleted,
       age: (old) => clock.set(new Date(startAt + (old + 1) * 1000 + 90 * dayMs).toISOString()),
       ids: async () =>
         (await driver.query("SELECT id FROM attestations ORDER BY id")).map(({ id }) => Number(id)),
@@ -58,144 +60,123 @@ function withAged(count: number, act: (world: World) => Promise<void>): Promise<
   });
 }
 
-test("a retention is said in days or years, and a year is never counted short", () => {
-  expect([parseRetention("forever"), parseRetention("90d"), parseRetention("1y")]).toEqual([
-    null,
-    90 * dayMs,
-    366 * dayMs,
-  ]);
+test("a retention is given in days or years, and a year counts 366 days", () => {
+  const read = ["forever", "90d", "1y"].map(parseRetention);
+  expect(read).toEqual([null, 90 * dayMs, 366 * dayMs]);
   for (const text of ["89d", "0y", "1", "1w", "-1y", "1.5y", "", "100000d"])
     expect(() => parseRetention(text)).toThrow("--keep-attestations");
 });
 
 describe("what is older than the retention", () => {
-  test("is deleted over several tiles, and nothing else", () =>
-    withAged(700, async ({ retaining, sign, age, ids, evidence }) => {
+  test("retention deletes all old attestations over several tiles, and keeps their leaves", () =>
+    withAged(700, async ({ sign, prune, age, ids, evidence }) => {
       await sign();
       age(600);
-      expect(await pruneAttestations(retaining)).toBe(600);
+      expect(await prune()).toBe(600);
       expect((await ids())[0]).toBe(601);
-      expect(await pruneAttestations(retaining)).toBe(0);
+      expect(await prune()).toBe(0);
       expect(await evidence.size()).toBe(700);
     }));
 
-  test("is named by a note that the log has signed", () =>
-    withAged(50, async ({ retaining, sign, age, evidence }) => {
+  test("retention leaves a note that the log has signed", () =>
+    withAged(50, async ({ sign, prune, age, evidence, pinned }) => {
       await sign();
       age(20);
-      await pruneAttestations(retaining);
+      await prune();
       const [log] = await evidence.logs();
+      if (log === undefined) throw new Error("there is no log");
       const note = (await evidence.retention()) ?? "";
-      expect(log && (await openRetention(note, log))).toEqual({
-        position: 20,
-        issuedBefore: startAt / 1000 + 21,
-      });
-      const changed = note.replace("\n20\n", "\n21\n");
-      expect(log && (await openRetention(changed, log))).toBeNull();
+      expect(await openRetention(note, log)).toEqual({ position: 20, issuedBefore: startAt / 1000 + 21 });
+      const moved = note.replace("\n20\n", "\n21\n");
+      for (const other of [moved, pinned.note ?? "", "", note.replaceAll("verify.example", "other.example")])
+        expect(await openRetention(other, log)).toBeNull();
+      // The first line tells a retention note from a checkpoint, which the same key signs.
+      const signed = await signRetention({ position: 1, issuedBefore: 2 }, log, secrets);
+      expect(await openRetention(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
     }));
 
-  test("stays while the newest attestation is among it", () =>
-    withAged(5, async ({ retaining, sign, age, ids }) => {
-      await sign();
-      age(5);
-      expect(await pruneAttestations(retaining)).toBe(4);
-      expect(await ids()).toEqual([5]);
-    }));
-
-  test("waits for a checkpoint that is pinned", () =>
-    withAged(5, async ({ retaining, sign, age }) => {
+  test("retention waits for a pinned checkpoint", () =>
+    withAged(5, async ({ retaining, sign, prune, age }) => {
       age(3);
-      expect(await pruneAttestations(retaining)).toBe(0);
+      expect(await prune()).toBe(0);
       await sign();
-      expect(await pruneAttestations({ ...retaining, pinned: aPinnedCheckpoint() })).toBe(0);
-      expect(await pruneAttestations(retaining)).toBe(3);
+      const unpinned = { ...retaining, pinned: aPinnedCheckpoint() };
+      expect(await pruneAttestations(unpinned)).toMatchObject({ deleted: 0 });
+      expect(await prune()).toBe(3);
     }));
 
   test.each([
-    ["is not what was logged", "UPDATE attestations SET jws = ?1 WHERE id = 3"],
-    ["was removed", "DELETE FROM attestations WHERE id = 3 AND ?1 IS NOT NULL"],
-    ["has another leaf", "UPDATE log_tiles SET hashes = zeroblob(320) WHERE ?1 IS NOT NULL"],
-  ])("is not deleted from an attestation on that %s", (_what, change) =>
+    ["is not what was logged", "UPDATE attestations SET jws = ?1 WHERE id = 3", 2, 3],
+    ["was removed", "DELETE FROM attestations WHERE id = 3 AND ?1 IS NOT NULL", 2, 3],
+    ["has another leaf", "UPDATE log_tiles SET hashes = zeroblob(320) WHERE ?1 IS NOT NULL", 0, 1],
+  ])("retention stops at an attestation that %s", (_what, change, deleted, held) =>
     withAged(10, async ({ retaining, sign, age, driver, ids }) => {
       await sign();
       const { jws } = aSignedAttestation(1, signer);
       await driver.batch([{ sql: change, args: [jws] }]);
       age(8);
-      const held: number[] = [];
-      const deleted = await pruneAttestations(retaining, { onHeld: (id) => held.push(id) });
-      expect([deleted, held]).toEqual(change.includes("log_tiles") ? [0, [1]] : [2, [3]]);
+      expect(await pruneAttestations(retaining)).toEqual({ deleted, held });
       expect((await ids()).length).toBeGreaterThan(6);
     }),
   );
 
-  test("goes by the time that is signed, whatever a column says", () =>
-    withAged(10, async ({ retaining, sign, age, driver }) => {
+  test("the signed time decides what is old, not the column", () =>
+    withAged(10, async ({ sign, prune, age, driver }) => {
       await sign();
       await driver.batch([{ sql: "UPDATE attestations SET issued_at = 0", args: [] }]);
       age(2);
-      expect(await pruneAttestations(retaining)).toBe(2);
+      expect(await prune()).toBe(2);
     }));
 
-  test("is not deleted by a setting or behind a note that this service did not write", () =>
-    withAged(10, async ({ retaining, sign, age, settings, driver, evidence }) => {
+  test("a setting or a note that this service did not write deletes nothing", () =>
+    withAged(10, async ({ sign, prune, age, settings, driver, evidence }) => {
       await sign();
       age(8);
       await settings.write({ keep_attestations: "100d" });
-      expect(await rejection(pruneAttestations(retaining))).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await rejection(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await settings.write(retentionSettings("90d", secrets));
       await driver.batch([{ sql: "INSERT INTO log_retention (id, note) VALUES (1, 'none')", args: [] }]);
-      expect(await rejection(pruneAttestations(retaining))).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await rejection(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);
-      expect(await pruneAttestations(retaining)).toBe(8);
+      expect(await prune()).toBe(8);
       expect((await evidence.retention())?.split("\n")[2]).toBe("8");
     }));
 
-  test("is deleted once by two that do so together", () =>
-    withAged(300, async ({ retaining, sign, age, ids }) => {
+  test("two processes together delete each old attestation once", () =>
+    withAged(300, async ({ sign, prune, age, ids }) => {
       await sign();
       age(290);
-      await Promise.all([pruneAttestations(retaining), pruneAttestations(retaining)]);
-      await pruneAttestations(retaining);
+      await Promise.all([prune(), prune()]);
+      await prune();
       expect((await ids())[0]).toBe(291);
     }));
 });
 
-test("what may have been deleted is known by the note, and nothing before there is one", () =>
-  withAged(5, async ({ retaining, sign, age }) => {
+test("an id may be that of a deleted attestation only after a note names a later time", () =>
+  withAged(5, async ({ retaining, sign, prune, age }) => {
     const { verificationId } = aSignedAttestation(1, signer);
     expect(mayBePruned(await keptLog(retaining), verificationId)).toBe(false);
     await sign();
     age(3);
-    await pruneAttestations(retaining);
+    await prune();
     const kept = await keptLog(retaining);
     expect(kept).toEqual({ from: startAt + 4_000, retention: "90d" });
     expect(mayBePruned(kept, verificationId)).toBe(true);
   }));
 
-test("a retention note of another log, or of another kind of text, says nothing", () =>
-  withAged(1, async ({ evidence, sign, pinned }) => {
-    await sign();
-    const [log] = await evidence.logs();
-    if (log === undefined) throw new Error("there is no log");
-    const note = await signRetention({ position: 1, issuedBefore: 2 }, log, secrets);
-    expect(await openRetention(note, log)).toEqual({ position: 1, issuedBefore: 2 });
-    for (const other of [pinned.note ?? "", "", note.replaceAll("verify.example", "other.example")])
-      expect(await openRetention(other, log)).toBeNull();
-  }));
-
-test("a running service deletes until it is stopped, and says how much and where it has to stop", () =>
+test("a running service deletes until it stops, and reports how many and where retention is held", () =>
   withAged(10, async ({ retaining, sign, age, driver }) => {
     await sign();
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 5", args: [] }]);
     age(8);
-    const said: unknown[] = [];
+    const reports: unknown[] = [];
     const stop = startRetention({
       ...retaining,
-      onPruned: (count) => said.push({ count }),
-      onHeld: (held) => said.push({ held }),
-      onError: (error) => said.push(error),
+      onPruned: (count) => reports.push({ count }),
+      onHeld: (held) => reports.push({ held }),
+      onError: (error) => reports.push(error),
     });
-    await until(() => said.length === 2);
+    await until(() => reports.length === 2);
     await stop();
-    expect(said).toEqual([{ held: 5 }, { count: 4 }]);
+    expect(reports).toEqual([{ held: 5 }, { count: 4 }]);
   }));

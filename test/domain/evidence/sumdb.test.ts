@@ -30,7 +30,7 @@ type Question = {
 };
 type Answer = Omit<Question, "Jws"> & { Text: string; Verified: number; Wrong: string[] };
 
-/** Everything that a log of eleven attestations can prove. */
+/** Collects every proof of a log of eleven attestations. */
 function askOfLog(dataDir: string, note: string): Promise<Question> {
   return withLog(dataDir, async ({ stores: { evidence } }) => {
     const [log] = await evidence.logs();
@@ -77,19 +77,19 @@ describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
     answer = askGo(question);
   });
 
-  test("it takes our key, and both signatures of our checkpoint", () => {
+  test("Go accepts our key and both signatures of our checkpoint", () => {
     expect(answer.Verified).toBe(2);
     expect(question.Note.startsWith(`${answer.Text}\n`)).toBe(true);
     expect(readTreeHead(answer.Text)).toMatchObject({ origin: "verify.example.gov/log", size: leaves });
   });
 
-  test("it makes the same trees of the same attestations, and takes every proof of ours", () => {
+  test("Go computes the same trees from the same attestations, and accepts all of our proofs", () => {
     expect(answer.Roots).toEqual(question.Roots);
     expect(answer.Wrong).toEqual([]);
     expect(question.Inclusions).toHaveLength(66);
   });
 
-  test("we take every proof that it makes", async () => {
+  test("we accept every proof that Go makes", async () => {
     const roots = answer.Roots.map(decode);
     const rootAt = (size: number) => roots[size - 1] as Uint8Array<ArrayBuffer>;
     for (const { Index: index, Size: size, Hashes } of answer.Inclusions) {
@@ -98,7 +98,7 @@ describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
       expect({ index, size, root }).toEqual({ index, size, root: rootAt(size) });
     }
     for (const { From: from, To: to, Hashes } of answer.Consistency) {
-      // Theirs repeats nothing for trees of the same size either, but says so with null.
+      // Go encodes the empty proof between trees of the same size as null.
       const proof = {
         from,
         to,
@@ -110,7 +110,7 @@ describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
     }
   });
 
-  test("we read a note that it signed, by the key that it made", async () => {
+  test("we verify a note that Go signed, with the key that Go made", async () => {
     const key = await readVerifierKey(answer.Vkey);
     const note = readNote(answer.Note);
     if (key === null || !("signatures" in note)) throw new Error("neither may be refused");

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import {
   appendTo,
   consistencyProof,
-  edgeOf,
   growTree,
+  hasRoot,
   inclusionProof,
   leafAt,
   leafHash,
@@ -13,25 +13,21 @@ import {
   type ReadTiles,
   rootOf,
   type Tile,
-  type TilePlace,
+  type TileAddress,
 } from "../../../src/domain/evidence/tree.ts";
 import { leaf, mth, path, proof } from "../../fixtures/rfc6962.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
-/** A tree in memory, grown in the given steps. */
+/** Grows a tree in memory in steps of so many leaves. */
 async function grown(steps: readonly number[]): Promise<{ size: number; read: ReadTiles }> {
   const tiles = new Map<string, Uint8Array>();
   const read: ReadTiles = async (places) =>
     places.map(({ level, position }) => tiles.get(`${level} ${position}`) ?? new Uint8Array());
   let size = 0;
   for (const step of steps) {
-    const changed: readonly Tile[] = appendTo(
-      size,
-      await read(edgeOf(size)),
-      leaves.slice(size, size + step),
-    );
+    const changed: readonly Tile[] = await appendTo(size, leaves.slice(size, size + step), read);
     for (const { level, position, hashes } of changed) tiles.set(`${level} ${position}`, hashes);
     size += step;
   }
@@ -44,7 +40,7 @@ describe("the tree in tiles", () => {
   // biome-ignore format: a table reads better in rows
   test.each([
     [[1, 1, 1, 1, 1, 3]], [[255, 1, 1, 255, 1]], [[256, 256, 1]], [[512, 512, 400]], [[3, 700, 2, 500]],
-  ])("has the roots and proofs of RFC 6962 when it is grown by %p", async (steps) => {
+  ])("a tree grown by %p has the roots and proofs of RFC 6962", async (steps) => {
     const { size, read } = await grown(steps);
     const sizes = [1, 2, 3, 5, 128, 255, 256, 257, 511, 512, 513, 700, 1023, 1024, size].filter(
       (n) => n <= size,
@@ -61,42 +57,30 @@ describe("the tree in tiles", () => {
     }
   });
 
-  test("has the hash of nothing for a root before its first leaf", async () => {
+  test("the root of an empty tree is the hash of nothing", async () => {
     const { read } = await grown([]);
     expect(hex([await rootOf(0, read)])).toEqual(hex([mth([])]));
   });
 
-  test("has no leaf that it was not grown to", async () => {
+  test("a tree has no leaf at or above its size", async () => {
     const { read } = await grown([3]);
     expect(await leafAt(3, read)).toBeNull();
   });
 });
 
-test("only the tiles that grow are changed, and of the edge only what the tree had", () => {
-  expect([0, 1, 256].map((size) => edgeOf(size).map(({ level, position }) => [level, position]))).toEqual([
-    [[0, 0]],
-    [[0, 0]],
-    [
-      [0, 1],
-      [1, 0],
-    ],
-  ]);
-  const placesOf = (count: number) =>
-    appendTo(0, [], leaves.slice(0, count)).map(({ level, position }) => [level, position]);
-  expect([placesOf(0), placesOf(1), placesOf(256)]).toEqual([
-    [],
-    [[0, 0]],
-    [
-      [0, 0],
-      [1, 0],
-    ],
-  ]);
+test("an append changes only the tiles that grow, and keeps only the hashes that the tree has", async () => {
+  const { read } = await grown([]);
+  const changedBy = async (count: number) =>
+    (await appendTo(0, leaves.slice(0, count), read)).map(({ level, position }) => [level, position]);
+  expect(await changedBy(0)).toEqual([]);
+  expect(await changedBy(1)).toEqual([[0, 0]]);
+  expect((await changedBy(256)).join(" ")).toBe("0,0 1,0");
   const [first, second, third] = leaves as [Buffer, Buffer, Buffer];
-  const [tile] = appendTo(1, [Buffer.concat([first, second])], [third]);
+  const [tile] = await appendTo(1, [third], async () => [Buffer.concat([first, second])]);
   expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
 });
 
-test("a leaf is made of its kind and of what it stands for", () => {
+test("a leaf hash covers the kind of the leaf and its text", () => {
   for (const text of ["a.b.c", "7"]) {
     const digest = createHash("sha256").update(text).digest();
     const made = ["attestation", "missing"].map((kind) =>
@@ -107,7 +91,7 @@ test("a leaf is made of its kind and of what it stands for", () => {
   }
 });
 
-test("the leaves of a tile count only where they lead to the root that was signed", async () => {
+test("the leaves of a tile are proven only if they lead to the signed root", async () => {
   const { read } = await grown([1500]);
   for (const size of [0, 1, 200, 256, 257, 700, 1024, 1500]) {
     const signed = { size, root: mth(leaves.slice(0, size)) };
@@ -124,16 +108,25 @@ test("the leaves of a tile count only where they lead to the root that was signe
     (level: number): ReadTiles =>
     async (places) =>
       (await read(places)).map((tile, at) => (places[at]?.level === level ? new Uint8Array() : tile));
+  // The signed root is computed from the hash above a full tile, so a changed leaf shows only in the tile itself.
+  const changed: ReadTiles = async (places) =>
+    (await read(places)).map((tile, at) => (places[at]?.level === 0 ? tile.map((byte) => byte ^ 1) : tile));
+  const hasChanged = { size: 1280, root: mth(leaves.slice(0, 1280)) };
+  expect(await hasRoot(hasChanged, changed)).toBe(true);
+  expect(await provenLeaves(1, hasChanged, changed)).toBeNull();
   for (const lost of [short, without(0), without(1), async () => []])
     expect(await provenLeaves(1, signed, lost)).toBeNull();
+  expect(await hasRoot(signed, async () => [])).toBe(false);
+  const error = await rejection(inclusionProof(1, 2, async () => []));
+  expect(error).toEqual(new RangeError("the tile has no such hash"));
   const broken: ReadTiles = async (places) =>
     places[0]?.level === 0 ? read(places) : Promise.reject("gone");
   expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
 });
 
-test("a tree that grows leaf by leaf has the same root, and reports the hashes of the tiles above the leaves", async () => {
+test("a tree that grows leaf by leaf has the same root, and reports each hash above the leaves", async () => {
   const { read } = await grown([1500]);
-  const found: { place: TilePlace; root: Uint8Array }[] = [];
+  const found: { place: TileAddress; root: Uint8Array }[] = [];
   const tree = growTree((place, root) => found.push({ place, root }));
   expect(tree.root()).toBeUndefined();
   for (const [at, one] of leaves.entries()) {

@@ -1,36 +1,43 @@
 import { expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
 import { getListFromStatusListJWT } from "@sd-jwt/jwt-status-list";
-import { encodeBits, setBit } from "../../../src/domain/status-list/lists.ts";
+import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
+import {
+  createStatusIndexes,
+  encodeBits,
+  listIndexes,
+  setBit,
+} from "../../../src/domain/status-list/lists.ts";
 import { sweep } from "../../../src/domain/sweep.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
+import { statusIndexes } from "../../harness/samples.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
-/** The draft's example of sixteen places (draft-ietf-oauth-status-list-21, 4.1). */
-const example = { places: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" };
+/** The draft's example of sixteen bits (draft-ietf-oauth-status-list-21, 4.1). */
+const example = { indexes: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" };
 
 const unpacked = (lst: string) => new Uint8Array(inflateSync(Buffer.from(lst, "base64url")));
 
-/** What packs bits may do so in other words; what they unpack to is the vector. */
+/** Compressors may give different bytes, so the test compares the decompressed bits. */
 test("a status list has the bits of the draft's example", async () => {
   const bits = new Uint8Array(2);
-  for (const place of example.places) setBit(bits, place);
+  for (const index of example.indexes) setBit(bits, index);
   expect(bits).toEqual(unpacked(example.lst));
   const encoded = await encodeBits(bits);
   expect(unpacked(encoded)).toEqual(bits);
   expect(encoded).toMatch(/^eN[\w-]+$/);
 });
 
-test("another library finds the bits at their places", async () => {
+test("another library finds the bits at their indexes", async () => {
   const bits = new Uint8Array(2 ** 17);
-  const places = [0, 7, 8, 524_287, 1_048_575];
-  for (const place of places) setBit(bits, place);
+  const indexes = [0, 7, 8, 524_287, 1_048_575];
+  for (const index of indexes) setBit(bits, index);
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const payload = { status_list: { bits: 1, lst: await encodeBits(bits) } };
   const list = getListFromStatusListJWT(`${part({ typ: "statuslist+jwt" })}.${part(payload)}.`);
-  expect(list.statusList.flatMap((bit, place) => (bit === 1 ? [place] : []))).toEqual(places);
+  expect(list.statusList.flatMap((bit, index) => (bit === 1 ? [index] : []))).toEqual(indexes);
 });
 
 async function write(stores: TestStores, changes: Partial<TeacherContent>): Promise<void> {
@@ -72,7 +79,7 @@ const cases: [what: string, first: Partial<TeacherContent>, ...steps: Step[]][] 
   ["no licence that never was VALID", ended, [{ licenseExpiryDate: null }, false]],
   ["a revocation also when the licence has ended since, and when it is lifted then", {}, [revoked, true],
     [ended, true], [lifted, true], [{ licenseExpiryDate: "2030-12-31" }, false]],
-  ["a deactivation also when it is taken back of one whose licence was ended meanwhile", {},
+  ["a deactivation also when it is taken back of one whose licence ended in between", {},
     [{ active: false }, true], [{ licenseExpiryDate: null }, true], [{ active: true }, true]],
   ["a revocation of one that has ended", ended, [revoked, true]],
   ["a certificate that was VERIFIED and is no longer, until it is again", {},
@@ -93,7 +100,7 @@ test.each(cases)("the status list withdraws %s", (_what, first, ...steps) =>
       const was = (await withdrawn()).has(id);
       await write(stores, changes);
       expect(await withdrawn()).toEqual(new Set(isWithdrawn ? [id] : []));
-      // Nobody looks at the bits again unless this has moved.
+      // The lists are computed again only if the change id has moved.
       if (was !== isWithdrawn) expect(await stores.statusLists.change()).toBeGreaterThan(before);
     }
   }),
@@ -126,3 +133,42 @@ test("a new teacher who is revoked or deactivated is withdrawn", () =>
       changedAt: stores.clock.now(),
     });
   }));
+
+test("each index of a status list belongs to one teacher id", () => {
+  const taken = new Uint8Array(listIndexes);
+  for (let id = 1; id <= listIndexes; id++) {
+    const { list, idx } = statusIndexes(id);
+    if (list !== 0 || taken[idx] !== 0) throw new Error(`id ${id} has no index of its own`);
+    taken[idx] = 1;
+  }
+  expect(taken.every((is) => is === 1)).toBe(true);
+});
+
+test("status indexes depend on the key and on the list's number", () => {
+  expect([statusIndexes(1), statusIndexes(2), statusIndexes(3)]).toEqual([
+    { list: 0, idx: 274_608 },
+    { list: 0, idx: 692_539 },
+    { list: 0, idx: 827_793 },
+  ]);
+  // 4,102,444,800 is the number of a list after a restore in the year 2100.
+  for (const list of [1, 4_102_444_800]) {
+    const { list: found, idx } = statusIndexes(list * listIndexes + 1);
+    expect([found, idx === statusIndexes(1).idx]).toEqual([list, false]);
+  }
+  const other = createStatusIndexes(deriveSecrets(newMasterKey()).statusListKey);
+  const ids = Array.from({ length: 100 }, (_, n) => n + 1);
+  expect(ids.filter((id) => other(id).idx === statusIndexes(id).idx).length).toBeLessThan(5);
+});
+
+test("status indexes of consecutive ids are as far apart as random ones", () => {
+  const indexes = Array.from({ length: 20_000 }, (_, n) => statusIndexes(n + 1).idx);
+  const near = indexes
+    .slice(1)
+    .filter((idx, n) => Math.abs(idx - (indexes[n] as number)) < listIndexes / 100);
+  // 1.99 % of random pairs are so near.
+  expect(near.length).toBeWithin(300, 500);
+  const buckets = new Array(16).fill(0);
+  for (const idx of indexes) buckets[Math.floor((idx * 16) / listIndexes)]++;
+  // 1,250 each, with a deviation of some 34.
+  expect(Math.max(...buckets) - Math.min(...buckets)).toBeLessThan(300);
+});

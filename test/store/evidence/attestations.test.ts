@@ -49,7 +49,7 @@ describeDrivers("answered calls", (_kind, database) => {
     body: "{}",
   });
 
-  test("of one partner are each charged, see each other's charge, and are read for once", async () => {
+  test("calls of one partner in one transaction are each charged and see each other's charge", async () => {
     const { attestations, quota, revision } = await stores();
     const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
     const starts = { minute: 600_000, day: 0 };
@@ -69,7 +69,7 @@ describeDrivers("answered calls", (_kind, database) => {
     for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
   });
 
-  test("that were judged by an older revision are refused alone, and leave and cost nothing", async () => {
+  test("a call of an older revision is refused alone, and stores and costs nothing", async () => {
     const { attestations, revision } = await stores();
     const old = anAttestation(100, { partnerId: "old" });
     const good = anAttestation(101, { partnerId: "good" });
@@ -92,7 +92,7 @@ const singleId = requestId(500, "b");
 const slowId = requestId(520, "c");
 const farId = requestId(520, "d");
 
-/** A request id that arrived so many seconds after the first attestation's time. */
+/** Makes a request id with a time so many seconds after the first attestation. */
 function requestId(seconds: number, last: string): string {
   const hex = ((1_700_000_000 + seconds) * 1000).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8abc-00000000000${last}`;
@@ -116,18 +116,18 @@ describeDrivers("attestations by their request", (_kind, database) => {
     await attest(driver, [anAttestation(4_000, { requestId: farId, issuedAt: 1_700_086_400 })]);
   });
 
-  test("a batch's are all found, in their order, and nobody else's", async () => {
+  test("all attestations of a batch are found in order, and no other ones", async () => {
     const expected = Array.from({ length: 100 }, (_, n) => `regNo:A/B/C/${1_000 + n}`);
     expect(await ofRequest(batchId)).toEqual(expected);
     expect(await ofRequest(singleId)).toEqual(["regNo:A/B/C/2000"]);
   });
 
-  test("a call that took long is found, and none is looked for at another time than its own", async () => {
+  test("a slow call is found, and a call at a time far from its request id is not", async () => {
     expect(await ofRequest(slowId)).toEqual(["regNo:A/B/C/3000"]);
     expect(await ofRequest(farId)).toEqual([]);
   });
 
-  test("what is no request id, or nobody's, finds nothing", async () => {
+  test("a malformed or unknown request id finds no attestation", async () => {
     for (const id of ["", "request", requestId(500, "e"), batchId.replace("-7", "-4")])
       expect(await ofRequest(id)).toEqual([]);
   });

@@ -19,7 +19,7 @@ test("a disk that refused evidence counts as refusing until a probe finds room",
     expect(disk.isRefusing()).toBe(false);
   }));
 
-test("evidence that is stored ends a refusal", () =>
+test("a stored attestation ends a refusal", () =>
   withStores(async ({ driver }) => {
     const disk = createEvidenceDisk(driver);
     await rejection(disk.watch(full).record({} as never));
@@ -33,7 +33,7 @@ test("a refusal while a probe looks for room is not forgotten", () =>
     const disk = createEvidenceDisk({
       ...driver,
       async batch(statements) {
-        // The second batch takes the room.
+        // The second batch writes the probe.
         if (++batches === 2) await rejection(disk.watch(full).record({} as never));
         return driver.batch(statements);
       },
