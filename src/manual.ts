@@ -103,7 +103,11 @@ export const groups: readonly Group[] = [
       { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
       { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
       { name: "privacy", summary: "What is stored of whom, and data-protection requests", text: privacy },
-      { name: "proved", summary: "What tried to break each promise, how often, and what was lost", text: proved },
+      {
+        name: "proved",
+        summary: "What tried to break each promise, how often, and what was lost",
+        text: proved,
+      },
     ],
   },
 ];

@@ -137,7 +137,9 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   const charge = quota.chargeFor(isPerItem ? questions.length : 1);
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
-  const claims = subjects.map((subject) => claimsAbout(subject, call, { statusIndexes: dependencies.statusIndexes, at }));
+  const claims = subjects.map((subject) =>
+    claimsAbout(subject, call, { statusIndexes: dependencies.statusIndexes, at }),
+  );
   const { kid } = snapshot.keys.active;
   const envelopes = await sealEnvelopes(claims, kid, (id, inputs) =>
     signer.sign(id, inputs, { bulk: isBatch }),
