@@ -96,7 +96,7 @@ export function callWritesWith(
       const before = new Map(current.used);
       const isStored = calls.map((call) => decide(call, current, required) === null);
       const stored = calls.filter((_, index) => isStored[index]);
-      await tx.batch([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
+      await tx.finish([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
       return calls.map(({ charge }, index) => (isStored[index] ? usedOf(charge, current) : null));
     },
   };

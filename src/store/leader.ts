@@ -33,7 +33,7 @@ export function createLeaderStore(driver: Driver) {
         if (row !== undefined && text(row, "holder") !== holder && isCurrent(row)) return false;
         const sql = `INSERT INTO leader (id, holder, expires_at) VALUES (1, ?1, ${databaseNow} + ?2)
           ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`;
-        await tx.batch([{ sql, args: [holder, leaseMs] }]);
+        await tx.finish([{ sql, args: [holder, leaseMs] }]);
         return true;
       }),
     /** Gives the lease back. */
@@ -66,5 +66,5 @@ export function asLeader(driver: Driver, holder: string): Driver {
       if (rows.length === 0) throw new TvsError("REFUSED", "another service leads now");
       return work(tx);
     }, waitMs);
-  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.batch(statements), waitMs) };
+  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.finish(statements), waitMs) };
 }

@@ -111,7 +111,7 @@ const finishing: GroupedWrite<FinishedAttempt, boolean> = {
     const [rows = []] = await tx.batch([{ sql: leasesOf, args: [ids] }]);
     const leases = new Map(rows.map((row) => [integer(row, "id"), text(row, "lease")]));
     const isHeld = ({ delivery: { id, lease } }: FinishedAttempt) => leases.get(id) === lease;
-    await tx.batch(attempts.filter(isHeld).flatMap(finishStatements));
+    await tx.finish(attempts.filter(isHeld).flatMap(finishStatements));
     return attempts.map(isHeld);
   },
 };

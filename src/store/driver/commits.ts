@@ -43,7 +43,7 @@ const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
-    const rows = await tx.batch(items.flat());
+    const rows = await tx.finish(items.flat());
     return items.map((item) => rows.splice(0, item.length));
   },
 };
@@ -142,9 +142,11 @@ async function commitGroup(driver: Driver, group: readonly QueuedWrite[]): Promi
 
 async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise<[QueuedWrite, unknown][]> {
   const written: [QueuedWrite, unknown][] = [];
-  for (const [kind, queued] of Map.groupBy(group, ({ kind }) => kind)) {
+  const kinds = [...Map.groupBy(group, ({ kind }) => kind)];
+  for (const [kind, queued] of kinds) {
     const items = queued.map(({ item }) => item);
-    const results = await kind.write(tx, items);
+    const isLast = kind === kinds.at(-1)?.[0];
+    const results = await kind.write(isLast ? tx : { ...tx, finish: tx.batch }, items);
     written.push(...queued.map((one, index): [QueuedWrite, unknown] => [one, results[index]]));
   }
   return written;

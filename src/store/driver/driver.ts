@@ -10,6 +10,8 @@ export type Statement = { readonly sql: string; readonly args: readonly Value[] 
 export type Transaction = {
   /** Runs statements in order. @returns the rows of each, in order; they show the transaction's own writes */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
+  /** Runs the last batch of the transaction. The work throws nothing afterwards: a server commits in the same request. */
+  finish(statements: readonly Statement[]): Promise<Row[][]>;
 };
 
 /** A database: a file in this process (`file.ts`) or a libSQL server (`server/remote.ts`). */

@@ -54,7 +54,7 @@ export async function openFile(options: FileOptions): Promise<Driver> {
     kind: "embedded",
     query: (sql, args) => read(() => connection.all(sql, args)),
     write,
-    batch: (statements) => write((tx) => tx.batch(statements)),
+    batch: (statements) => write((tx) => tx.finish(statements)),
     copyTo: (target) =>
       read(() => {
         requireSameFile();
@@ -103,8 +103,13 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
       if (isOver) throw new TypeError("the transaction is over");
       return guarded(() => statements.map(({ sql, args }) => connection.all(sql, args)));
     };
+    const finish = async (statements: readonly Statement[]) => {
+      const rows = await batch(statements);
+      isOver = true;
+      return rows;
+    };
     try {
-      const result = await work({ batch });
+      const result = await work({ batch, finish });
       guarded(() => connection.exec("COMMIT"));
       return result;
     } catch (error) {

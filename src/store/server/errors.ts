@@ -16,7 +16,7 @@ export const isTimeout = (error: unknown) =>
 
 /** The database has refused one statement. */
 export function isAnswer(error: unknown): error is Error {
-  return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
+  return error instanceof Error && error.name === "ResponseError";
 }
 
 /** The server is a replica, which forwards writes to its primary. */

@@ -4,16 +4,10 @@ import type { ServerAddress } from "../../config.ts";
 import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
-import { type Driver, type Row, storeError, type Value } from "../driver/driver.ts";
+import { type Driver, type Row, storeError, type Transaction, type Value } from "../driver/driver.ts";
 import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
-import {
-  createServerRequests,
-  type SentStatement,
-  type ServerRequests,
-  sentStatement,
-  type TransactionLimit,
-} from "./requests.ts";
+import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
 
 /**
  * The longest wait for a server, in milliseconds, queue included. A call reads and commits for 2 s each, so that it is
@@ -45,13 +39,14 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
    * queues all requests, and later serves also those whose caller has left, for 5 s each.
    */
   const inTurn = createSerial();
-  async function commit<R>(send: (limit: TransactionLimit) => Promise<R>, atMostMs: number): Promise<R> {
+  async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
     const endsAt = performance.now() + atMostMs;
     const whenItsTurn = () =>
       whenFree(endsAt - performance.now(), (leftMs) => {
         if (leftMs <= 0) throw tooLate();
         onRequest("commit");
-        return send({ waitMs: Math.max(leftMs, lockWaitMs), isOver: () => performance.now() >= endsAt });
+        const limit = { waitMs: Math.max(leftMs, lockWaitMs), isOver: () => performance.now() >= endsAt };
+        return requests.transaction(work, limit);
       });
     const answered = inTurn(whenItsTurn);
     return inTime(answered, { ms: atMostMs, late: tooLate }).catch((error) => {
@@ -62,11 +57,8 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
   return {
     kind: "remote",
     query: read,
-    write: (work, atMostMs = waitMs) => commit((limit) => requests.transaction(work, limit), atMostMs),
-    async batch(statements, atMostMs = waitMs) {
-      const sent = statements.map(sentStatement);
-      return commit((limit) => requests.together(sent, limit.waitMs), atMostMs);
-    },
+    write,
+    batch: (statements, atMostMs) => write((tx) => tx.finish(statements), atMostMs),
     copyTo: async () => {
       throw new TvsError("REFUSED", noCopy);
     },

@@ -54,6 +54,10 @@ function mortal(driver: Driver, { step }: Life): Driver {
       step();
       return tx.batch(statements);
     },
+    async finish(statements) {
+      step();
+      return tx.finish(statements);
+    },
   });
   const write: Driver["write"] = (work, waitMs) =>
     driver.write(async (tx) => {
@@ -61,7 +65,7 @@ function mortal(driver: Driver, { step }: Life): Driver {
       step();
       return done;
     }, waitMs);
-  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.batch(statements), waitMs) };
+  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.finish(statements), waitMs) };
 }
 
 type Pinned = ReturnType<typeof aPinnedCheckpoint>;

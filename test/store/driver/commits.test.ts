@@ -29,9 +29,10 @@ function withCommits(
       async write(work, waitMs) {
         await opened;
         const counted = (tx: Transaction): Transaction => ({
-          batch(statements) {
+          ...tx,
+          finish(statements) {
             batches.push(statements.length);
-            return tx.batch(statements);
+            return tx.finish(statements);
           },
         });
         return driver.write((tx) => work(counted(tx)), waitMs);
@@ -161,12 +162,11 @@ test("all writes that waited in vain for another process's lock are refused", ()
       ...driver,
       async write(work) {
         await gate.promise;
-        await work({
-          async batch(statements) {
-            tried.push(statements.length);
-            throw new TvsError("STORE_BUSY", "locked");
-          },
-        });
+        const refuse: Transaction["finish"] = async (statements) => {
+          tried.push(statements.length);
+          throw new TvsError("STORE_BUSY", "locked");
+        };
+        await work({ batch: refuse, finish: refuse });
         throw new Error("the work goes on without a database");
       },
     };

@@ -73,6 +73,29 @@ describeDrivers("driver", (kind, opened) => {
     await driver.batch([{ sql: insert, args: ["after a failure"] }]);
   });
 
+  test("the last batch of a transaction is committed with the batches before it, or all are undone", async () => {
+    const insert = (key: string) => ({ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] });
+    const finished = await driver.write(async (tx) => {
+      await tx.batch([insert("read")]);
+      return tx.finish([insert("last"), insert("very last")]);
+    });
+    expect(finished).toMatchObject([[{ k: "last" }], [{ k: "very last" }]]);
+    const failing = driver.write(async (tx) => {
+      await tx.batch([insert("undone")]);
+      await tx.finish([insert("undone too"), insert("read")]);
+    });
+    expect(await rejection(failing)).toMatchObject({ code: "STORE_CONSTRAINT" });
+    const late = driver.write(async (tx) => {
+      await tx.finish([]);
+      await tx.batch([insert("late")]);
+    });
+    expect(await rejection(late)).toBeInstanceOf(Error);
+    const rows = await driver.query(
+      "SELECT k FROM probe WHERE k LIKE '%last' OR k LIKE 'undone%' OR k = 'late'",
+    );
+    expect(rows.map((row) => row.k)).toEqual(["last", "very last"]);
+  });
+
   test("a statement of a batch can depend on the change before it", async () => {
     const chain = (key: string) => [
       { sql: "UPDATE probe SET n = 5 WHERE k = ? RETURNING k", args: [key] },

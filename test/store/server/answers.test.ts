@@ -107,6 +107,23 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
     expect(arrived).toEqual([]);
   });
 
+  test("a transaction that reads and then writes makes two requests", async () => {
+    await opened(async (driver) => {
+      await driver.batch([{ sql: "CREATE TABLE counted (n INTEGER)", args: [] }]);
+      let requests = 0;
+      change = (text) => {
+        requests++;
+        return text;
+      };
+      await driver.write(async (tx) => {
+        const [[row] = []] = await tx.batch([{ sql: "SELECT count(*) AS n FROM counted", args: [] }]);
+        await tx.finish([{ sql: "INSERT INTO counted VALUES (?)", args: [Number(row?.n)] }]);
+      });
+      expect(await driver.query("SELECT n FROM counted")).toMatchObject([{ n: 0 }]);
+      expect(requests).toBe(3);
+    });
+  });
+
   async function passOnSelect(): Promise<string> {
     const execute = { type: "execute", stmt: { sql: "SELECT 1" } };
     const body = JSON.stringify({ baton: null, requests: [execute] });

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { createClient } from "@libsql/client/http";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
@@ -107,13 +106,19 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
   });
 
   test("a commit that timed out changes nothing, and does not block the next one", async () => {
-    const other = createClient({ url: server.url });
-    const holder = await other.transaction("write");
-    await holder.batch(["SELECT 1"]);
+    const other = await openRemote({ url: server.url });
+    const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holder = other.write(async (tx) => {
+      await tx.batch([statement("SELECT 1")]);
+      begun.resolve();
+      await end.promise;
+    });
+    await begun.promise;
     const insert = statement("INSERT INTO probe VALUES ('given up')");
     const write = () => driver.write(async (tx) => void (await tx.batch([insert])));
     expect(await rejection(write())).toMatchObject(lost);
-    await holder.rollback();
+    end.resolve();
+    await holder;
     await driver.write(async (tx) => void (await tx.batch([statement("INSERT INTO probe VALUES ('next')")])));
     expect(await driver.query("SELECT k FROM probe WHERE k IN ('given up', 'next')")).toEqual([
       expect.objectContaining({ k: "next" }),
