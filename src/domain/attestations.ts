@@ -21,7 +21,7 @@ export type Attestation = {
   /** The claim `iat`: whole seconds since the epoch. */
   readonly issuedAt: number;
   readonly kid: string;
-  readonly endpoint: AttestedOperation;
+  readonly operation: AttestedOperation;
   readonly purpose: Purpose;
   readonly policyVersion: string;
   readonly teacherId: number | null;
@@ -70,10 +70,10 @@ export type CredentialUses = {
 
 /** An attestation as the commands list it, without its signature; its time in ISO 8601. */
 export function describeAttestation(one: Attestation) {
-  const { verificationId, issuedAt, partnerId, endpoint, credential, purpose, reference } = one;
+  const { verificationId, issuedAt, partnerId, operation, credential, purpose, reference } = one;
   const { status, eligible, kid } = one;
   return {
-    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, endpoint },
+    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, operation },
     ...{ credential, purpose, reference, status, eligible, kid },
   };
 }

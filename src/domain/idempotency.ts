@@ -24,7 +24,7 @@ export const keepIdempotencyMs = 72 * 3_600_000;
 const waitMs = 2_000;
 const maxIdempotencyKeyLength = 255;
 
-export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
+export type IdempotentRequest = { partnerId: string; operation: string; key: string; body: unknown };
 /** What the work stores, in the same commit as its own results. */
 export type PendingRecord = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
 export type Idempotency = ReturnType<typeof createIdempotency>;
@@ -61,7 +61,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
 
   return {
     /**
-     * Runs `work` unless a call of this partner, endpoint and key was answered before. That it is stored once is for the
+     * Runs `work` unless a call of this partner, operation and key was answered before. That it is stored once is for the
      * commit to say: another server's answer is found when `work` was refused and this is called again.
      * @param work commits the reservation together with its results, or gives null having stored nothing
      * @returns null when `work` did
@@ -73,7 +73,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       work: (pendingRecord: PendingRecord) => Promise<StoredAnswer | null>,
     ): Promise<Outcome | null> {
       const key = readIdempotencyKey(request.key);
-      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${key}`);
+      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.operation}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
       const pendingRecord: PendingRecord = { id, fingerprint, createdAt: clock.now() };

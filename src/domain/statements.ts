@@ -208,7 +208,7 @@ function evidenceOf(
     verificationId: statementId,
     partnerId: audience,
     issuedAt: at,
-    endpoint: "roster",
+    operation: "roster",
     teacherId: null,
     reference: `list:${list.name}`,
     ninIndex: null,

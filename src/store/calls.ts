@@ -160,7 +160,7 @@ const reading = (sql: string, values: readonly unknown[]): Statement[] =>
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
 
 export const attestations = tableOf<Attestation>("attestations", {
-  ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, endpoint: text, purpose: text },
+  ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, operation: text, purpose: text },
   ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
   ...{ eligible: flag, context: textOrNull, credential: text, requestId: text, jws: text },
 });

@@ -59,7 +59,7 @@ describeDrivers("events", (_kind, database) => {
   async function drawVerified(): Promise<Set<string>> {
     const verified = new Set<string>();
     const note = "INSERT OR IGNORE INTO verified_before (partner_id, teacher_id) VALUES (?, ?)";
-    const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+    const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
           policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
         VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
     const statements: Statement[] = [

@@ -175,7 +175,7 @@ CREATE TABLE attestations (
   partner_id TEXT NOT NULL,
   issued_at INTEGER NOT NULL,
   kid TEXT NOT NULL,
-  endpoint TEXT NOT NULL,
+  operation TEXT NOT NULL,
   purpose TEXT NOT NULL,
   policy_version TEXT NOT NULL,
   teacher_id INTEGER,

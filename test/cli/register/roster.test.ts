@@ -208,7 +208,7 @@ test("tvs roster --statement writes a statement of the operator's own, which ver
       dataDir,
     });
     expect(JSON.parse(shown)).toMatchObject({
-      endpoint: "roster",
+      operation: "roster",
       status: "STATEMENT",
       claims: { list: { name } },
     });

@@ -43,7 +43,7 @@ async function verify(operator: CommandContext, changes: Partial<Attestation>): 
     partnerId: "exam-body-a",
     issuedAt: Math.floor(operator.clock.now() / 1000),
     kid: active?.kid ?? "",
-    endpoint: "lookup-by-reg-no",
+    operation: "lookup-by-reg-no",
     purpose: "GENERAL_PUBLIC_VERIFICATION",
     policyVersion: "1",
     teacherId: null,
@@ -140,7 +140,7 @@ test.concurrent("tvs teachers export-subject prints all that is held and every l
         reference: "nin",
         ninIndex,
         status: "NOT_FOUND",
-        endpoint: "lookup-by-nin",
+        operation: "lookup-by-nin",
         issuedAt: 1_700_000_000,
       });
       const teacherId = await put(operator);
