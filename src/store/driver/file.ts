@@ -109,7 +109,8 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
       return rows;
     };
     try {
-      const result = await work({ batch, finish });
+      const query: Driver["query"] = async (sql, args = []) => (await batch([{ sql, args }]))[0] ?? [];
+      const result = await work({ query, batch, finish });
       guarded(() => connection.exec("COMMIT"));
       return result;
     } catch (error) {

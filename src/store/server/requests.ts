@@ -90,6 +90,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
         return rows.slice(first.length, first.length + statements.length);
       }
       const tx: Transaction = {
+        query: async (sql, args = []) => (await tx.batch([{ sql, args }]))[0] ?? [],
         async batch(statements) {
           if (statements.length === 0) return [];
           const rows = await run(statements, false);

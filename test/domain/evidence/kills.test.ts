@@ -49,15 +49,16 @@ type Life = ReturnType<typeof createLife>;
 
 /** A driver whose process may die before each batch of a transaction, and before its commit. */
 function mortal(driver: Driver, { step }: Life): Driver {
-  const inside = (tx: Transaction): Transaction => ({
-    async batch(statements) {
+  const mayDie =
+    <A extends unknown[], R>(run: (...args: A) => R) =>
+    (...args: A) => {
       step();
-      return tx.batch(statements);
-    },
-    async finish(statements) {
-      step();
-      return tx.finish(statements);
-    },
+      return run(...args);
+    };
+  const inside = ({ query, batch, finish }: Transaction): Transaction => ({
+    query: mayDie(query),
+    batch: mayDie(batch),
+    finish: mayDie(finish),
   });
   const write: Driver["write"] = (work, waitMs) =>
     driver.write(async (tx) => {

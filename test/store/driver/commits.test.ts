@@ -166,7 +166,7 @@ test("all writes that waited in vain for another process's lock are refused", ()
           tried.push(statements.length);
           throw new TvsError("STORE_BUSY", "locked");
         };
-        await work({ batch: refuse, finish: refuse });
+        await work({ query: async () => [], batch: refuse, finish: refuse });
         throw new Error("the work goes on without a database");
       },
     };
