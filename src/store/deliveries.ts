@@ -1,9 +1,8 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { flag, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
-import { reading } from "./records.ts";
 import { requireRevision } from "./settings.ts";
 
 /** A row with a higher id may have an earlier time by this much: clocks of nodes differ by up to a minute. */

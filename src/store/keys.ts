@@ -4,8 +4,7 @@ import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
-import { json, reading } from "./records.ts";
+import { bytesOrNull, integer, integerOrNull, json, reading, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
@@ -48,7 +47,7 @@ export function createKeyStore(driver: Driver, acting = service) {
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
   const activated = (kid: string, at: number) => [statement(promote, [at, kid]), ofKey(kid, "activated")];
 
-  /** @param changeOf the statements of the change; null if the ring is not as the caller read it. @returns false then */
+  /** @param changeOf the statements of the change; null, for a result of false, if the ring has changed */
   function change(changeOf: (ring: Ring) => readonly Statement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);
@@ -72,7 +71,7 @@ export function createKeyStore(driver: Driver, acting = service) {
       const rows = await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`);
       return rows.map(signingKey);
     },
-    /** Fills an empty ring. Of two first commands, the keys of the first serve both. @returns whether the ring was empty */
+    /** Fills an empty ring. Two first commands share the keys of the first. @returns whether the ring was empty */
     create: (active: SigningKey, pending: SigningKey) =>
       change((ring) =>
         ring.active === null && ring.pending === null

@@ -49,7 +49,7 @@ export async function isLed(query: (sql: string) => Promise<Row[]>): Promise<boo
   return (await query(select)).some(isCurrent);
 }
 
-/** A lease with more than {@link leaseMs} left was given before the database's clock was set back, and has ended. */
+/** A lease with more than {@link leaseMs} left is from before the database's clock was set back, and has ended. */
 function isCurrent(row: Row): boolean {
   const leftMs = integer(row, "expires_at") - integer(row, "now");
   return leftMs >= 0 && leftMs <= leaseMs;

@@ -9,8 +9,7 @@ import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import { bumpRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
-import { reading } from "./records.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, reading, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
@@ -56,7 +55,7 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/** A leased delivery has a `due_at` above 0, so fresh ones are not read. The join probes the index once per partner. */
+/** A leased delivery has a `due_at` above 0, so fresh ones are not read. The index is probed once per partner. */
 const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;

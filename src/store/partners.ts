@@ -3,8 +3,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
 import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
-import { json, reading, tableOf } from "./records.ts";
+import { bytes, integer, integerOrNull, json, reading, tableOf, text } from "./driver/rows.ts";
 
 /** The columns of a partner's terms, each with its value in a change; undefined for a term that does not change. */
 const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {

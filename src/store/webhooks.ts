@@ -5,10 +5,9 @@ import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
-import { reading } from "./records.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
 const set = `INSERT INTO webhook_endpoints

@@ -12,7 +12,7 @@ export type Transaction = {
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /** Runs statements in order, in one request to a server. @returns the rows of each, in order */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
-  /** Runs the last batch of the transaction. The work throws nothing afterwards: a server commits in the same request. */
+  /** Runs the last batch. A server commits in the same request, so the work must not throw afterwards. */
   finish(statements: readonly Statement[]): Promise<Row[][]>;
 };
 

@@ -14,9 +14,8 @@ export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
 type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
 /**
- * Sends requests with the server's own protocol (Hrana 2 over HTTP), whose client has no time-out and keeps no
- * connection: a kept one is no faster with 64 callers. With 4 or fewer, this client answers 0.6 to 0.8 times as many,
- * for 1.7 times the server's processor time.
+ * Sends requests by the server's own protocol, Hrana 2 over HTTP. The Hrana client has no time limit of its own. It keeps
+ * no connection (decision D12.12): with 64 callers, a kept one is no faster.
  */
 export async function createServerRequests({ url, token }: ServerAddress) {
   const { BatchCond, openHttp } = await import("@libsql/hrana-client");

@@ -152,10 +152,10 @@ test("inspectBackup refuses a backup with a foreign trigger, view, index or colu
     const undoing = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
       UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
     const additions = [
-      [undoing, "trigger undo is none"],
+      [undoing, "trigger undo is not one"],
       // A check of the pages would evaluate it.
-      ["CREATE INDEX trap ON teachers (abs(id))", "index trap is none"],
-      ["CREATE VIEW eyes AS SELECT * FROM partners", "view eyes is none"],
+      ["CREATE INDEX trap ON teachers (abs(id))", "index trap is not one"],
+      ["CREATE VIEW eyes AS SELECT * FROM partners", "view eyes is not one"],
       ["ALTER TABLE teachers ADD COLUMN x TEXT AS (name)", "table teachers was altered"],
     ] as const;
     for (const [index, [sql, found]] of additions.entries()) {

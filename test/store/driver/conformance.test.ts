@@ -147,14 +147,14 @@ describeDrivers("driver", (kind, opened) => {
       const undoing = `CREATE TRIGGER undo AFTER UPDATE ON teachers BEGIN
       UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
       const foreign: [string, string, string][] = [
-        [undoing, "DROP TRIGGER undo", "trigger undo is none that tvs makes"],
-        ["CREATE VIEW eyes AS SELECT 1", "DROP VIEW eyes", "view eyes is none that tvs makes"],
-        ["CREATE TABLE more (a)", "DROP TABLE more", "table more is none that tvs makes"],
-        ["CREATE INDEX fast ON teachers (name)", "DROP INDEX fast", "index fast is none that tvs makes"],
+        [undoing, "DROP TRIGGER undo", "trigger undo is not one that tvs makes"],
+        ["CREATE VIEW eyes AS SELECT 1", "DROP VIEW eyes", "view eyes is not one that tvs makes"],
+        ["CREATE TABLE more (a)", "DROP TABLE more", "table more is not one that tvs makes"],
+        ["CREATE INDEX fast ON teachers (name)", "DROP INDEX fast", "index fast is not one that tvs makes"],
         [
           'CREATE TABLE "a\u001b[2J\'" (a)',
           'DROP TABLE "a\u001b[2J\'"',
-          "table a??2J? is none that tvs makes",
+          "table a??2J? is not one that tvs makes",
         ],
         [
           "ALTER TABLE partners ADD COLUMN x TEXT",
