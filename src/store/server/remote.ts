@@ -26,7 +26,7 @@ type RemoteOptions = ServerAddress & { [N in keyof ReaderOptions]?: ReaderOption
 /**
  * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made, so each
  * write of the store may be made twice.
- * @throws TvsError CONFIG_INVALID if it is no primary, STORE_UNAVAILABLE without an answer
+ * @throws TvsError CONFIG_INVALID for a replica or another program, STORE_UNAVAILABLE without an answer
  */
 export async function openRemote(options: RemoteOptions): Promise<Driver> {
   const { url, token, waitMs = serverWaitMs.command, onRequest = () => {} } = options;
@@ -139,7 +139,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
   }
 }
 
-/** A primary answers that there is no such table. A replica forwards the write. */
+/** A primary answers that the table is missing. A replica forwards the write. */
 const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
 /** The wait for the first request, in milliseconds, so that a wrong address is reported soon. */
 const firstWaitMs = 5_000;

@@ -15,7 +15,7 @@ type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
 /**
  * Sends requests by the server's own protocol, Hrana 2 over HTTP. The Hrana client has no time limit of its own. It keeps
- * no connection (decision D12.12): with 64 callers, a kept one is no faster.
+ * no connection (decision D12.12): a kept one is as fast with 64 callers.
  */
 export async function createServerRequests({ url, token }: ServerAddress) {
   const { BatchCond, openHttp } = await import("@libsql/hrana-client");

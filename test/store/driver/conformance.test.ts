@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
-import type { Driver } from "../../../src/store/driver/driver.ts";
+import { blockRows, type Driver, insertRows } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withEmpty } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-/** What every driver must do. */
+/** The behaviour of every driver. */
 describeDrivers("driver", (kind, opened) => {
   let driver: Driver;
 
@@ -12,10 +12,11 @@ describeDrivers("driver", (kind, opened) => {
     driver = opened.driver();
     await driver.batch([
       { sql: "CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)", args: [] },
+      { sql: "CREATE TABLE bulk (k INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT) STRICT", args: [] },
     ]);
   });
 
-  /** Runs over a database of its own: the table of the other tests is none of this program's. */
+  /** Runs over a database of its own, because the tables of the other tests are foreign to this program. */
   const withOwn = (act: (own: Driver) => Promise<void>) =>
     withEmpty(kind, (own) => makeSchema(own).then(() => act(own)));
 
@@ -139,4 +140,35 @@ describeDrivers("driver", (kind, opened) => {
       if (own.kind === "embedded") await own.batch([{ sql: "ANALYZE", args: [] }]);
       await makeSchema(own);
     }));
+
+  const bulkRows = async (from: number) => {
+    const sql = "SELECT k, n, hex(b) AS b, t FROM bulk WHERE k > ? ORDER BY k";
+    const rows = await driver.query(sql, [from]);
+    return rows.map(({ k, n, b, t }) => [Number(k), n === null ? null : Number(n), b, t]);
+  };
+
+  test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
+    "insertRows stores %d rows of every type",
+    async (count) => {
+      const first = 1000 * (count + 1);
+      const rows = Array.from({ length: count }, (_, n) => [
+        first + n + 1,
+        n % 3 === 0 ? null : Number.MAX_SAFE_INTEGER - n,
+        n % 2 === 0 ? null : new Uint8Array([0, 255, 26]),
+        `it's "é" \u{1F600} ${n}`,
+      ]);
+      await driver.batch(insertRows("bulk", ["k", "n", "b", "t"], rows));
+      const expected = rows.map(([k, n, b, t]) => [k, n, b === null ? "" : "00FF1A", t]);
+      expect((await bulkRows(first)).slice(0, count)).toEqual(expected);
+    },
+  );
+
+  test("insertRows stores rows of many columns", async () => {
+    const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
+    await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
+    const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
+    await driver.batch(insertRows("wide", names, rows));
+    const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
+    expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
+  });
 });

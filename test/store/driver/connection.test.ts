@@ -9,10 +9,7 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-/**
- * What the native driver was seen to do wrong on Bun and on Deno, one test a hazard: the wrapper must not
- * let any of it through.
- */
+/** One test for each hazard of the native driver on Bun or Deno, from which the connection must protect. */
 
 const createTable = "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT UNIQUE, flag, note)";
 

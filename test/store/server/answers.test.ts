@@ -38,15 +38,15 @@ test("a repeated request waits no longer in total than one request may", async (
   server.close();
 });
 
-describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", () => {
+describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows only", () => {
   const token = "a.token.of.ours";
   let sqld: TestServer;
   let middle: Awaited<ReturnType<typeof listen>>;
   let elsewhere: typeof middle;
   let arrived: (string | undefined)[];
-  /** What stands in the middle answers instead of the server; null for what the server says. */
+  /** The proxy's own answer; null for the server's answer. */
   let instead: Answer | null;
-  /** Changes what the server says. */
+  /** Changes the server's answer. */
   let change: (text: string) => string;
 
   async function passOn(request: IncomingMessage): Promise<string> {

@@ -143,7 +143,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     return anAnsweredCall([attestation], { revision, idempotency: record ?? null });
   }
 
-  const stands = async (id: string) =>
+  const isStored = async (id: string) =>
     (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
 
   test("a lost reply to a command says that the change is not known, and a refused statement says so", async () => {
@@ -170,7 +170,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     expect(await rejection(attestations.record(asked))).toMatchObject(lost);
     proxy.heal();
     const first = asked.attestations[0]?.verificationId ?? "";
-    expect(await stands(first)).toBe(true);
+    expect(await isStored(first)).toBe(true);
     const again = await call({}, id);
     expect(await attestations.record(again)).toBeNull();
     const record = await createIdempotencyStore(driver).find(id);
@@ -188,7 +188,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
   });
 });
 
-/** sqld moves its log into the database every thousand pages, and says meanwhile that the database is locked. */
+/** sqld moves its log into the database every thousand pages, and answers that the database is locked until then. */
 test.skipIf(noServer !== undefined)(
   "no write fails while a server moves its log into the database",
   async () => {
