@@ -104,32 +104,29 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
     return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
 
-  const findAlone = (keys: readonly TeacherKey[]) => Promise.all(keys.map(findNow));
-  const findNamed = (keys: readonly UniqueKey[]) =>
-    keys.length === 1 ? findAlone(keys) : findTogether(keys);
-
+  const findNamed = async (keys: readonly UniqueKey[]) =>
+    keys.length === 1 ? Promise.all(keys.map(findNow)) : findTogether(keys);
   // Lookups of one turn of the event loop share a read, at two thirds of the cost. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
-  const reached = new DataLoader<TeacherKey, Teacher | null>(findAlone, inTurns);
 
   return {
     /**
      * Finds the teacher whom a key names, unless hidden; null without one, and for a contact of several teachers.
      * @throws TvsError REGISTER_EMPTY when no teacher is found and no import has finished
      */
-    find: (key: TeacherKey) => (isUnique(key) ? named.load(key) : reached.load(key)),
+    find: async (key: TeacherKey) => (isUnique(key) ? named.load(key) : orThrow(await findNow(key))),
     /** Finds many teachers in one read. @returns the teachers in the order of the keys @throws as `find` */
-    findEach: async (keys: readonly UniqueKey[]) =>
-      (await findTogether(keys)).map((found) => {
-        if (found instanceof TvsError) throw found;
-        return found;
-      }),
+    findEach: async (keys: readonly UniqueKey[]) => (await findTogether(keys)).map(orThrow),
   };
 }
 
-function registerEmpty(): TvsError {
-  return new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
+const registerEmpty = () =>
+  new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
+
+function orThrow(found: Teacher | null | TvsError): Teacher | null {
+  if (found instanceof TvsError) throw found;
+  return found;
 }
 
 /** Finds many teachers in one read. @returns them in the order of the keys, and whether no import has finished */
