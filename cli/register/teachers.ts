@@ -126,7 +126,7 @@ const subjectHistoryColumns: Columns<SubjectExport["history"][number]> = {
 const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
   TIME: "verifiedAt",
   PARTNER: "partnerId",
-  ENDPOINT: "endpoint",
+  OPERATION: "operation",
   PURPOSE: "purpose",
   ASKED: "reference",
   STATUS: "status",

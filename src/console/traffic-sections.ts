@@ -33,21 +33,21 @@ export function figuresSection(state: ConsoleState): Markup {
 }
 
 export function answersSection({ totals: { answers } }: ConsoleState): Markup {
-  const rows = answerOperations.map((endpoint) => {
-    const own = answers.filter(({ labels }) => labels.endpoint === endpoint);
+  const rows = answerOperations.map((operation) => {
+    const own = answers.filter(({ labels }) => labels.operation === operation);
     const counts = licenseStatuses.map((one) => own.find(({ labels }) => labels.status === one)?.value ?? 0);
-    return { endpoint, counts, total: sum(counts) };
+    return { operation, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
   if (sum(totals) === 0) return none("No teacher has been asked about since the service started.");
   const body = [
     ...rows.filter(({ total }) => total > 0),
-    { endpoint: "all", counts: totals, total: sum(totals) },
+    { operation: "all", counts: totals, total: sum(totals) },
   ];
   return tableOf("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
     numbersFrom: 1,
-    rows: body.map(({ endpoint, counts, total }) => [endpoint, ...counts.map(count), count(total)]),
+    rows: body.map(({ operation, counts, total }) => [operation, ...counts.map(count), count(total)]),
   });
 }
 

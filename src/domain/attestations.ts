@@ -21,7 +21,7 @@ export type Attestation = {
   /** The claim `iat`: whole seconds since the epoch. */
   readonly issuedAt: number;
   readonly kid: string;
-  readonly endpoint: AttestedOperation;
+  readonly operation: AttestedOperation;
   readonly purpose: Purpose;
   readonly policyVersion: string;
   readonly teacherId: number | null;
@@ -70,11 +70,11 @@ export type CredentialUses = {
 
 /** An attestation as the commands list it, without its signature. */
 export function describeAttestation(one: Attestation) {
-  const { verificationId, partnerId, endpoint, credential, purpose, reference, status, eligible, kid } = one;
-  const verifiedAt = isoSeconds(one.issuedAt);
+  const { verificationId, issuedAt, partnerId, operation, credential, purpose, reference } = one;
+  const { status, eligible, kid } = one;
   return {
-    ...{ verificationId, verifiedAt, partnerId, endpoint, credential, purpose, reference, status },
-    ...{ eligible, kid },
+    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, operation },
+    ...{ credential, purpose, reference, status, eligible, kid },
   };
 }
 

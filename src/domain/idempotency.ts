@@ -20,7 +20,7 @@ export const keepIdempotencyMs = 72 * 3_600_000;
 const waitMs = 2_000;
 const maxIdempotencyKeyLength = 255;
 
-export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
+export type IdempotentRequest = { partnerId: string; operation: string; key: string; body: unknown };
 /** The part of the record that is known before the answer. */
 export type PendingRecord = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
 export type Idempotency = ReturnType<typeof createIdempotency>;
@@ -50,7 +50,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
 
   return {
     /**
-     * Replays the stored answer of this partner, endpoint and key, or runs `work`. If another node has stored the key first,
+     * Replays the stored answer of this partner, operation and key, or runs `work`. If another node has stored the key first,
      * the commit of `work` is refused, and the next call of `run` finds the other node's answer.
      * @param work commits the pending record with its results, or gives null if its commit was refused
      * @returns null if `work` did
@@ -62,7 +62,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       work: (record: PendingRecord) => Promise<StoredAnswer | null>,
     ): Promise<Outcome | null> {
       const key = readIdempotencyKey(request.key);
-      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${key}`);
+      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.operation}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
       const record = { id, fingerprint, createdAt: clock.now() };

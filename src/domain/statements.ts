@@ -192,7 +192,7 @@ export async function sealStatement(
     verificationId: statementId,
     partnerId: audience,
     issuedAt: at,
-    endpoint: "roster",
+    operation: "roster",
     teacherId: null,
     reference: `list:${list.name}`,
     ninIndex: null,

@@ -118,7 +118,7 @@ export function createVerification(dependencies: VerificationDependencies) {
         return answer === null ? null : { ...answer, replayed: false };
       }
       const { partnerId } = authenticated.partner;
-      const request = { partnerId, endpoint: operation, ...call.idempotency };
+      const request = { partnerId, operation, ...call.idempotency };
       const outcome = await idempotency.run(request, (pendingRecord) => perform(call, pendingRecord));
       if (outcome === null) return null;
       const { answer, replayed } = outcome;
@@ -222,7 +222,7 @@ function evidenceOf(
     partnerId: audience,
     issuedAt,
     kid: snapshot.keys.active.kid,
-    endpoint: operation,
+    operation,
     purpose: question.purpose,
     policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,

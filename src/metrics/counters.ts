@@ -76,7 +76,7 @@ export function createCounters(table: readonly CountedRoute[]) {
 
   const requests = counterOf("tvs_http_requests_total");
   const durations = histogramOf("tvs_http_request_duration_seconds", durationBounds);
-  const statusesOf = (endpoint: string) => licenseStatuses.map((status) => ({ endpoint, status }));
+  const statusesOf = (operation: string) => licenseStatuses.map((status) => ({ operation, status }));
   const answers = counterOf("tvs_answers_total", answerOperations.flatMap(statusesOf));
   const signatures = counterOf("tvs_signatures_total");
   const signatureFailures = counterOf("tvs_signature_failures_total");
@@ -105,7 +105,8 @@ export function createCounters(table: readonly CountedRoute[]) {
       if (status >= 500) interval.failed++;
       else if (status >= 400) interval.refused++;
     },
-    answered: (endpoint: string, status: string, teachers = 1) => answers.inc({ endpoint, status }, teachers),
+    answered: (operation: string, status: string, teachers = 1) =>
+      answers.inc({ operation, status }, teachers),
     /** Counts signatures that a call asks for. @param made settles when they are made */
     signing(count: number, made: Promise<unknown>): void {
       underWay += count;
@@ -181,9 +182,9 @@ export function countedAttestations(store: AttestationStore, { answered }: Count
       const stored = await store.record(call);
       if (stored === null) return null;
       const { attestations, people = [], read } = call;
-      for (const { endpoint, status } of attestations)
-        if (status !== statementStatus) answered(endpoint, status);
-        // A statement counts every teacher that it covers, also those not found.
+      for (const { operation, status } of attestations)
+        if (status !== statementStatus) answered(operation, status);
+        // A statement counts every teacher that it covers, those who were not found too.
         else answered("roster", "NOT_FOUND", read.length - people.length);
       for (const { status } of people) answered("roster", status);
       return stored;

@@ -5,43 +5,42 @@ import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windo
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
 import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { bytesOrNull, flag, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromised, keepStatement } from "./idempotency.ts";
-import { tableOf } from "./records.ts";
 import { selectRevision } from "./settings.ts";
 import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
 
 /**
- * Answered calls are stored in groups. One transaction reads what all of them rest on, decides on each, and writes those
- * that still hold: nobody else writes in between, so what is decided is true when it is committed (decision D4.8).
+ * Answered calls are stored in groups. One transaction reads the preconditions of all calls, decides on each call, and
+ * writes those whose preconditions hold. No other process writes in between (decision D4.8).
  */
 
-/** What the calls of a group rest on, as it is in the transaction; {@link decide} adds what it lets through. */
+/** The values of a group's preconditions in the transaction. {@link decide} adds the calls that it accepts. */
 export type Current = {
   readonly revision: number;
-  /** The versions of the records that were read, by id; one that is gone has none. */
+  /** The present versions of the records that were read, by id. */
   readonly versions: ReadonlyMap<number, number>;
-  /** The keys that named nobody and name somebody now, as {@link keyName} has them. */
+  /** The keys that named no teacher when they were read, and name one now ({@link keyName}). */
   readonly taken: ReadonlySet<string>;
-  /** When the answers were given that stand under the calls' idempotency keys, by the key's id in hex. */
+  /** The times of the answers that are stored under the calls' idempotency keys, by the key's id in hex. */
   readonly answeredAt: Map<string, number>;
-  /** What is used of the windows, as {@link windowName} has them. */
+  /** The use of the windows, by {@link windowName}. */
   readonly used: Map<string, number>;
 };
 
-/** What must still hold for a call to be stored, by the name of what has changed where it does not. */
+/** The preconditions of storing a call. */
 export const preconditions = {
-  /** Settings, partners, credentials and signing keys are those that the call was judged by. */
+  /** Settings, partners, credentials and signing keys are those that answered the call. */
   revision: (call, current) => call.revision === current.revision,
-  /** Each record that the call speaks of is at the version that was read. */
+  /** Each record in the answer is at the version that was read. */
   record: ({ read }, { versions }) =>
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
-  /** Nobody has a key that nobody had. */
+  /** A key that named no teacher still names none. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
   day: ({ charge }, current) => hasRoom(charge, "day", current),
-  /** No call with the same idempotency key was answered, or so long ago that its answer is not kept any more. */
+  /** No call with the same idempotency key was answered, or its answer has expired. */
   idempotency: ({ idempotency }, { answeredAt }) =>
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
@@ -49,9 +48,9 @@ export const preconditions = {
 } as const satisfies Record<string, (call: AnsweredCall, current: Current) => boolean>;
 
 /**
- * Decides whether a call may be stored. If so, `current` has its charge and its key, for the calls behind it.
- * @param required all of them, but for a test of what each is good for
- * @returns what has changed since the call was judged; null when nothing has
+ * Decides whether a call may be stored. If so, its charge and its key are added to `current` for the calls after it.
+ * @param required all preconditions, except in tests that take one away
+ * @returns the precondition that does not hold; null when all hold
  */
 export function decide(
   call: AnsweredCall,
@@ -69,7 +68,7 @@ export function decide(
   return null;
 }
 
-/** A call that costs nothing of a window needs no room in it. */
+/** A call without a cost in a window needs no room there. */
 function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: Current): boolean {
   const cost = costOf(charge, kind);
   return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
@@ -89,14 +88,14 @@ export function callWritesWith(
   required: Partial<typeof preconditions>,
 ): GroupedWrite<AnsweredCall, WindowsUsed | null> {
   return {
-    // A person of a statement is two small rows, where an attestation is a large one.
+    // A person of a statement is two small rows, an attestation one large row.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);
       const before = new Map(current.used);
       const isStored = calls.map((call) => decide(call, current, required) === null);
       const stored = calls.filter((_, index) => isStored[index]);
-      await tx.batch([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
+      await tx.finish([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
       return calls.map(({ charge }, index) => (isStored[index] ? usedOf(charge, current) : null));
     },
   };
@@ -107,7 +106,7 @@ function usedOf(charge: QuotaCharge, { used }: Current): WindowsUsed {
   return { minute: of("minute"), day: of("day") };
 }
 
-// One row of JSON each: a row that comes out of the native driver costs as much as two that go in.
+// Each query returns one row of JSON: a row read from the native driver costs as much as two written rows.
 const readVersions = `SELECT json_group_array(json_array(id, version)) AS found FROM teachers
   WHERE id IN (SELECT value FROM json_each(?))`;
 const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_at || ' ' || partner_id, used)) AS found
@@ -121,7 +120,7 @@ const readTaken = (
   FROM json_each(?) AS one CROSS JOIN teachers
     ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShown}`;
 
-/** Reads in one batch what a group of calls rests on. */
+/** Reads the preconditions of a group of calls in one batch. */
 async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<Current> {
   const read = calls.flatMap((call) => call.read);
   const ids = read.flatMap((one) => ("by" in one ? [] : [one.id]));
@@ -160,12 +159,12 @@ const reading = (sql: string, values: readonly unknown[]): Statement[] =>
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
 
 export const attestations = tableOf<Attestation>("attestations", {
-  ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, endpoint: text, purpose: text },
+  ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, operation: text, purpose: text },
   ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
   ...{ eligible: flag, context: textOrNull, credential: text, requestId: text, jws: text },
 });
 
-/** The attestations of a call lie side by side, then whom they speak of, then the answer to be replayed. */
+/** A call's attestations have consecutive ids. The people of a statement and the answer to be replayed follow. */
 function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): Statement[] {
   const [first] = made;
   return [
@@ -178,7 +177,7 @@ function callStatements({ attestations: made, people = [], idempotency }: Answer
 const setUsed = `INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES (?, ?, ?, ?)
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = excluded.used`;
 
-/** One statement for each window that calls have charged, however many they are. */
+/** One statement for each charged window, however many calls charged it. */
 function chargeStatements(
   stored: readonly AnsweredCall[],
   { used }: Current,

@@ -1,17 +1,16 @@
-/** Who changed what: one row a change, written in the commit of the change itself (decision D1.10). */
+/** Recorded changes: one row per change, written in the commit of that change (decision D1.10). */
 
 import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
 import type { Driver, Statement } from "./driver/driver.ts";
-import { integer, text, textOrNull } from "./driver/rows.ts";
-import { tableOf } from "./records.ts";
+import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 
 const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
 const changes = tableOf<RecordedChange>("changes", readers);
 
-/** Makes the statement that records a change in the name of who acts. */
+/** Makes the statement that records a change. */
 export type Recorder = (change: Change) => Statement;
 
-/** @param acting its actor is read with each change: a command that only reads needs no valid name */
+/** @param acting the author of the changes; read with each change, so that a reading command needs no valid name */
 export function createRecorder(acting: Acting): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });

@@ -1,17 +1,16 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { flag, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
-import { reading } from "./records.ts";
 import { requireRevision } from "./settings.ts";
 
-/** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
+/** A row with a higher id may have an earlier time by this much: clocks of nodes differ by up to a minute. */
 const disorderMs = 120_000;
-/** Rows in one commit: short enough that a call which waits for the disk does not notice. */
+/** Rows in one commit, few enough that a call which waits for the commit hardly notices. */
 const chunkRows = 1_000;
 
-/** Wakes the senders, if the statement before it changed a row. */
+/** Wakes the senders if the statement before this one changed a row. */
 export const bumpRevision: Statement = statement(
   "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
 );
@@ -64,9 +63,9 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** Deliveries as an operator reads them, and sends, holds or drops them. */
+/** The operator's view of deliveries: lists, retries, and the end of those without an endpoint. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
-  /** Repeats a statement that changes at most so many rows until it finds fewer. @param record of the first time */
+  /** Repeats a statement in commits of {@link chunkRows} rows until it finds fewer. @param record added to the first */
   async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
     let total = 0;
     for (;;) {
@@ -95,18 +94,18 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     /**
-     * Makes a pending or dead delivery due now, with its whole schedule before it.
-     * @param by the partner that owns the delivery; a partner may also repeat an acknowledged one. Left out by an operator
-     * @throws ConflictError, having changed nothing, when the partner's revision is not the newest
+     * Makes a pending or dead delivery due now, and begins its schedule again.
+     * @param by the partner that owns the delivery, who may also repeat an acknowledged one; an operator gives none
+     * @throws ConflictError, having changed nothing, when the configuration has changed
      */
     retry(deliveryId: string, now: number, by?: RetryBy) {
       return driver.write(async (tx) => {
         if (by !== undefined) await requireRevision(tx, by.revision);
-        const [[row] = []] = await tx.batch([statement(lookBeforeRetry, [deliveryId])]);
+        const [row] = await tx.query(lookBeforeRetry, [deliveryId]);
         const outcome = retryOutcome(row, now, by);
-        // One that is due already with its whole schedule stays so: a loop of them would fill `changes`.
+        // Nothing to change, and nothing to record: repeated retries would fill `changes`.
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
-        await tx.batch([
+        await tx.finish([
           statement(retry, [now, deliveryId]),
           bumpRevision,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
@@ -114,13 +113,13 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         return outcome;
       });
     },
-    /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
+    /** Retries all deliveries that died at or after `since` and whose partner has an endpoint. @returns how many */
     retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
       return inChunks(retryDead, [now, since, partnerId], [record]);
     },
-    /** Makes a partner's pending deliveries due now, each with its whole schedule before it. @returns how many */
+    /** Makes a partner's pending deliveries due now, and begins their schedules again. @returns how many */
     async makeDue(partnerId: string, now: number) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
@@ -161,7 +160,7 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
   return { sql: `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`, args };
 }
 
-/** What a retry does. Only a partner has a delivery sent again that was acknowledged. */
+/** The outcome of a retry. Only a partner may repeat an acknowledged delivery. */
 function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined): domain.RetryOutcome {
   if (row === undefined || (by !== undefined && by.partnerId !== text(row, "partner_id"))) return "not known";
   const state = text(row, "state");
@@ -171,7 +170,7 @@ function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined
   return isLeased ? "leased" : "retried";
 }
 
-/** It waits for its sender, and none of its attempts is spent. */
+/** Whether a delivery is due and its schedule has just begun. */
 function isDue(row: Row, now: number): boolean {
   const isWaiting = text(row, "state") === "pending" && row.lease === null;
   return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");

@@ -2,20 +2,20 @@ import type { TeacherEvent } from "../domain/events.ts";
 import { bumpRevision } from "./deliveries.ts";
 import { insertRows, type Statement, statement } from "./driver/driver.ts";
 
-/** Events, each with whom it is told and the deliveries to them. Nothing else inserts into the table of events. */
+/** Events, with the partners to whom they are published, and the deliveries. No other file inserts events. */
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
 
 const insertTestDelivery = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
   SELECT ?, id, ?, occurred_at FROM events WHERE event_id = ?`;
 
-/** A UUID of version 7 with the time of the event's. */
+/** A UUID of version 7 with the time of the event's id. */
 const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblob(2))), 2) || '-'
   || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
 
 /**
- * Whether a partner has verified the teacher, also by attestations that were deleted. It is sought by the teacher (+), of
- * whom there are few.
+ * Whether a partner has verified the teacher, also by deleted attestations. The `+` makes SQLite search by the teacher,
+ * who has few attestations.
  */
 const hasVerified = `EXISTS (SELECT 1 FROM attestations
     WHERE attestations.teacher_id = events.teacher_id AND +partner_id = partners.partner_id)
@@ -25,15 +25,15 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** The rule of isPublishedTo (domain/event-filter.ts), over many events. */
+/** The rule of isPublishedTo (domain/event-filter.ts) in SQL. */
 const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(event_filter, '"' || event_type || '"') > 0
   AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
 
-/** Events are never deleted, so those that were inserted last have the highest ids. */
+/** Events are never deleted, so the newest have the highest ids. */
 const areNew = "events.id > (SELECT max(id) FROM events) - ?";
 
-const insertTold = `INSERT INTO partner_events (partner_id, event, published_at)
+const insertPublished = `INSERT INTO partner_events (partner_id, event, published_at)
   SELECT partner_id, events.id, coalesce((SELECT updated_at FROM teachers WHERE teachers.id = teacher_id), occurred_at)
   FROM events CROSS JOIN partners WHERE ${areNew} AND ${isPublishedTo}`;
 const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
@@ -41,10 +41,7 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
   FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partner_events
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
-/**
- * Stores events of teachers, whom they are told and the deliveries: each partner that the transaction sees is told, and
- * gets a delivery where it has an endpoint.
- */
+/** Stores events of teachers, publishes them to the partners of the transaction, and makes deliveries to endpoints. */
 export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]): Statement[] {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
@@ -52,7 +49,7 @@ export function eventsOf(teachers: readonly { id: number; events: readonly Teach
   if (rows.length === 0) return [];
   return [
     ...insertRows("events", columns, rows),
-    statement(insertTold, [rows.length]),
+    statement(insertPublished, [rows.length]),
     statement(insertDeliveries, [rows.length]),
     bumpRevision,
   ];

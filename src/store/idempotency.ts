@@ -2,14 +2,14 @@ import type { IdempotencyRecord } from "../domain/idempotency.ts";
 import type { Driver, Statement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 
-/** A record whose key was declared compromised counts as absent: its envelope must not be handed out again. */
+/** A record whose signing key is compromised counts as absent: its envelope must not be returned again. */
 export const isCompromised = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
   VALUES (?, ?, ?, ?, ?, ?)`;
 
-/** Keeps an answer, in the place of one that counts as absent; `kid` is the key that signed it. */
+/** Stores an answer, replacing one that counts as absent. @param kid the key that signed it */
 export function keepStatement(record: IdempotencyRecord, kid: string): Statement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
@@ -31,7 +31,7 @@ export function createIdempotencyStore(driver: Driver) {
         body: text(row, "body"),
       };
     },
-    /** Forgets records older than `before`, at most `limit` of them. @returns how many there were */
+    /** Deletes records older than `before`, at most `limit`. @returns how many */
     async prune(before: number, limit: number) {
       const sql = `DELETE FROM idempotency WHERE rowid IN
         (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?) RETURNING 1 AS gone`;

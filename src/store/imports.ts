@@ -11,8 +11,7 @@ import {
   statement,
   type Transaction,
 } from "./driver/driver.ts";
-import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { type RecordOf, reading } from "./records.ts";
+import { integer, integerOrNull, type RecordOf, reading, text, textOrNull } from "./driver/rows.ts";
 import { openStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
 import { createImportReads } from "./teachers.ts";

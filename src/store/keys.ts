@@ -4,22 +4,21 @@ import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
-import { json, reading } from "./records.ts";
+import { bytesOrNull, integer, integerOrNull, json, reading, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
- * Retires the active key. The service signs with it until this commit: a `retired_at` before the key's last attestation
- * would refuse that attestation. It is among the newest, which are almost in the order of their times.
+ * Retires the active key. The service signs with the key until this commit, and a `retired_at` before the key's last
+ * attestation would refuse that attestation. Newer rows have almost always later times, so the newest 20,000 suffice.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
     FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
   WHERE kid = ?2`;
 /**
- * The windows of two keys may overlap. The new one does not begin at the old key's last attestation: a clock that was
- * ahead would put that into the future, and attestations of the new key until then would be refused.
+ * The new key's time begins now, not at the old key's last attestation. That may be in the future after a clock was
+ * ahead, and attestations of the new key until then would be refused. The times of two keys may overlap.
  */
 const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
 const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
@@ -27,10 +26,10 @@ const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
 
-/** A register begins at a random revision: a service whose database was replaced must see that it is another one. */
+/** A register begins at a random revision, so that a service notices when its database is replaced by another. */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
-/** The keys that are not retired: the one of each state, null where there is none. */
+/** The ids of the active key and of the pending key, null for a missing key. */
 type Ring = { readonly active: string | null; readonly pending: string | null };
 
 type Rotation = { active: string; pending: string; next: SigningKey; at: number };
@@ -39,8 +38,8 @@ type Compromise = { kid: string; since: number; at: number; next: SigningKey | n
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /**
- * The key ring: at most one active key and one pending key. A change is made only to the ring that the caller saw.
- * @param acting in whose name it is changed
+ * The key ring: at most one active key and one pending key. A change is made only if the ring is as the caller read it.
+ * @param acting who is recorded as the author of changes
  */
 export function createKeyStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
@@ -48,16 +47,16 @@ export function createKeyStore(driver: Driver, acting = service) {
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
   const activated = (kid: string, at: number) => [statement(promote, [at, kid]), ofKey(kid, "activated")];
 
-  /** @param changeOf the statements of the change; null if the ring is not as the caller saw it. @returns false then */
+  /** @param changeOf the statements of the change; null, for a result of false, if the ring has changed */
   function change(changeOf: (ring: Ring) => readonly Statement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
-      const [rows = []] = await tx.batch([statement(selectRing)]);
+      const rows = await tx.query(selectRing);
       const kidOf = (state: KeyState) => {
         const row = rows.find((one) => text(one, "state") === state);
         return row === undefined ? null : text(row, "kid");
       };
       const statements = changeOf({ active: kidOf("active"), pending: kidOf("pending") });
-      if (statements !== null) await tx.batch(statements);
+      if (statements !== null) await tx.finish(statements);
       return statements !== null;
     });
   }
@@ -72,15 +71,14 @@ export function createKeyStore(driver: Driver, acting = service) {
       const rows = await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`);
       return rows.map(signingKey);
     },
-    /** Fills an empty ring; does nothing to one that has keys. @returns whether it was empty */
-    // Two first commands at once: the first one's keys serve both.
+    /** Fills an empty ring. Two first commands share the keys of the first. @returns whether the ring was empty */
     create: (active: SigningKey, pending: SigningKey) =>
       change((ring) =>
         ring.active === null && ring.pending === null
           ? [...inserted(active), ...inserted(pending), statement(beginRevision)]
           : null,
       ),
-    /** @throws TvsError REFUSED when another rotation was faster */
+    /** @throws TvsError REFUSED after another rotation */
     rotate: ({ active, pending, next, at }: Rotation) =>
       requireChange((ring) =>
         ring.active === active && ring.pending === pending
@@ -92,14 +90,14 @@ export function createKeyStore(driver: Driver, acting = service) {
             ]
           : null,
       ),
-    /** Replaces the pending key; the old one is retired unused. */
+    /** Replaces the pending key and retires the old pending key unused. */
     replacePending: ({ pending, next, at }: { pending: string; next: SigningKey; at: number }) =>
       requireChange((ring) =>
         ring.pending === pending
           ? [statement(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
           : null,
       ),
-    /** Flags a key. With `next`, its place in the ring is filled in the same act. */
+    /** Marks a key as compromised. With `next`, the same transaction fills the gap in the ring. */
     compromise: ({ kid, since, at, next }: Compromise) =>
       requireChange(({ active, pending }) => {
         const detail = `since ${isoTime(since)}`;

@@ -9,8 +9,7 @@ import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import { bumpRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
-import { reading } from "./records.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, reading, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
@@ -23,7 +22,7 @@ const open = `SELECT partner_id, url, secret, previous_secret, previous_until, f
   WHERE endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true')`;
 
-/** Due deliveries of one endpoint, oldest first. Half of the limit is for retries: fresh ones must not starve them. */
+/** Due deliveries of one endpoint, oldest first. Half of the limit is for retries, which fresh ones would starve. */
 const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     SELECT id FROM (
       SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
@@ -56,7 +55,7 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/** Leased deliveries have a time, so fresh ones are not read; the join makes one probe of the index for each partner. */
+/** A leased delivery has a `due_at` above 0, so fresh ones are not read. The index is probed once per partner. */
 const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
@@ -69,30 +68,30 @@ export type Outbox = ReturnType<typeof createOutbox>;
  */
 export function createOutbox(driver: Driver, commit: Commit) {
   return {
-    /** Moves when there may be something new to send, or something that must not be sent any more. */
+    /** Changes when deliveries were added, or when the set of open endpoints may have changed. */
     async revision() {
       const [row] = await driver.query(revision);
       return row === undefined ? "" : `${integer(row, "of_settings")} ${integer(row, "of_deliveries")}`;
     },
-    /** Endpoints that may be sent to now, each with the time of its next work. */
+    /** Open endpoints, each with the time of its next delivery. */
     async open() {
       return (await driver.query(open)).map(openEndpoint);
     },
-    /** Leases deliveries that are due, in one commit. Those of an endpoint that is disabled stay. */
+    /** Leases due deliveries of enabled endpoints, in one commit. */
     async lease(requests: readonly LeaseRequest[], lease: Lease) {
       const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
       return rows.flatMap((some, index) =>
         some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
       );
     },
-    /** @returns false, having changed nothing, when the lease is somebody else's by now */
+    /** Records an attempt. @returns false, having changed nothing, when another sender has the lease */
     finish: (attempt: FinishedAttempt) => commit.inGroup(finishing, attempt),
-    /** Gives leases back, due now, without an attempt. */
+    /** Returns leases without an attempt. The deliveries are due now. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
       await commit(leased.flatMap(({ id, lease }) => [statement(release, [now, id, lease]), bumpRevision]));
     },
-    /** Ends all leases, for the one service over a file as it starts: nobody else can hold one. */
+    /** Ends all leases when the one service over a file starts: no other process can hold a lease. */
     async releaseAll(now: number) {
       await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
     },
@@ -103,15 +102,15 @@ function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
-/** Attempts that ended, each recorded if its lease is still the one under which it was made. */
+/** Records finished attempts, each only if its sender still has the lease. */
 const finishing: GroupedWrite<FinishedAttempt, boolean> = {
   weigh: () => 3,
   async write(tx, attempts) {
     const ids = JSON.stringify(attempts.map(({ delivery: { id } }) => id));
-    const [rows = []] = await tx.batch([{ sql: leasesOf, args: [ids] }]);
+    const rows = await tx.query(leasesOf, [ids]);
     const leases = new Map(rows.map((row) => [integer(row, "id"), text(row, "lease")]));
     const isHeld = ({ delivery: { id, lease } }: FinishedAttempt) => leases.get(id) === lease;
-    await tx.batch(attempts.filter(isHeld).flatMap(finishStatements));
+    await tx.finish(attempts.filter(isHeld).flatMap(finishStatements));
     return attempts.map(isHeld);
   },
 };

@@ -3,10 +3,9 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
 import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
-import { json, reading, tableOf } from "./records.ts";
+import { bytes, integer, integerOrNull, json, reading, tableOf, text } from "./driver/rows.ts";
 
-/** The columns of the terms that are agreed with a partner, each with its value; undefined for a term not named. */
+/** The columns of a partner's terms, each with its value in a change; undefined for a term that does not change. */
 const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {
   name: ({ name }) => name,
   scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
@@ -35,16 +34,13 @@ const ofFingerprint = "FROM certificates WHERE partner_id = ? AND fingerprint = 
 
 export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
-/**
- * Partners with their API keys and client certificates.
- * @param acting in whose name it changes them
- */
+/** Partners with their API keys and client certificates. @param acting who is recorded as the author of changes */
 export function createPartnerStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
 
-  /** @param changeOf the statements of the change; none where the partner is so already */
+  /** @param changeOf the statements of the change; no statements if the partner has the wanted state already */
   function change(partnerId: string, changeOf: (before: Partner) => readonly Statement[]): Promise<Partner> {
     return driver.write(async (tx) => {
       await tx.batch(changeOf(await readPartner(tx, partnerId)));
@@ -71,12 +67,12 @@ export function createPartnerStore(driver: Driver, acting = service) {
       return insert(driver, [statement(insertPartner, args), apiKeys.insert(key), added], taken);
     },
     /**
-     * Changes the named members and no others, so that two operators do not undo each other.
+     * Changes the given members only, so that two operators do not undo each other's change.
      * @throws TvsError NOT_KNOWN
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => partnerChange(before, terms, recorded)),
-    /** Disables since a time, which then stays, or enables with null. @throws TvsError NOT_KNOWN */
+    /** Disables with a time, enables with null. A disabled partner keeps its first time. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)
@@ -95,14 +91,14 @@ type OfPartner = (partnerId: string, action: string, detail?: string | null) => 
 function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
   return {
     /**
-     * Adds a key and shortens another's life, in one act.
-     * @returns false, having changed nothing, when `maxLive` keys of the partner live already
+     * Adds a key and shortens the life of another key, in one transaction.
+     * @returns false, having changed nothing, when the partner has `maxLive` live keys already
      */
     addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyEnd | null; maxLive: number }) {
       return driver.write(async (tx) => {
-        const [[live = {}] = []] = await tx.batch([statement(countLiveKeys, [key.partnerId, key.createdAt])]);
+        const [live = {}] = await tx.query(countLiveKeys, [key.partnerId, key.createdAt]);
         if (integer(live, "n") >= maxLive) return false;
-        await tx.batch([
+        await tx.finish([
           apiKeys.insert(key),
           ofPartner(key.partnerId, "key issued", key.keyId),
           ...(shortened === null ? [] : [statement(shortenKey, [shortened.expiresAt, shortened.keyId])]),
@@ -110,14 +106,17 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         return true;
       });
     },
-    /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
+    /** @returns the revoked key, null for an unknown id. A key that was revoked before keeps its time. */
     revokeKey(keyId: string, at: number) {
       return driver.write(async (tx) => {
-        const [[row] = []] = await tx.batch([statement(selectKey, [keyId])]);
+        const [row] = await tx.query(selectKey, [keyId]);
         if (row === undefined) return null;
         const known = apiKeys.read(row);
         if (known.revokedAt !== null) return known;
-        await tx.batch([statement(revokeKey, [at, keyId]), ofPartner(known.partnerId, "key revoked", keyId)]);
+        await tx.finish([
+          statement(revokeKey, [at, keyId]),
+          ofPartner(known.partnerId, "key revoked", keyId),
+        ]);
         return { ...known, revokedAt: at };
       });
     },
@@ -130,17 +129,16 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
     removeCertificate(partnerId: string, fingerprint: string) {
       const args = [partnerId, fingerprint];
       return driver.write(async (tx) => {
-        const [found = []] = await tx.batch([statement(`SELECT 1 ${ofFingerprint}`, args)]);
-        if (found.length === 0) return false;
+        if ((await tx.query(`SELECT 1 ${ofFingerprint}`, args)).length === 0) return false;
         const removed = ofPartner(partnerId, "certificate removed", fingerprint);
-        await tx.batch([statement(`DELETE ${ofFingerprint}`, args), removed]);
+        await tx.finish([statement(`DELETE ${ofFingerprint}`, args), removed]);
         return true;
       });
     },
   };
 }
 
-/** @throws TvsError REFUSED with these words when somebody has the name already */
+/** @throws TvsError REFUSED with the message `taken` when a unique column has the value already */
 async function insert(driver: Driver, statements: readonly Statement[], taken: string): Promise<void> {
   try {
     await driver.batch(statements);
@@ -152,15 +150,12 @@ async function insert(driver: Driver, statements: readonly Statement[], taken: s
 
 /** @throws TvsError NOT_KNOWN */
 export async function readPartner(tx: Transaction, partnerId: string): Promise<Partner> {
-  const [[row] = []] = await tx.batch([statement(selectPartner, [partnerId])]);
+  const [row] = await tx.query(selectPartner, [partnerId]);
   if (row !== undefined) return partner(row);
   throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
 }
 
-/**
- * Changes what is named of a partner's terms, and records it. What is not named stays. A change that changes nothing
- * moves no revision and is not recorded.
- */
+/** Changes the given terms of a partner, and records the change. Without a difference there are no statements. */
 export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): Statement[] {
   const { partnerId } = before;
   const old = valuesOf(before);

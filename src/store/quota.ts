@@ -2,8 +2,7 @@ import type { QuotaCharge, WindowKind, WindowStarts } from "../domain/quota-wind
 import { callWrites } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
-import { integer, text } from "./driver/rows.ts";
-import { reading } from "./records.ts";
+import { integer, reading, text } from "./driver/rows.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
 const selectUsed = `SELECT
@@ -12,7 +11,7 @@ const selectUsed = `SELECT
 
 export type QuotaStore = ReturnType<typeof createQuotaStore>;
 
-/** What partners have used of their windows. */
+/** The use of the partners' quota windows. */
 export function createQuotaStore(driver: Driver, commit: Commit) {
   return {
     async windows(starts?: WindowStarts) {
@@ -25,9 +24,9 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
     /**
-     * Charges the minute of a call that was refused or replayed.
-     * @param revision of the call's snapshot
-     * @returns the use of the windows; null, having charged nothing, when the minute has no room or the revision is old
+     * Charges the minute of a refused or replayed call.
+     * @param revision of the configuration that authenticated the call
+     * @returns the use of the windows; null, having charged nothing, when the minute is full or the revision is old
      */
     chargeMinute: (charge: QuotaCharge, revision: number) =>
       commit.inGroup(callWrites, {

@@ -8,26 +8,26 @@ import {
   unreadableCertificateName,
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, statement, type Transaction } from "./driver/driver.ts";
+import { type Driver, type Row, statement, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** The setting with which a database remembers its master key (Secrets.check): which register it is. */
+/** The setting that identifies the master key of a register (Secrets.check). */
 export const masterKeyCheckName = "master_key_check";
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const insertFirst = "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT value FROM json_each(?))";
-/** Moves with every change of settings, partners, credentials and signing keys. */
+/** Triggers raise it with every change of settings, partners, credentials and signing keys. */
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
-/** Settings whose value a list of changes may show: short, and neither sealed nor about people. */
+/** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
 const shown = [...shownSettings, holdWebhooksName];
-/** What the program notes beside a setting, and nobody sets. */
+/** Settings that the program itself writes; they are not listed among an operator's changes. */
 const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
-/** Settings by name, and their revision. @param acting in whose name they are changed */
+/** Settings by name, and their revision. @param acting who is recorded as the author of changes */
 export function createSettingsStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
@@ -35,15 +35,13 @@ export function createSettingsStore(driver: Driver, acting = service) {
 
   return {
     async read() {
-      const rows = await driver.query("SELECT name, value FROM settings");
-      return new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
+      return valuesByName(await driver.query("SELECT name, value FROM settings"));
     },
     write(values: Readonly<Record<string, string>>) {
       return driver.write(async (tx) => {
-        const [rows = []] = await tx.batch([statement(selectNamed, [JSON.stringify(Object.keys(values))])]);
-        const before = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
+        const before = valuesByName(await tx.query(selectNamed, [JSON.stringify(Object.keys(values))]));
         const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
-        await tx.batch(
+        await tx.finish(
           changed.flatMap(([name, value]) => [
             statement(upsert, [name, value]),
             ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
@@ -57,7 +55,7 @@ export function createSettingsStore(driver: Driver, acting = service) {
       const [, [row] = []] = await driver.batch([statement(insertFirst, [name, value]), select]);
       return row === undefined ? value : text(row, "value");
     },
-    /** Moves with every change that a service keeps in memory; later reads see the change. */
+    /** Rises with every change that a service keeps in memory. A read after this one shows the change. */
     async revision() {
       const [row] = await driver.query(selectRevision);
       return row === undefined ? 0 : integer(row, "value");
@@ -65,12 +63,15 @@ export function createSettingsStore(driver: Driver, acting = service) {
   };
 }
 
+const valuesByName = (rows: readonly Row[]) =>
+  new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
+
 /**
  * Requires that the configuration has not changed since the caller was authenticated (decision D4.8).
- * @param revision of the snapshot that the caller was authenticated by
+ * @param revision of the configuration that authenticated the caller
  * @throws ConflictError
  */
 export async function requireRevision(tx: Transaction, revision: number): Promise<void> {
-  const [[now = {}] = []] = await tx.batch([statement(selectRevision)]);
+  const [now = {}] = await tx.query(selectRevision);
   if (integer(now, "value") !== revision) throw new ConflictError();
 }

@@ -5,8 +5,7 @@ import { changesNothing, hexOf } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
-import { integer, text, textOrNull } from "./driver/rows.ts";
-import { json, reading } from "./records.ts";
+import { integer, json, reading, text, textOrNull } from "./driver/rows.ts";
 
 const settings = [
   // The staging database ends with the process, so it needs no fsync and no journal.

@@ -2,20 +2,15 @@ import { listIndexes, teacherIdsAfterName } from "../domain/status-list/lists.ts
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/**
- * Every change of a bit leaves a row in the teachers' history: one of the licence, whose status moves by a revocation and
- * its end; one of the registration; one of the certificate. Whoever is deactivated or hidden
- * keeps the bit whatever is revoked.
- */
+/** Every change of a bit adds a row to the history: of the licence, the registration or the certificate. */
 const change = "SELECT coalesce(max(id), 0) AS change FROM history";
 
-/** Times are taken before their commits, so the newest rows stand in almost the order of their times. */
+/** Times are taken before their commits, so the newest rows are almost in the order of their times. */
 const changedAt = "SELECT max(at) FROM (SELECT at FROM history ORDER BY id DESC LIMIT 10000)";
 
 /**
- * Each part has an index of its own, of nobody but those whom it names, whatever the register's size. A licence that an
- * import ended, or that was revoked or deactivated meanwhile, is withdrawn until it has been VALID again: of its own end,
- * which the sweep writes, its envelopes have the date.
+ * Each part reads a partial index of its own. A licence that ended before its own end date is withdrawn until it is VALID
+ * again. The end date itself, which the sweep records, is in the envelope.
  */
 const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1
@@ -27,7 +22,7 @@ const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE license_from = 'VALID' AND license_to <> 'VALID' AND action <> 'sweep' AND NOT EXISTS (SELECT 1
       FROM history AS later WHERE later.teacher_id = ended.teacher_id AND later.id > ended.id AND later.license_to = 'VALID')`;
 
-/** Ids follow one another within a list (decision D15.4), so these few reads tell which there are. */
+/** Ids are consecutive within a list (decision D15.4), so few reads find all lists. */
 export const teacherLists = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
       (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${listIndexes} + 1) * ${listIndexes})
     FROM firsts WHERE firsts.id IS NOT NULL),
@@ -39,14 +34,14 @@ const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS chang
   (WITH RECURSIVE ${teacherLists} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
   (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
 
-/** The highest id that a teacher may ever have had. */
+/** The highest id that a teacher can have had, also in a database that was restored over. */
 const highestId = `max(coalesce((SELECT max(id) FROM teachers), 0),
   coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = '${teacherIdsAfterName}'), 0))`;
 export const nextTeacherId = `${highestId} + 1`;
 
 /**
- * New teachers get ids in a list of their own from now on, because those who were lost may have had the next ones (decision
- * D15.4). The list's number is the second of the restore: no register gives a million ids in each second.
+ * Gives new teachers ids in a new list from now on, because lost teachers may have had the next ids (decision D15.4). The
+ * list's number is the current second, since no register assigns a million ids in each second.
  * @param at in milliseconds since the epoch
  */
 export function moveTeacherIds(at: number): Statement {
@@ -59,11 +54,10 @@ const moveIds = `INSERT INTO settings (name, value)
 
 export type StatusListStore = ReturnType<typeof createStatusListStore>;
 
-/** What the signed status lists are made of (decision D15.3). */
+/** The data of the signed status lists (decision D15.3). */
 export function createStatusListStore(driver: Driver) {
   return {
-    /** The newest change, as it is now. */
-    // What was committed before somebody asked is in the list that is answered.
+    /** The newest change. It is never cached, so that an answer includes each earlier commit. */
     async change() {
       const [row = {}] = await driver.query(change);
       return integer(row, "change");

@@ -15,8 +15,9 @@ const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
 export type StatusStore = ReturnType<typeof createStatusStore>;
 
 /**
- * Figures of the running data, each from a bounded number of rows. Teachers and events are never deleted: their ids give
- * their number. Attestations and idempotency records are deleted oldest first: their lowest and highest ids give theirs.
+ * Figures of the register, each read from a bounded number of rows. Teachers and events are never deleted, so their
+ * highest ids are their numbers. Attestations and idempotency records are deleted oldest first, so that their lowest and
+ * highest ids give their numbers.
  */
 export function createStatusStore(driver: Driver) {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
@@ -26,7 +27,7 @@ export function createStatusStore(driver: Driver) {
 
   return {
     teachers: () => figure(`WITH RECURSIVE ${teacherLists} SELECT sum(last - first + 1) FROM lists`),
-    /** Licence statuses on a date of every `step`-th record, and how many of those records are not active or hidden. */
+    /** Counts licence statuses on a date over every `step`-th record, and the inactive or hidden ones among them. */
     async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);
       const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };
@@ -41,7 +42,7 @@ export function createStatusStore(driver: Driver) {
       const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");
       return { total: await figure("SELECT count(*) FROM partners"), disabled };
     },
-    /** Attestations in all, and since each of the times (milliseconds since the epoch). */
+    /** The number of attestations, in all and since each of the times (milliseconds since the epoch). */
     async attestations(since: readonly number[]) {
       const last = await figure("SELECT max(id) FROM attestations");
       const first = await figure("SELECT min(id) FROM attestations");
@@ -66,7 +67,7 @@ export function createStatusStore(driver: Driver) {
       try {
         return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
       } catch (error) {
-        // A libSQL server may refuse to say; every other failure is one.
+        // A libSQL server may refuse this statement.
         if (driver.kind === "remote" && !isTvsError(error, "STORE_BUSY")) return null;
         throw error;
       }

@@ -1,4 +1,4 @@
-/** The columns of a teacher, from the domain's list of fields, and the rules of the domain that SQL needs too. */
+/** The columns of a teacher, made from the domain's list of fields, and domain rules that SQL repeats. */
 
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
@@ -16,17 +16,17 @@ type FieldName = keyof StoredTeacher;
 const allFields = Object.keys(teacherFields) as FieldName[];
 const byteFields = allFields.filter((field) => teacherFields[field].kind === "bytes");
 
-/** The fields that a write sets; the id is the database's, and the version moves by itself. */
+/** The fields that a write sets. The database assigns the id and raises the version. */
 export const writtenFields = allFields.filter((field) => field !== "id" && field !== "version");
 
 export function columnOf(field: FieldName): string {
   return teacherFields[field].column;
 }
 
-/** The columns that hold bytes: through JSON they travel as hex. */
+/** The columns that hold bytes, which are hex in JSON. */
 export const byteColumns = byteFields.map(columnOf);
 
-/** What a write puts into a field's column. */
+/** The value that a write stores in a field's column. */
 export function writtenValue({ content, announcedStatus, at }: TeacherWrite, field: FieldName): Value {
   const record: Partial<Record<FieldName, unknown>> = content;
   const value = field === "announcedStatus" ? announcedStatus : field === "updatedAt" ? at : record[field];
@@ -34,12 +34,12 @@ export function writtenValue({ content, announcedStatus, at }: TeacherWrite, fie
   return JSON.stringify(value);
 }
 
-/** A teacher as one JSON text: each further column that the native driver gives costs as much as reading the row. */
+/** A teacher as one JSON text: each further column of the native driver costs as much as reading the row. */
 function packed(fields: readonly FieldName[]): string {
   return `json_object(${fields.map((field) => `'${field}', ${packedValue(field)}`).join(", ")})`;
 }
 
-/** A field's value as JSON has it; bytes, which it does not have, as hex. */
+/** SQL for a field's value in JSON; bytes are hex. */
 function packedValue(field: FieldName): string {
   const column = `teachers.${columnOf(field)}`;
   const { kind } = teacherFields[field];
@@ -48,16 +48,16 @@ function packedValue(field: FieldName): string {
   return kind === "bytes" ? `hex(${column})` : column;
 }
 
-/** A teacher as lookups read it: parsed, it is a `Teacher`. */
+/** The JSON of a `Teacher`, for lookups. */
 export const packedTeacher = packed(allFields.filter((field) => teacherFields[field].inLookups));
 
-/** A teacher as lists read it: parsed, it is a `TeacherRow`. */
+/** The JSON of a `TeacherRow`, for lists. */
 export const packedRow = packed([
   ...allFields.filter((field) => teacherFields[field].inLookups),
   "updatedAt",
 ]);
 
-/** A teacher as writers read it, with every field: {@link unpackStoredTeacher} makes a record of it. */
+/** The JSON of a teacher with every field, for writers; {@link unpackStoredTeacher} parses it. */
 export const packedStoredTeacher = packed(allFields);
 
 export function unpackStoredTeacher(row: Row): StoredTeacher {
@@ -69,7 +69,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
   return record as StoredTeacher;
 }
 
-/** Whom lookups find; a hidden teacher is nobody to them. */
+/** Lookups find no hidden teacher. */
 export const isShown = "hidden = 0";
 
 export const keyColumns = {
@@ -87,12 +87,12 @@ export function byKey(sqlOf: (column: string) => string): Readonly<Record<Teache
 }
 
 export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
-/** A key as JSON has it; an index of bytes, which it does not have, as hex. */
+/** A key in JSON; the bytes of a NIN's index are hex. */
 export function keyInJson(key: UniqueKey): string | number {
   return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
-/** The domain's `licenseStatusOn`. @param today the parameter that holds the date; it stands there more than once */
+/** The domain's `licenseStatusOn` in SQL. @param today the numbered parameter of the date, which occurs twice */
 export function licenseStatusOn(today: `?${number}`): string {
   return `CASE WHEN active = 0 OR hidden = 1 THEN 'NOT_FOUND'
     WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
@@ -100,7 +100,7 @@ export function licenseStatusOn(today: `?${number}`): string {
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
 }
 
-/** The domain's `isDueByCalendar` in two halves, each with an index of its own: licences that ended, and that began. */
+/** The domain's `isDueByCalendar` in two halves, each with its own index: licences that ended, and that began. */
 export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShown} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

@@ -22,15 +22,15 @@ import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-co
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
-/** Rows in one JSON text: its parsed form is held in memory beside it. */
+/** Rows in one JSON text. SQLite holds the text and its parsed form in memory. */
 const sliceRows = 500;
 
-const selectId = statement(`SELECT ${nextTeacherId} AS id`);
+const selectId = `SELECT ${nextTeacherId} AS id`;
 
-/** Stores writes that hold, whose identifiers nobody else has. The ids of new teachers follow one another. */
+/** Stores checked writes, whose identifiers no other teacher has. New teachers get consecutive ids. */
 export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
-  const [[next = {}] = []] = await tx.batch([selectId]);
+  const [next = {}] = await tx.query(selectId);
   let newId = integer(next, "id");
   const identified = writes.map((write) => ({ ...write, id: write.replaces?.id ?? newId++ }));
   for (let start = 0; start < identified.length; start += sliceRows)
@@ -38,8 +38,8 @@ export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite
 }
 
 /**
- * Stores those writes that still hold, in order.
- * @returns for each whether its record was at the version that it was computed from, and no other has its identifiers
+ * Stores the writes whose record is at the version that was read, and whose identifiers no other record has.
+ * @returns for each write whether it was stored
  */
 export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<boolean[]> {
   const { versions, owners } = await readRecords(tx, writes);
@@ -68,17 +68,15 @@ const selectCurrent = `SELECT id, version, reg_no, t_id, lower(hex(nin_index)) A
   WHERE id IN (SELECT value FROM json_each(?1)) OR reg_no IN (SELECT value FROM json_each(?2))
     OR t_id IN (SELECT value FROM json_each(?3)) OR nin_index IN (SELECT unhex(value) FROM json_each(?4))`;
 
-/** The versions of the records that writes replace, and who has the identifiers that they write. */
+/** Reads the versions of the records that writes replace, and the present owners of the identifiers that they write. */
 async function readRecords(tx: Transaction, writes: readonly TeacherWrite[]) {
   const listOf = (pick: (write: TeacherWrite) => number | string | null | undefined) =>
     JSON.stringify(writes.map(pick).filter((value) => value !== null && value !== undefined));
-  const [rows = []] = await tx.batch([
-    statement(selectCurrent, [
-      listOf(({ replaces }) => replaces?.id),
-      listOf(({ content }) => content.regNo),
-      listOf(({ content }) => content.tId),
-      listOf(({ content }) => hexOf(content.ninIndex)),
-    ]),
+  const rows = await tx.query(selectCurrent, [
+    listOf(({ replaces }) => replaces?.id),
+    listOf(({ content }) => content.regNo),
+    listOf(({ content }) => content.tId),
+    listOf(({ content }) => hexOf(content.ninIndex)),
   ]);
   return {
     versions: new Map(rows.map((row) => [integer(row, "id"), integer(row, "version")])),
@@ -91,7 +89,7 @@ function ownedKeys(row: Row): [string, number][] {
   const keys = [`regNo ${row.reg_no}`, `tId ${tId}`, `nin ${nin}`];
   return keys.map((key) => [key, integer(row, "id")]);
 }
-/** What an operator changed in a teacher's record is also listed among all that this operator changed. */
+/** Also records an operator's change of a teacher in the list of changes. */
 function operatorsChange({ history, content }: TeacherWrite): Statement[] {
   if (history === null || history.action === "import" || history.action === "sweep") return [];
   const { action, actor, at } = history;
@@ -116,7 +114,7 @@ function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("teachers", teacherColumns, rows);
 }
 
-/** Sets only what some row changes: a column that is set is written to its indexes again, and blind indexes cost most. */
+/** Sets only columns that some row changes, because SQLite rewrites the indexes of each set column. */
 function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
@@ -132,7 +130,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return [statement(sql, [rowsInJson(rows)])];
 }
 
-/** The history of newcomers, taken from their records: nothing was before them. */
+/** The history of new teachers, taken from their records. */
 const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
@@ -146,7 +144,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
     ({ replaces, history: entry }) =>
       replaces === null && entry?.action === action && entry?.actor === actor && entry?.reason === reason,
   );
-  // The ids of a slice of newcomers follow one another.
+  // The new teachers of a slice have consecutive ids.
   if (areNewcomers && action !== undefined && actor !== undefined)
     return [statement(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
   const entries = writes.flatMap(({ id, history: entry }) =>
@@ -155,7 +153,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
-/** The columns after the teacher's id, each with the value that is written into it. */
+/** The columns after the teacher's id, each with its value. */
 const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
   at: ({ at }) => at,
   action: ({ action }) => action,

@@ -24,17 +24,17 @@ import {
 import { applyWrites, historyEntry } from "./teacher-writes.ts";
 
 /**
- * Whether an extract was applied to its end, or the register was filled without one. Teachers and finished imports are
- * never deleted, so this still holds in the commit of an answer.
+ * Whether an import has finished, or the register was filled without an import. Teachers and finished imports are never
+ * deleted, so this still holds when the answer is committed.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** A lookup that finds nobody in an empty register has a row without a teacher. */
+/** A lookup in an empty register returns a row without a teacher. */
 const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
-/** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
+/** Two rows show that a contact belongs to several teachers; such a contact finds none. */
 const lookups = byKey(
   (column) =>
     `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? AND ${isShown} LIMIT 2) ${emptyRow}`,
@@ -43,12 +43,12 @@ const storedLookups = byKey(
   (column) => `SELECT ${packedStoredTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
 );
 
-/** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
-const lookupsOfMany = (whom: string) =>
+/** Many lookups in one query: of pairs `[index, value]`, those that name a teacher, as `[index, teacher]`. */
+const lookupsOfMany = (condition: string) =>
   byKey((column) => {
     const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
     return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher}))
-      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${whom}) AS teachers,
+      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${condition}) AS teachers,
       (${isLoaded}) AS is_loaded`;
   });
 const shownOfMany = lookupsOfMany(isShown);
@@ -71,8 +71,8 @@ export function createTeacherStore(driver: Driver) {
       only(await driver.query(storedLookups[key.by], [key.value]), unpackStoredTeacher),
     /**
      * Applies changes, each with its history and events, in one commit.
-     * @returns for each change whether it took effect; not when the record has moved on since it was read,
-     *   or when another record holds its number, teacher id or NIN
+     * @returns for each change whether it was applied: not when the record has changed since it was read, or another
+     *   record has its number, teacher id or NIN
      */
     apply: (writes: readonly TeacherWrite[]) => driver.write((tx) => applyWrites(tx, writes)),
     async history(teacherId: number) {
@@ -104,39 +104,32 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
     return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
 
-  const findAlone = (keys: readonly TeacherKey[]) => Promise.all(keys.map(findNow));
-  const findNamed = (keys: readonly UniqueKey[]) =>
-    keys.length === 1 ? findAlone(keys) : findTogether(keys);
-
-  // Lookups of one turn of the event loop are read together, at two thirds of the cost. Nothing waits, nothing is cached.
+  const findNamed = async (keys: readonly UniqueKey[]) =>
+    keys.length === 1 ? Promise.all(keys.map(findNow)) : findTogether(keys);
+  // Lookups of one turn of the event loop share a read, at two thirds of the cost. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
-  const reached = new DataLoader<TeacherKey, Teacher | null>(findAlone, inTurns);
 
   return {
     /**
-     * The one teacher that the key names and who is not hidden; null when none is, or when a contact belongs to several.
-     * @throws TvsError REGISTER_EMPTY where nobody is found and no extract was ever applied to its end
+     * Finds the teacher whom a key names, unless hidden; null without one, and for a contact of several teachers.
+     * @throws TvsError REGISTER_EMPTY when no teacher is found and no import has finished
      */
-    find: (key: TeacherKey) => (isUnique(key) ? named.load(key) : reached.load(key)),
-    /** Looks many up in one read. @returns the teachers in the order of the keys. @throws as `find` */
-    findEach: async (keys: readonly UniqueKey[]) =>
-      (await findTogether(keys)).map((found) => {
-        if (found instanceof TvsError) throw found;
-        return found;
-      }),
+    find: async (key: TeacherKey) => (isUnique(key) ? named.load(key) : orThrow(await findNow(key))),
+    /** Finds many teachers in one read. @returns the teachers in the order of the keys @throws as `find` */
+    findEach: async (keys: readonly UniqueKey[]) => (await findTogether(keys)).map(orThrow),
   };
 }
 
-function registerEmpty(): TvsError {
-  return new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
+const registerEmpty = () =>
+  new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
+
+function orThrow(found: Teacher | null | TvsError): Teacher | null {
+  if (found instanceof TvsError) throw found;
+  return found;
 }
 
-/**
- * Looks many up in one read.
- * @param sqlOf whom it finds
- * @returns the teachers in the order of the keys, and whether no extract was ever applied to the register
- */
+/** Finds many teachers in one read. @returns them in the order of the keys, and whether no import has finished */
 async function findMany(
   driver: Pick<Driver, "query">,
   keys: readonly UniqueKey[],
@@ -144,24 +137,23 @@ async function findMany(
 ): Promise<{ teachers: (Teacher | null)[]; isEmpty: boolean }> {
   const teachers = new Array<Teacher | null>(keys.length).fill(null);
   let isEmpty = false;
-  // The kinds are asked in the same turn: over a server they share a request.
+  // The queries of all kinds are sent in one turn, so that they share a request to a server.
   const answers = uniqueKinds.map(async (by) => {
-    const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
+    const asked = keys.flatMap((key, index) => (key.by === by ? [[index, keyInJson(key)]] : []));
     if (asked.length === 0) return;
-    const [row] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
-    if (row === undefined) throw new TypeError("an aggregate has a row");
+    const [row = {}] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
     isEmpty ||= integer(row, "is_loaded") === 0;
-    const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
-    for (const [place, teacher] of found) teachers[place] = teacher;
+    const found = JSON.parse(text(row, "teachers")) as [index: number, teacher: Teacher][];
+    for (const [index, teacher] of found) teachers[index] = teacher;
   });
   await Promise.all(answers);
   return { teachers, isEmpty };
 }
 
-/** What an import compares an extract with. */
+/** The reads with which an import compares an extract. */
 export function createImportReads(driver: Pick<Driver, "query">) {
   return {
-    /** As `findEach`, with hidden teachers: whose each number is. */
+    /** Finds the teachers who have these numbers, hidden ones included. */
     findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, anyOfMany)).teachers,
     async findMany(regNos: readonly string[]) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
@@ -170,7 +162,7 @@ export function createImportReads(driver: Pick<Driver, "query">) {
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
-    /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
+    /** Whether an import has finished. Before that, no lookup is answered with not found. */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
       return integer(row, "is_loaded") === 1;
@@ -189,10 +181,10 @@ export function createImportReads(driver: Pick<Driver, "query">) {
   };
 }
 
-/** What the calendar has changed and partners were not told yet. */
+/** Teachers whose licence status has changed by the calendar, without an event yet. */
 function createCalendarReads(driver: Driver) {
   return {
-    /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
+    /** At most `limit` of them, oldest first. */
     async dueByCalendar(today: string, limit: number) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
       const begun = `${selectStored} WHERE ${begunBy} ORDER BY license_issue_date LIMIT ?`;
@@ -201,12 +193,12 @@ function createCalendarReads(driver: Driver) {
         .slice(0, limit)
         .map(unpackStoredTeacher);
     },
-    /** How many `dueByCalendar` would give without a limit. */
+    /** The number of them. */
     async countDue(today: string) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})
         + (SELECT count(*) FROM teachers WHERE ${begunBy}) AS n`;
-      const [row] = await driver.query(sql, [today, today]);
-      return row === undefined ? 0 : integer(row, "n");
+      const [row = {}] = await driver.query(sql, [today, today]);
+      return integer(row, "n");
     },
   };
 }
@@ -223,26 +215,26 @@ function isUnique(key: TeacherKey): key is UniqueKey {
   return key.by !== "email" && key.by !== "phone";
 }
 
-/** The next teachers behind a number, by the index alone. */
+/** The next teachers after a number, by the index alone. */
 const pieceOf = `WITH piece AS MATERIALIZED (
   SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
 
-/** Many records as one text, in the order of their query: each row that the native driver gives is dear. */
+/** Many records as one text, in the order of their query, because each row of the native driver is expensive. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
 
 const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;
 
 const holders = byKey((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
-/** Teachers in the order of their registration numbers, over whatever answers queries. */
+/** Teachers in the order of their registration numbers. */
 function createTeacherList(driver: Pick<Driver, "query">) {
   async function rowsOf(sql: string, args: readonly Value[]): Promise<TeacherRow[]> {
-    const [row] = await driver.query(`SELECT ${together} FROM (${sql})`, args);
-    return row === undefined ? [] : teacherRows(row);
+    const [row = {}] = await driver.query(`SELECT ${together} FROM (${sql})`, args);
+    return teacherRows(row);
   }
 
   return {
-    /** At most `limit` teachers behind a registration number that pass a filter, of at most `look` that are read. */
+    /** Reads at most `look` teachers after a registration number. @returns at most `limit` that pass the filter */
     async piece(
       filter: TeacherFilter & { readonly today: CalendarDate },
       { after, limit, look }: { after: string; limit: number; look: number },
@@ -269,7 +261,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       const pairs = JSON.parse(text(row, "names")) as [regNo: string, name: string][];
       return pairs.map(([regNo, name]) => ({ regNo, name }));
     },
-    /** Everybody whom a key names, in the order of the registration numbers: a contact may name several. */
+    /** All teachers whom a key names, in the order of the registration numbers: a contact may name several. */
     holders: ({ by, value }: TeacherKey, limit: number) => rowsOf(holders[by], [value, limit]),
     rows: (regNos: readonly string[]) =>
       rowsOf(`${selectRows} WHERE reg_no IN (SELECT value FROM json_each(?)) ORDER BY reg_no`, [
@@ -282,7 +274,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
   };
 }
 
-/** @param bind gives the parameter that holds a value */
+/** @param bind adds a value and returns its parameter */
 function conditionsOf(
   filter: TeacherFilter & { readonly today: CalendarDate },
   bind: (value: Value) => `?${number}`,

@@ -19,10 +19,10 @@ export type WatchStore = ReturnType<typeof createWatchStore>;
 export function createWatchStore(driver: Driver) {
   return {
     /**
-     * Takes numbers in and out, all or nothing. What is watched already, or not, stays so.
-     * @param revision of the snapshot that the caller was authenticated by; not given by an operator
-     * @throws ConflictError, having changed nothing, when that is not the newest revision
-     * @returns how many the partner watches now; null, having changed nothing, when that were more than its limit
+     * Adds and removes numbers, all or nothing. Adding a watched number, or removing an unwatched one, changes nothing.
+     * @param revision of the configuration that authenticated the caller; an operator gives none
+     * @throws ConflictError, having changed nothing, when the configuration has changed
+     * @returns how many numbers the partner watches now; null, having changed nothing, when they exceed its limit
      */
     change(partnerId: string, change: WatchChange, revision?: number) {
       const [toRemove, toAdd] = [listOf(change.remove), listOf(change.add)];
@@ -36,7 +36,7 @@ export function createWatchStore(driver: Driver) {
         const added = change.add.length - integer(present, "n");
         const watched = integer(now, "watched") - integer(removed, "n") + added;
         if (added > 0 && watched > integer(now, "watch_limit")) return null;
-        await tx.batch([
+        await tx.finish([
           statement(`DELETE FROM watches WHERE ${ofList}`, [partnerId, toRemove]),
           statement(add, [partnerId, toAdd]),
           statement(setCount, [partnerId, watched]),

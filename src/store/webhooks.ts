@@ -4,11 +4,10 @@ import type { TeacherEvent } from "../domain/events.ts";
 import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import { type Driver, type Statement, statement, type Transaction } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { type Driver, type Statement, statement } from "./driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
-import { reading } from "./records.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
 const set = `INSERT INTO webhook_endpoints
@@ -27,47 +26,40 @@ type TestEvent = { event: TeacherEvent; deliveryId: string; partnerId: string };
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
-/**
- * Webhook endpoints, and the deliveries to them as an operator sees them.
- * @param acting in whose name they are changed
- */
+/** Webhook endpoints, and the operator's view of deliveries. @param acting who is recorded as the author of changes */
 export function createWebhookStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  async function endpoint(partnerId: string): Promise<WebhookEndpoint | null> {
-    const [row] = await driver.query(selectEndpoint, [partnerId]);
-    return row === undefined ? null : webhookEndpoint(row);
-  }
-
-  /** Changes an endpoint by the statements of `changeOf`. @returns the changed endpoint; null where there is none */
-  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly Statement[]) {
+  /** Runs the statements of `changeOf`. @returns the changed endpoint; null without an endpoint or statements */
+  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly Statement[] | null) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
-      if (before === null) return null;
-      await tx.batch(changeOf(before));
+      const statements = before && changeOf(before);
+      if (statements === null) return null;
+      await tx.batch(statements);
       return readEndpoint(tx, partnerId);
     });
   }
 
   return {
     ...createDeliveryStore(driver, recorded),
-    endpoint,
+    endpoint: (partnerId: string) => readEndpoint(driver, partnerId),
     async endpoints() {
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    /** Makes an endpoint, or changes the one there is. Its secret stays. */
+    /** Makes or changes a partner's endpoint. An existing endpoint keeps its secret. */
     set({ partnerId, url, eventFilter = {}, secret, at }: EndpointTerms) {
       return driver.write(async (tx) => {
         const before = await readEndpoint(tx, partnerId);
         // Only the origin is recorded: the rest of the address may hold a secret.
         const setRecord = ofEndpoint(partnerId, "set", URL.parse(url)?.origin);
-        const isSo = before !== null && before.url === url && isUntroubled(before);
+        const isUnchanged = before !== null && before.url === url && isUntroubled(before);
         const partner = await readPartner(tx, partnerId);
         await tx.batch([
-          ...(isSo ? [] : [statement(set, [partnerId, url, secret, at]), setRecord]),
+          ...(isUnchanged ? [] : [statement(set, [partnerId, url, secret, at]), setRecord]),
           ...partnerChange(partner, { eventFilter }, recorded),
         ]);
         const made = await readEndpoint(tx, partnerId);
@@ -75,53 +67,48 @@ export function createWebhookStore(driver: Driver, acting = service) {
         return made;
       });
     },
-    /**
-     * Puts a new secret in the place of the one that is `replaced`.
-     * @returns null, having changed nothing, when the secret is another one by now
-     */
+    /** Replaces the secret `replaced`. @returns null, having changed nothing, when the endpoint has another secret */
     rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
-      return driver.write(async (tx) => {
-        const before = await readEndpoint(tx, partnerId);
-        if (before === null || !areEqual(before.secret, replaced)) return null;
-        const rotated = ofEndpoint(partnerId, "secret rotated");
-        await tx.batch([statement(rotate, [previousUntil, secret, partnerId]), rotated]);
-        return readEndpoint(tx, partnerId);
-      });
+      return change(partnerId, (before) =>
+        areEqual(before.secret, replaced)
+          ? [statement(rotate, [previousUntil, secret, partnerId]), ofEndpoint(partnerId, "secret rotated")]
+          : null,
+      );
     },
-    /** One that is disabled already keeps its time and reason. @returns null when there is none */
+    /** A disabled endpoint keeps its time and reason. @returns null without an endpoint */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
         disabledAt === null ? [statement(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
       ),
-    /** Enables, and forgets the failures. @returns null when there is none */
+    /** Enables the endpoint and clears its failures. @returns null without an endpoint */
     enable: (partnerId: string) =>
       change(partnerId, (before) =>
         isUntroubled(before) ? [] : [statement(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
       ),
-    /** @returns false when there is none */
+    /** @returns false without an endpoint */
     async remove(partnerId: string) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ?";
       return driver.write(async (tx) => {
         if ((await readEndpoint(tx, partnerId)) === null) return false;
-        await tx.batch([statement(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
+        await tx.finish([statement(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
         return true;
       });
     },
-    /** Stores an event and its delivery to this one partner. @returns false when its endpoint is not enabled */
+    /** Stores an event and its delivery to one partner. @returns false when the endpoint is not enabled */
     addTest({ event, deliveryId, partnerId }: TestEvent) {
       return driver.write(async (tx) => {
         const endpoint = await readEndpoint(tx, partnerId);
         if (endpoint === null || endpoint.disabledAt !== null) return false;
         if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
-        await tx.batch([...testEvent(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
+        await tx.finish([...testEvent(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
         return true;
       });
     },
   };
 }
 
-async function readEndpoint(tx: Transaction, partnerId: string): Promise<WebhookEndpoint | null> {
-  const [[row] = []] = await tx.batch([statement(selectEndpoint, [partnerId])]);
+async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string) {
+  const [row] = await query(selectEndpoint, [partnerId]);
   return row === undefined ? null : webhookEndpoint(row);
 }
 

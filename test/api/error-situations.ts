@@ -196,7 +196,7 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     // Two seconds of real time: that is how long a duplicate waits for the call that is still running.
     "the first call is still running": async ({ ask, keys, world: { operator, service } }, headers) => {
       const idempotency = createIdempotency(operator.stores.idempotencyStore, service.secrets, service.clock);
-      const call = { partnerId: "full", endpoint: "", key: "k", body: {} };
+      const call = { partnerId: "full", operation: "", key: "k", body: {} };
       const held = Promise.withResolvers<null>();
       const first = idempotency.run(call, () => held.promise);
       const answer = () => idempotency.run(call, () => held.promise) as never;

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.end());
 
-const endpoints: [string, string, string][] = [
+const operations: [string, string, string][] = [
   ["POST", "/eligibility-check", "eligibility"],
   ["GET", "/lookup/by-reg-no/LA%2FPT%2F2019%2F00001", "lookup_by_reg_no"],
   ["GET", `/lookup/by-tid/${tId}`, "lookup_by_tid"],
@@ -47,10 +47,10 @@ test("a revoked key ends within one second, and the partner's other key goes on"
   expect(await audienceOf(await call(bearer(apiKey)))).toBe(partner.id);
 });
 
-test.each(endpoints)(
+test.each(operations)(
   "%s %s without its scope is 403, before its body is looked at",
   async (method, path, scope) => {
-    const others = endpoints.map(([, , name]) => name).filter((name) => name !== scope);
+    const others = operations.map(([, , name]) => name).filter((name) => name !== scope);
     const partner = await world.partner({ scopes: others.join(",") });
     const response = method === "GET" ? await partner.get(path) : await partner.post(path, "not json");
     expect(response.status).toBe(403);

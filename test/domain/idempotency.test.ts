@@ -19,7 +19,7 @@ import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const start = "2026-03-01T12:00:00.000Z";
-const request: IdempotentRequest = { partnerId: "agency", endpoint: "batch", key: "key-1", body: { a: 1 } };
+const request: IdempotentRequest = { partnerId: "agency", operation: "batch", key: "key-1", body: { a: 1 } };
 
 /** The real thing over a real store, with work that commits its answer as a verification does. */
 function withIdempotency(run: (world: Awaited<ReturnType<typeof open>>) => Promise<void>): Promise<void> {
@@ -66,10 +66,10 @@ test("a retry with another body is refused, before and after the first call ends
 
 test.each([
   ["partner", { partnerId: "other" }],
-  ["endpoint", { endpoint: "eligibility-check" }],
+  ["operation", { operation: "eligibility-check" }],
   ["key", { key: "key-2" }],
   ["case of the key", { key: "KEY-1" }],
-  ["border between partner and endpoint", { partnerId: "agencyb", endpoint: "atch" }],
+  ["border between partner and operation", { partnerId: "agencyb", operation: "atch" }],
 ])("a call with another %s is another call", (_what, changes) =>
   withIdempotency(async ({ service, commit, runs }) => {
     await service.run(request, commit);

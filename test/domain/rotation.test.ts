@@ -49,7 +49,7 @@ test("a rotation ends the old key's time after its last signature", () =>
   withStores(async ({ keys, driver }) => {
     const { active, pending } = await fillRing(keys, now);
     const signed = async (kid: string, at: number) => {
-      const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+      const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
         policy_version, reference, status, eligible, credential, request_id, jws)
         VALUES (?, 'p', ?, ?, 'batch', 'x', '1', 'nin', 'VALID', 1, 'k', 'r', 'j')`;
       await driver.batch([{ sql, args: [`${kid} ${at}`, at / 1000, kid] }]);

@@ -139,7 +139,7 @@ test("a statement is stored as one attestation, with the people that it names", 
     const [kept, ...others] = await world.stored();
     expect(others).toEqual([]);
     expect(kept).toMatchObject({
-      ...{ verificationId: statement.statementId, partnerId: "agency", endpoint: "roster", purpose },
+      ...{ verificationId: statement.statementId, partnerId: "agency", operation: "roster", purpose },
       ...{ teacherId: null, ninIndex: null, reference: "list:Government College, Ikorodu", eligible: false },
       ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
     });

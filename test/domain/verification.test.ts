@@ -44,7 +44,7 @@ test("a check stores its evidence with the exact signature", () =>
     expect(await world.stored()).toEqual([
       {
         ...{ verificationId: envelope.verificationId, partnerId: "agency", issuedAt: iat },
-        ...{ kid: world.active.kid, endpoint: "eligibility-check", purpose },
+        ...{ kid: world.active.kid, operation: "eligibility-check", purpose },
         ...{ policyVersion: defaultPolicy.version, teacherId: 1, reference: `regNo:${regNo}` },
         ...{ ninIndex: null, status: "VALID", eligible: true, context: '{"examBatch":"2026/1"}' },
         ...{ credential: "KeyId0000000", requestId: "request-1", jws: envelope.signature },
@@ -87,7 +87,7 @@ test("a batch has an envelope for each item, in order, in one commit", async () 
       for (const envelope of results.slice(0, 3)) await verified(world, envelope);
       const rows = await world.stored();
       expect(rows.map((row) => row.reference).reverse()).toEqual(tIds.map((tId) => `tId:${tId}`));
-      expect(rows.every((row) => row.endpoint === "batch")).toBe(true);
+      expect(rows.every((row) => row.operation === "batch")).toBe(true);
       expect(commits).toBe(1);
     },
     {

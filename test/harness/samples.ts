@@ -118,7 +118,7 @@ export function anAttestation(n: number, changes: Partial<Attestation> = {}): At
     partnerId: "agency",
     issuedAt,
     kid: "A",
-    endpoint: "eligibility-check",
+    operation: "eligibility-check",
     purpose: "GENERAL_PUBLIC_VERIFICATION",
     policyVersion: "1",
     teacherId: null,

@@ -1,9 +1,9 @@
-/** The events as a log that everybody reads in one order, from the beginning: none is missing, and none comes twice. */
+/** The model of events: a log that every reader reads in one order, from the beginning, without gaps or repeats. */
 import type { Model } from "./linearizability.ts";
 
 export type LogCall = { readonly events: readonly string[] } | PageRead;
 
-/** A page that somebody read behind so many events. */
+/** A page read after the first `from` events. */
 export type PageRead = {
   readonly from: number;
   readonly limit: number;

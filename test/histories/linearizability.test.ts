@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { seedOf } from "../harness/trial.ts";
 import { type Model, type Recorded, unexplained } from "./linearizability.ts";
 
-/** A register that is written, read, and changed only where it is what somebody thinks. */
+/** The calls of a register: write, read, and compare-and-set. */
 type Call =
   | { readonly write: number }
   | { readonly read: number }
@@ -23,19 +23,19 @@ const register: Model<number, Call> = {
 
 type Timed = readonly [time: string, call: Call];
 
-/** `1-4` began at 1 and ended at 4; what was lost has no end. */
+/** `1-4` began at 1 and ended at 4; `1-` was lost. */
 function recorded(...calls: Timed[]): Recorded<Call>[] {
   return calls.map(([time, call]) => {
     const [begin, end = ""] = time.split("-");
     return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
   });
 }
-test("the checker says how far the longest order got, and what could not follow", () => {
+test("the checker returns the longest order and the calls that cannot follow it", () => {
   const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
   expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
 });
 
-/** Tries every order there is. */
+/** Tries every order. */
 function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = register.initial): boolean {
   if (history.every(({ end }) => end === Number.POSITIVE_INFINITY)) return true;
   return history.some((one) => {
@@ -46,7 +46,7 @@ function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = regi
   });
 }
 
-test("it says what a search through all orders says", () => {
+test("the checker agrees with a search through all orders", () => {
   const value = fc.integer({ min: 0, max: 2 });
   const call: fc.Arbitrary<Call> = fc.oneof(
     fc.record({ write: value }),
@@ -55,10 +55,10 @@ test("it says what a search through all orders says", () => {
   );
   const times = fc.record({ call, begin: fc.nat(20), lasts: fc.nat(12), isLost: fc.nat(4) });
   const history = fc.array(times, { maxLength: 6 }).map((all) =>
-    all.map(({ call, begin, lasts, isLost }, place): Recorded<Call> => {
-      // No two at the same time: beginnings are even, ends are odd, and the place parts the rest.
-      const end = isLost === 0 ? Number.POSITIVE_INFINITY : (begin + lasts) * 20 + 2 * place + 1;
-      return { call, begin: begin * 20 + 2 * place, end };
+    all.map(({ call, begin, lasts, isLost }, index): Recorded<Call> => {
+      // No two at the same time: beginnings are even, ends are odd, and the index separates the rest.
+      const end = isLost === 0 ? Number.POSITIVE_INFINITY : (begin + lasts) * 20 + 2 * index + 1;
+      return { call, begin: begin * 20 + 2 * index, end };
     }),
   );
   const verdicts = new Set<boolean>();

@@ -1,7 +1,7 @@
 /**
- * Whether one order explains what everybody saw: the search of Wing and Gong (1993), with Lowe's memory (2017) of what
- * was reached before. A call takes effect at one moment between its beginning and its end; one whose reply was lost at
- * any moment after its beginning, or never.
+ * Checks whether a history is linearizable, by the search of Wing and Gong (1993) with Lowe's memory (2017) of visited
+ * configurations. A call takes effect at one moment between its beginning and its end. A call whose reply was lost takes
+ * effect at any moment after its beginning, or never.
  */
 
 /** One call of a history. Beginnings and ends are numbered in the order in which one observer saw them. */
@@ -12,28 +12,28 @@ export type Recorded<Call> = {
   readonly end: number;
 };
 
-/** What may happen, one call after the other. */
+/** The sequential behaviour. */
 export type Model<State, Call> = {
   readonly initial: State;
-  /** What may be so after a call that has seen what it has seen; nothing where that cannot be. */
+  /** The possible states after a call with its reply; no state if the reply is impossible. */
   step(state: State, call: Call, isLost: boolean): readonly State[];
   /** Two states with the same text are the same. */
   key(state: State): string;
-  /** Of calls with the same text whose replies were lost, none tells which of them took effect. */
+  /** Lost calls with the same text are interchangeable. */
   alike?(call: Call): string;
 };
 
-/** How far an order got that no call could follow any more. */
+/** The longest order, which no call can follow. */
 export type Stuck<State, Call> = {
   readonly placed: number;
   readonly state: State;
   readonly next: readonly Call[];
 };
 
-/** A search that needs more than this says nothing of its history. */
+/** The most configurations of a search. */
 const maxConfigurations = 3_000_000;
 
-/** Which calls were placed, and what is so then. The calls that were heard are all placed up to `low`. */
+/** The calls that were ordered, and the state after them. Below `low`, all calls with a reply are ordered. */
 type Configuration<State> = {
   readonly low: number;
   /** A bit for each call from `low` on. */
@@ -44,11 +44,7 @@ type Configuration<State> = {
   readonly state: State;
 };
 
-/**
- * Looks for an order.
- * @returns null when there is one, else the longest that was found
- * @throws Error when there are too many orders to try them all
- */
+/** Searches an order. @returns null if there is one, else the longest @throws Error for too many configurations */
 export function unexplained<State, Call>(
   history: readonly Recorded<Call>[],
   model: Model<State, Call>,
@@ -58,7 +54,7 @@ export function unexplained<State, Call>(
   const lost = inOrder.filter(({ end }) => end === Number.POSITIVE_INFINITY);
   const isLike = lost.map(({ call }) => model.alike?.(call));
 
-  /** The calls that could be next: those that began before the first end of any that is not placed. */
+  /** The possible next calls, which began before the first end of an unordered call. */
   function nextOf({ low, beyond }: Configuration<State>): { heardNext: number[]; firstEnd: number } {
     const heardNext: number[] = [];
     let firstEnd = Number.POSITIVE_INFINITY;
@@ -85,7 +81,7 @@ export function unexplained<State, Call>(
     for (const at of heardNext)
       for (const state of model.step(from.state, (heard[at] as Recorded<Call>).call, false))
         yield withHeard(from, at, state);
-    // Lost calls are tried last, and of those that are alike the one that began first.
+    // Lost calls are tried last; of interchangeable ones, the one that began first.
     const tried = new Set<string>();
     for (const [at, { call, begin }] of lost.entries()) {
       const like = isLike[at];
@@ -118,7 +114,7 @@ export function unexplained<State, Call>(
   return null;
 
   function stuckAt(at: Configuration<State>): Stuck<State, Call> {
-    const next = nextOf(at).heardNext.map((place) => (heard[place] as Recorded<Call>).call);
+    const next = nextOf(at).heardNext.map((index) => (heard[index] as Recorded<Call>).call);
     return { placed: at.placed, state: at.state, next };
   }
 }

@@ -1,4 +1,4 @@
-/** An operator who changes everything that answers rest on, by the acts of the stores that the commands use. */
+/** An operator who changes every precondition of answers, by the store functions that commands use. */
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
@@ -23,32 +23,29 @@ type Around = {
   readonly secrets: Secrets;
   readonly now: () => number;
   readonly tick: Ticks;
-  /** About how often each partner calls: its quotas are near that. */
+  /** About the number of calls of each partner, near which its quotas are. */
   readonly calls: number;
-  /** Done before a change is made again of which a server has not said whether it was made. */
+  /** Called before a change is repeated whose outcome the server has not answered. */
   readonly onSilence?: () => Promise<void>;
   /** The next signing key; without one no key is rotated. */
   readonly nextKey: () => Promise<SigningKey | undefined>;
 };
 
-/** What an operator may change: each guards something else (decision D4.8). */
+/** The kinds of changes, one for each precondition (decision D4.8). */
 export const changeKinds = ["settings", "partners", "credentials", "keys", "records", "newcomers"] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
 const teachersEach = 5;
-/** Of these, so many are in the register from the beginning. */
+/** How many of them are in the register from the beginning. */
 const knownAtFirst = 3;
 
 export type CommandContext = ReturnType<typeof createContext>;
 export function createContext(database: Driver, { random, secrets, now, tick, calls, ...around }: Around) {
-  /**
-   * Does what comes to the same when it is done twice, until a server says that it is done: one that does not answer leaves
-   * open what it did, and whoever looks on sees a change that took long.
-   */
-  async function surely<T>(act: (isAgain: boolean) => Promise<T>): Promise<T> {
+  /** Repeats an idempotent change until the server answers. In the history this is one change that took long. */
+  async function surely<T>(run: (isAgain: boolean) => Promise<T>): Promise<T> {
     for (let isAgain = false; ; isAgain = true)
       try {
-        return await act(isAgain);
+        return await run(isAgain);
       } catch (error) {
         if (!isTvsError(error, "STORE_UNAVAILABLE") || around.onSilence === undefined) throw error;
         await around.onSilence();
@@ -61,7 +58,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
   const settings = createSettingsStore(driver);
   const keys = createKeyStore(driver);
   const parts: Part[] = [];
-  const told: Recorded<LogCall>[] = [];
+  const published: Recorded<LogCall>[] = [];
   let names = 0;
   let takesClaimed = false;
   const one = <T>(list: readonly T[]) => list[random(list.length)] as T;
@@ -80,10 +77,10 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     const write = planWrite(before, content, { action: "import", actor: "test", calendar: lagos, at: now() });
     await surely(async (isAgain) => {
       const [isApplied] = await teachers.apply([write]);
-      // Applied again, it finds another version there: its own.
+      // Applied again, it finds its own version.
       if (isApplied !== true && !isAgain) throw new Error("the operator's change was not applied");
     });
-    told.push({ call: { events: write.events.map(({ eventId }) => eventId) }, begin, end: tick() });
+    published.push({ call: { events: write.events.map(({ eventId }) => eventId) }, begin, end: tick() });
   }
 
   const quota = (part: number) => Math.ceil(calls / (2 * part)) + random(Math.ceil(calls / part));
@@ -104,10 +101,10 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     return { active: kidOf("active"), pending: kidOf("pending") };
   };
 
-  /** Does something, and records it with those whom it is about. */
-  async function change(about: readonly Part[], by: Change, act: () => Promise<unknown>): Promise<void> {
+  /** Makes a change, and records it in the histories of the partners that it concerns. */
+  async function change(about: readonly Part[], by: Change, run: () => Promise<unknown>): Promise<void> {
     const begin = tick();
-    await surely(act);
+    await surely(run);
     const end = tick();
     for (const part of about) {
       part.changes.push({ call: by, begin, end });
@@ -142,8 +139,8 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
 
   function setEnabled(part: Part, isEnabled: boolean): Promise<void> {
     const to = (state: State) => ({ ...state, isEnabled });
-    const act = () => partners.disable(part.partnerId, isEnabled ? null : now());
-    return change([part], { what: isEnabled ? "enabled" : "disabled", to }, act);
+    const run = () => partners.disable(part.partnerId, isEnabled ? null : now());
+    return change([part], { what: isEnabled ? "enabled" : "disabled", to }, run);
   }
 
   async function revokeKey(part: Part): Promise<void> {
@@ -164,7 +161,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     });
   }
 
-  const acts: Readonly<Record<ChangeKind, (part: Part) => Promise<void>>> = {
+  const changes: Readonly<Record<ChangeKind, (part: Part) => Promise<void>>> = {
     settings: () => {
       const isTaken = !takesClaimed;
       const to = (state: State) => ({ ...state, takesClaimed: isTaken });
@@ -185,18 +182,18 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
 
   return {
     parts,
-    /** What was told of the teachers, in a history of its own. */
-    told,
-    /** Sets what all parts begin with. */
+    /** The history of the teachers' events. */
+    published,
+    /** Sets the policy with which all partners begin. */
     begin: () => setPolicy(false),
-    /** Adds a partner that is told of everything from now on. */
+    /** Adds a partner that gets all events from now on. */
     async addReader(number: number): Promise<{ readonly apiKey: string }> {
       const partnerId = `reader${number}`;
       const { text, record } = mintApiKey(partnerId, { kind: "live", secrets, now: now() - 1 });
       await partners.add({ ...aPartner(partnerId), perMinute: 1_000_000, perDay: 1_000_000 }, record);
       return { apiKey: text };
     },
-    /** Adds a partner, of a number that no other has, with teachers of its own. */
+    /** Adds a partner of an unused number, with teachers of its own. */
     async addPart(number: number): Promise<Part> {
       const partnerId = `p${number}`;
       const batchCost = one(["call", "item"] as const);
@@ -223,11 +220,11 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
       parts.push(part);
       return part;
     },
-    /** Changes something of one of these kinds. */
+    /** Makes a change of one of these kinds. */
     change(kinds: readonly ChangeKind[]): Promise<void> {
-      // Nobody is shut out for long, because then there is little to see.
-      const shutOut = parts.find(({ now }) => !now.isEnabled);
-      return shutOut === undefined ? acts[one(kinds)](one(parts)) : setEnabled(shutOut, true);
+      // A disabled partner is enabled by the next change, because its history would hold refusals only.
+      const disabled = parts.find(({ now }) => !now.isEnabled);
+      return disabled === undefined ? changes[one(kinds)](one(parts)) : setEnabled(disabled, true);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** One partner with its teachers: what it asks, drawn by chance, and the history of it, which is explained by itself. */
+/** One partner with its teachers: its random calls, and their history, which is checked apart from other partners. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { openWindows } from "../../src/domain/quota-windows.ts";
@@ -15,21 +15,21 @@ import {
 
 export const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 
-/** What may be asked again under the same key. */
+/** Idempotency keys that calls share. */
 const sharedKeys = ["k1", "k2", "k3", "k4"];
 
 export type Part = {
   readonly partnerId: string;
   readonly batchCost: "call" | "item";
   readonly apiKeys: readonly { readonly text: string; readonly keyId: string }[];
-  /** By their place, the teacher ids of those whom nobody else asks about. */
+  /** The teacher ids, by index. No other partner asks about these teachers. */
   readonly tIds: readonly number[];
   readonly asked: Asked[];
   readonly changes: Recorded<Call>[];
-  /** What stands under each key, so that most of those who use it again say the same. */
+  /** The body of each idempotency key, which most later calls with the key repeat. */
   readonly bodies: Map<string, Pick<Ask, "teachers" | "body">>;
   readonly initial: State;
-  /** As the operator knows it. */
+  /** The state that the operator knows. */
   now: State;
 };
 
@@ -42,7 +42,6 @@ export type Ask = {
   readonly body: unknown;
 };
 
-/** What came back: a status, headers and a body. */
 export type Reply = {
   readonly status: number;
   readonly body: string;
@@ -56,11 +55,11 @@ type Asked = {
   cameUntil: number;
   end: number;
   reply: Reply | null;
-  /** Whether the quota that it tells of is that of its own commit. */
+  /** Whether its rate-limit headers are those of its own commit. */
   isExact: boolean;
 };
 
-/** Numbers everything that begins or ends, in the order in which this process saw it. */
+/** Numbers the beginnings and ends of calls, in the order in which this process sees them. */
 export type Ticks = () => number;
 
 export function drawAsk({ apiKeys, tIds, bodies, now }: Part, random: (below: number) => number): Ask {
@@ -86,7 +85,7 @@ export function drawAsk({ apiKeys, tIds, bodies, now }: Part, random: (below: nu
   return { ...ask, ...(known === undefined || random(8) === 0 ? drawn : known) };
 }
 
-/** Records a call that begins. @returns to be told what came back, with null when the reply was lost */
+/** Records the beginning of a call. @returns the function that records its reply, null for a lost one */
 export function begin(
   part: Part,
   ask: Ask,
@@ -104,11 +103,8 @@ export function begin(
   };
 }
 
-/** What no order explains. */
-export type Doubts = { readonly words: string };
-
-/** @returns null when one order explains what the partner saw */
-export function doubtsOf(part: Part): Doubts | null {
+/** @returns null when one order explains the partner's replies; otherwise a description of the calls that do not fit */
+export function doubtsOf(part: Part): string | null {
   const history = historyOf(part);
   const stuck = unexplained(history, partnerModel(part.initial));
   if (stuck === null) return null;
@@ -116,7 +112,7 @@ export function doubtsOf(part: Part): Doubts | null {
     JSON.stringify(value, (_, member) => (member instanceof Map ? [...member] : member));
   const next = stuck.next.map((call) => `\n  ${inWords(call)}`).join("");
   const words = `${part.partnerId}: none of these can follow after ${stuck.placed} of ${history.length} calls:${next}`;
-  return { words: `${words}\nwhere it stands so: ${inWords(stuck.state)}` };
+  return `${words}\nin the state ${inWords(stuck.state)}`;
 }
 
 function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
@@ -154,7 +150,7 @@ function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
   return [...calls, ...changes];
 }
 
-/** The minute that the answer names; without one, or where it may name the day, those in which the call may have come. */
+/** The minute in the answer's headers. Without it, or if it may be the day, all minutes in which the call may have come. */
 function windowsOf({ cameFrom, cameUntil }: Asked, reply: Reply | null): Windows[] {
   const reset = Number(reply?.header("X-RateLimit-Reset") ?? 0) * 1000;
   const isNamed = reply !== null && reset > 0 && reply.status !== 429;
@@ -189,7 +185,7 @@ function signedIn(jws: string): string {
   return found ? `${teacher?.name} ${status} ${certificate?.status} ${eligible}` : "nobody";
 }
 
-/** What the standard fields tell: a policy of both windows, and what is left of them. */
+/** Reads the limits and the rest of both windows from the rate-limit headers. */
 function accountIn({ header }: Reply): Account | null {
   const amountsIn = (field: string, member: string) => {
     const [minute, day] = ["minute", "day"].map((window) =>

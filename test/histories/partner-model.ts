@@ -1,11 +1,11 @@
 /**
- * What one partner may see: its account, its answers by key, and the teachers whom nobody else asks about, under the
- * settings and keys of all. The answers of a partner tell in what order they were committed, because each tells what
- * had been used of the quota by then. So a call that was judged by something older than its commit contradicts another.
+ * The model of one partner: its quota, its answers by idempotency key, its own teachers, and the settings and keys that
+ * all partners share. Each answer says how much of the quota was used at its commit, and so gives the order of commits.
+ * An answer from data older than its commit contradicts another answer.
  */
 import type { Model } from "./linearizability.ts";
 
-/** What the register says of a teacher, each change under a name of its own; null for nobody. */
+/** A teacher in the register, with a new name after each change; null if absent. */
 export type Standing = {
   readonly name: string;
   readonly status: "VALID" | "EXPIRED" | "REVOKED";
@@ -17,24 +17,24 @@ export type State = {
   readonly revokedKeys: readonly string[];
   readonly perMinute: number;
   readonly perDay: number;
-  /** The smallest quotas so far: a refusal may be a second old (decision D1.4). */
+  /** The smallest quotas so far, because a refusal may use quotas that are a second old (decision D1.4). */
   readonly least: { readonly minute: number; readonly day: number };
   readonly activeKid: string;
-  /** Whether the policy takes a certificate that is only claimed. */
+  /** Whether the policy accepts a claimed certificate. */
   readonly takesClaimed: boolean;
   readonly teachers: readonly Standing[];
-  /** By window (`minute 1700000000`). */
+  /** The use of each window, by `minute 1700000000`. */
   readonly used: ReadonlyMap<string, number>;
-  /** By idempotency key; the answer is null while nobody has seen it. */
+  /** By idempotency key; the answer is null while no caller has received it. */
   readonly answered: ReadonlyMap<string, { readonly body: string; readonly answer: string | null }>;
-  /** What the commit that is being placed ends with: no other one, and no change, comes between its calls. */
+  /** The use of windows at the end of the present commit. No other commit or change comes between its calls. */
   readonly owed: ReadonlyMap<string, number>;
 };
 
-/** What an operator did, which is heard of when it is done. */
+/** A change by the operator. */
 export type Change = { readonly what: string; to(state: State): State };
 
-/** What a partner asked, and what it heard. */
+/** A call of a partner, with its reply. */
 export type Check = {
   readonly what: string;
   readonly keyId: string;
@@ -42,16 +42,16 @@ export type Check = {
   /** The idempotency key, with the operation. */
   readonly key: string | null;
   readonly body: string;
-  /** What the work costs of either window. */
+  /** The cost in each window. */
   readonly cost: number;
-  /** The windows in which it may have come: one, but at the turn of a minute. */
+  /** The windows in which the call may have come: several at the turn of a minute. */
   readonly windows: readonly Windows[];
-  /** What the calls of this partner beside it may have cost. */
+  /** The cost of this partner's concurrent calls. */
   readonly crowd: number;
-  /** Whether another call with its key went on beside it. */
+  /** Whether a concurrent call had the same idempotency key. */
   readonly hasRival: boolean;
   readonly heard: Heard | null;
-  /** What was heard later under its key. */
+  /** A later reply under the same idempotency key. */
   readonly later: Heard | null;
 };
 
@@ -63,10 +63,10 @@ export type Heard = {
   readonly isReplay: boolean;
   /** Two answers with the same text have the same bytes. */
   readonly body: string;
-  /** What was signed of each teacher, in the words of {@link saying}. */
+  /** The signed result of each teacher, as {@link saying} writes it. */
   readonly signed: readonly string[];
   readonly kids: readonly string[];
-  /** Absent where the answer says nothing of the quota, and where it may be older than its commit. */
+  /** Null if the answer has no quota, or one that may be older than its commit. */
   readonly account: Account | null;
 };
 export type Account = { readonly limits: Amounts; readonly left: Amounts };
@@ -74,7 +74,7 @@ type Amounts = { readonly minute: number; readonly day: number };
 
 export type Call = Check | Change;
 
-/** What must be signed of a teacher. */
+/** The result that must be signed for a teacher. */
 function saying(standing: Standing, takesClaimed: boolean): string {
   if (standing === null) return "nobody";
   const { name, status, certificate } = standing;
@@ -96,7 +96,7 @@ export function partnerModel(initial: State): Model<State, Call> {
         owed: sorted(state.owed),
         answered: sorted(state.answered),
       }),
-    // Without a key, an answer that nobody heard has only cost something.
+    // Without an idempotency key, a lost call has only its cost.
     alike: (call) =>
       "to" in call ? call.what : [call.keyId, call.key, call.cost, call.key === null || call.body].join(),
   };
@@ -120,11 +120,11 @@ function afterHeard(state: State, call: Check, heard: Heard): State[] {
   // A failure may have cost the minute, but leaves nothing.
   if (status === 503) return [state, ...paid(state, call, null)];
   if (status === 401) return admits(state, call) ? [] : [state];
-  if (status !== 429) throw new Error(`an answer that is none: ${status} ${body}`);
+  if (status !== 429) throw new Error(`an unknown answer: ${status} ${body}`);
   return isCrowded(state, call) ? [state, ...paid(state, call, null)] : [];
 }
 
-/** Whatever a call may have done of which nobody heard: its work, or what a refusal or a replay costs. */
+/** The outcomes of a lost call: its work, or the cost of a refusal or a replay. */
 function afterLost(state: State, call: Check): State[] {
   const { later } = call;
   const ranAs = later === null ? [] : ran(state, call, { ...later, account: null });
@@ -133,7 +133,7 @@ function afterLost(state: State, call: Check): State[] {
 
 const admits = (state: State, { keyId }: Check) => state.isEnabled && !state.revokedKeys.includes(keyId);
 
-/** Room is refused early for what goes on in the same server, too. */
+/** Concurrent calls of the same node may use the room, too. */
 function isCrowded({ used, least }: State, { windows, cost, crowd }: Check): boolean {
   return windows.some(({ minute, day }) => {
     const most = (name: string) => (used.get(name) ?? 0) + crowd + cost;
@@ -141,7 +141,7 @@ function isCrowded({ used, least }: State, { windows, cost, crowd }: Check): boo
   });
 }
 
-/** Does the work of a call, of which all that was signed must be so now. */
+/** Does the work of a call, whose signed results must be those of the present state. */
 function ran(state: State, call: Check, heard: Heard | null): State[] {
   const { key, cost, body } = call;
   if (!admits(state, call) || (key !== null && state.answered.has(key))) return [];
@@ -160,7 +160,7 @@ function remembering(state: State, { key, body }: Pick<Check, "key" | "body">, a
   return { ...state, answered: new Map(state.answered).set(key, { body, answer }) };
 }
 
-/** Pays the minute of a call that leaves nothing else. */
+/** Charges the minute of a call without another effect. */
 function paid(state: State, call: Check, heard: Heard | null): State[] {
   if (!admits(state, call)) return [];
   const costs = { minute: 1, day: 0 };
@@ -168,8 +168,8 @@ function paid(state: State, call: Check, heard: Heard | null): State[] {
 }
 
 /**
- * Charges the windows, in which there must be room. The calls of one commit are all told what was used at its end: from
- * the first of them on that is owed, until the last of them has brought it about.
+ * Charges the windows, which must have room. All calls of one commit report the use at its end. From the first of these
+ * calls on, `owed` has this use, until the calls have reached it.
  */
 function charged(
   state: State,
@@ -186,19 +186,18 @@ function charged(
   const account = heard?.account ?? null;
   if (account === null) return settled({ ...state, used });
   const { limits, left } = account;
-  const isPublishedTo = limits.minute === perMinute && limits.day === perDay;
-  if (!isPublishedTo) return [];
-  const told = new Map([
+  if (limits.minute !== perMinute || limits.day !== perDay) return [];
+  const reported = new Map([
     [minute, limits.minute - left.minute] as const,
     [day, limits.day - left.day] as const,
   ]);
-  // Whoever was committed together is told the same of the same window.
-  const isOther = [...told].some(([name, end]) => (state.owed.get(name) ?? end) !== end);
+  // Calls of one commit report the same use of the same window.
+  const isOther = [...reported].some(([name, end]) => (state.owed.get(name) ?? end) !== end);
   const isBeside = state.owed.size > 0 && !state.owed.has(day);
-  return isOther || isBeside ? [] : settled({ ...state, used, owed: new Map([...state.owed, ...told]) });
+  return isOther || isBeside ? [] : settled({ ...state, used, owed: new Map([...state.owed, ...reported]) });
 }
 
-/** Once everything is as it was told, the commit is whole; nothing where more was used than that. */
+/** Ends the commit when the use is as reported. More use than reported is impossible. */
 function settled(state: State): State[] {
   if (state.owed.size === 0) return [state];
   const due = [...state.owed].map(([name, end]) => end - (state.used.get(name) ?? 0));

@@ -1,4 +1,4 @@
-/** Histories of services as they run: callers over HTTP, an operator, a reader of the events, and faults. */
+/** Histories of running services: callers over HTTP, an operator, a reader of events, and faults. */
 import { generateKey } from "../../src/domain/keys.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { openDatabase, type Register } from "../faults/register.ts";
@@ -12,35 +12,35 @@ import { type Ask, begin, doubtsOf, drawAsk, type Part, type Reply, type Ticks }
 
 type Random = (below: number) => number;
 
-/** What serves, and what befalls it. */
+/** The running services, and their faults. */
 export type Serving = {
   readonly register: Register;
   readonly masterKey: string;
-  /** Where the next call goes: to something that runs. */
+  /** The address for the next call, of a running service. */
   url(random: Random): Promise<string>;
-  /** Lets something fail, and heals it. @param more waits until so many more calls have ended */
+  /** Makes a fault and ends it. @param more waits until so many more calls have ended */
   fail(random: Random, more: (calls: number) => Promise<void>): Promise<void>;
   /** Starts a server again that has stopped answering. */
   revive?(): Promise<void>;
   /**
-   * Whether it is known of every commit what became of it: of a file's it is. A server's may stand although its call
-   * was answered 503, and what became of it is then looked for later than it happened (decision D12.3).
+   * Whether the outcome of every commit is known, as over a file. A server may have committed although the call was
+   * answered 503 (decision D12.3).
    */
   readonly isSure: boolean;
 };
 
 const partners = 4;
 const callersEach = 3;
-/** In a long run, so that not everything is set up anew all the time. */
+/** Calls of each caller in a round of a short run and of a long run, which would otherwise mostly set up partners. */
 const [callsEach, manyCallsEach] = [40, 150];
 const callsAChange = 12;
 const pageLimit = 5;
-/** A server is waited for two seconds, and then what became of the commit is looked for. */
+/** A call answered within this time was committed, because a node waits two seconds for a server. */
 const surelyCommittedMs = 1_500;
 /** A server that takes longer has hung, as sqld does once in some ten thousand commits (`data/help/libsql.md`). */
 const operatorWaitMs = 10_000;
 
-/** Plays rounds until there were so many operations and faults. @returns what no order explains, with its seed */
+/** Plays rounds with so many operations and faults. @returns the histories that no order explains, with their seeds */
 export async function playServing(
   serving: Serving,
   { operations, faults }: { operations: number; faults: number },
@@ -74,7 +74,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   const around = { random, secrets, now: Date.now, tick: () => ++ticks };
   // Making a key takes as long as a hundred calls.
   const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
-  const state: Standing = { failing: 0, healed: 0 };
+  const state: FaultCounts = { failing: 0, healed: 0 };
   const { revive } = serving;
   const operator = createContext(database, {
     ...{ ...around, calls: (2 * calls) / partners, nextKey },
@@ -97,7 +97,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
     await Promise.all([
       over,
       changeThings(operator, () => isOver, progress.more),
-      readEvents(serving, { ...reader, ...around, told: operator.told, isOver: () => isOver }),
+      readEvents(serving, { ...reader, ...around, published: operator.published, isOver: () => isOver }),
       failTimes(faults, {
         state,
         pause: () => progress.more(random(Math.floor(calls / (faults + 1)))),
@@ -107,21 +107,18 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   } finally {
     await database.close();
   }
-  const doubts = operator.parts.map((part) => doubtsOf(part)?.words);
-  const log = unexplained(operator.told, eventLog);
-  const found = [
-    ...doubts,
-    log === null ? undefined : `events: ${JSON.stringify(log.next)} after ${log.placed}`,
-  ];
-  return found.filter((words) => words !== undefined);
+  const doubts = operator.parts.map(doubtsOf);
+  const log = unexplained(operator.published, eventLog);
+  const found = [...doubts, log === null ? null : `events: ${JSON.stringify(log.next)} after ${log.placed}`];
+  return found.filter((words) => words !== null);
 }
 
-/** The faults under way, and those that are over. */
-type Standing = { failing: number; healed: number };
+/** The number of present faults, and of ended ones. */
+type FaultCounts = { failing: number; healed: number };
 
 async function failTimes(
   times: number,
-  { state, pause, fail }: { state: Standing; pause(): Promise<void>; fail(): Promise<void> },
+  { state, pause, fail }: { state: FaultCounts; pause(): Promise<void>; fail(): Promise<void> },
 ): Promise<void> {
   for (let n = 0; n < times; n++) {
     await pause();
@@ -129,14 +126,14 @@ async function failTimes(
   }
 }
 
-async function untilHealed(state: Standing, fail: () => Promise<void>): Promise<void> {
+async function untilHealed(state: FaultCounts, fail: () => Promise<void>): Promise<void> {
   state.failing++;
   await fail();
   state.failing--;
   state.healed++;
 }
 
-/** Waits for calls to end: what happens meanwhile goes by them, and by no clock. */
+/** Waits for calls to end, so that the time of changes and faults depends on calls and not on a clock. */
 function createProgress() {
   let [count, isOver] = [0, false];
   const waiting: { readonly until: number; go(): void }[] = [];
@@ -176,7 +173,7 @@ type Caller = {
   readonly random: Random;
   readonly tick: Ticks;
   now(): number;
-  readonly state: Standing;
+  readonly state: FaultCounts;
   readonly calls: number;
   onEnd(): void;
 };
@@ -225,12 +222,15 @@ type Reader = {
   readonly apiKey: string;
   readonly random: Random;
   readonly tick: Ticks;
-  readonly told: CommandContext["told"];
+  readonly published: CommandContext["published"];
   isOver(): boolean;
 };
 
-/** Reads page after page, each perhaps elsewhere, until all is over and the end was read. */
-async function readEvents(serving: Serving, { apiKey, random, tick, told, isOver }: Reader): Promise<void> {
+/** Reads pages of events, each from any node, until the round is over and the last page was read. */
+async function readEvents(
+  serving: Serving,
+  { apiKey, random, tick, published, isOver }: Reader,
+): Promise<void> {
   let [from, after] = [0, ""];
   for (let isAtEnd = false; !isAtEnd; ) {
     const wasOver = isOver();
@@ -245,7 +245,7 @@ async function readEvents(serving: Serving, { apiKey, random, tick, told, isOver
     }
     const { data, iterator, done: isDone } = JSON.parse(text) as EventPage;
     const page = data.map(({ eventId }) => eventId);
-    told.push({ call: { from, limit: pageLimit, page, isDone }, begin, end });
+    published.push({ call: { from, limit: pageLimit, page, isDone }, begin, end });
     from += page.length;
     if (iterator !== null) after = `&after=${iterator}`;
     isAtEnd = wasOver && isDone;

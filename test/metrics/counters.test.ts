@@ -107,13 +107,13 @@ test("a statement counts every teacher that it covers, once it is stored", async
   const store = { record: async () => outcomes.shift() };
   const { record } = countedAttestations(store as never, counters);
   const call = {
-    attestations: [{ endpoint: "roster", status: "STATEMENT" }],
+    attestations: [{ operation: "roster", status: "STATEMENT" }],
     people: [{ status: "VALID" }, { status: "EXPIRED" }],
     read: [1, 2, 3],
   };
   await record(call as never);
   await record(call as never);
-  await record({ attestations: [{ endpoint: "batch", status: "VALID" }], read: [1] } as never);
+  await record({ attestations: [{ operation: "batch", status: "VALID" }], read: [1] } as never);
   expect(await samplesOf(counters, "tvs_answers_total")).toEqual({
     "roster VALID": 1,
     "roster EXPIRED": 1,

@@ -81,7 +81,7 @@ const [at, startedAt] = ["2026-03-01T09:00:00Z", "2026-03-01T09:30:00Z"].map(
 test.each<[string, Record<string, string>, number | undefined]>([
   ["tvs_http_requests_total", { ...lookup, status: "200" }, 1],
   ["tvs_http_requests_total", { ...lookup, status: "400" }, 1],
-  ["tvs_answers_total", { endpoint: "public-lookup", status: "NOT_FOUND" }, 1],
+  ["tvs_answers_total", { operation: "public-lookup", status: "NOT_FOUND" }, 1],
   ["tvs_quota_limit", { partner, window: "minute" }, 10],
   ["tvs_quota_used", { partner, window: "day" }, 0],
   ["tvs_webhook_endpoint_failing", { partner }, 0],

@@ -53,7 +53,7 @@ async function fillWithLongValues(operator: TestConsole["operator"]): Promise<vo
     partnerId: longPartner,
     reference: `regNo:${number}`,
     purpose: "BODYB_EXAMINER_CREDENTIAL_CHECK",
-    endpoint: "eligibility-check",
+    operation: "eligibility-check",
     credential: "ab".repeat(32),
     requestId: "019cba7f-3c9a-7000-8000-000000000001",
   } as const;

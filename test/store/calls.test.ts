@@ -79,7 +79,7 @@ const cases: Case[] = [
   ["an idempotency key whose answer is not kept", keyed(at + keepIdempotencyMs + 1), answered(at), null],
 ];
 
-test.each(cases)("decide judges a call with %s", (_what, call, now, broken) => {
+test.each(cases)("decide checks a call with %s", (_what, call, now, broken) => {
   expect(decide(aCall(call), now)).toBe(broken);
   // Without its precondition, and with nothing else changed, the call is stored.
   if (broken === null) return;

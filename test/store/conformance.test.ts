@@ -17,7 +17,7 @@ import { describeDrivers } from "../harness/drivers.ts";
 import { useQuota } from "../harness/evidence.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
-/** What the stores must do over every driver. */
+/** The behaviour of the stores over every driver. */
 describeDrivers("stores", (_kind, opened) => {
   let driver: Driver;
 
@@ -96,7 +96,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await used({ minute: 660_000, day: 0 })).toEqual({ 660000: 1 });
     await quota.prune({ minute: 600_000, day: 0 });
     expect(await used()).toEqual({ 600000: 4, 660000: 1 });
-    // Those that wait for one commit are told apart, have no more than there is room for, and nothing is given back.
+    // Charges that share a commit are decided one by one.
     await useQuota(driver, { partnerId: "q1", kind: "day", startsAt: 0, used: 9 });
     const together = [
       pay(660_000, 2),

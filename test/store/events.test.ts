@@ -36,7 +36,7 @@ describeDrivers("events", (_kind, database) => {
     await createTeacherStore(driver).apply(writes);
   });
 
-  /** Other terms each time: some types, of all, verified or watched teachers; no endpoint, or one that is held or not. */
+  /** Draws terms: event types, a teacher filter, and no endpoint, an enabled or a disabled one. */
   async function drawTerms(): Promise<Map<string, Terms>> {
     const [partners, webhooks] = [createPartnerStore(driver), createWebhookStore(driver)];
     const drawn = new Map<string, Terms>();
@@ -55,11 +55,11 @@ describeDrivers("events", (_kind, database) => {
     return drawn;
   }
 
-  /** Some lookups, of which a part was deleted since. @returns `partner teacher` of each */
+  /** Draws lookups, some of them deleted since. @returns `partner teacher` of each */
   async function drawVerified(): Promise<Set<string>> {
     const verified = new Set<string>();
     const note = "INSERT OR IGNORE INTO verified_before (partner_id, teacher_id) VALUES (?, ?)";
-    const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
+    const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
           policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
         VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
     const statements: Statement[] = [
@@ -80,7 +80,7 @@ describeDrivers("events", (_kind, database) => {
     return verified;
   }
 
-  /** @returns `partner teacher` of each that is watched; some watch a number that nobody has */
+  /** Draws watches, some of numbers that no teacher has. @returns `partner teacher` of each */
   async function drawWatched(): Promise<Set<string>> {
     const drawn = partnerIds.flatMap((id) => Array.from({ length: 50 }, () => [id, below(150)] as const));
     const insert = "INSERT OR IGNORE INTO watches (partner_id, reg_no) VALUES (?, 'R/' || ?)";
@@ -123,7 +123,7 @@ describeDrivers("events", (_kind, database) => {
     for (let round = 0; round < 25; round++) {
       const [terms, verified, watched] = [await drawTerms(), await drawVerified(), await drawWatched()];
       const planned = await storeEvents();
-      const told = planned.flatMap(({ teacherId, eventType, eventId }) =>
+      const published = planned.flatMap(({ teacherId, eventType, eventId }) =>
         [...terms].flatMap(([partnerId, { partner, hasEndpoint }]) => {
           const hasVerified = verified.has(`${partnerId} ${teacherId}`);
           const isWatching = watched.has(`${partnerId} ${teacherId}`);
@@ -131,12 +131,12 @@ describeDrivers("events", (_kind, database) => {
           return isDue ? [{ line: `${eventId} ${partnerId}`, hasEndpoint }] : [];
         }),
       );
-      const expected = told.filter(({ hasEndpoint }) => hasEndpoint).map(({ line }) => line);
+      const expected = published.filter(({ hasEndpoint }) => hasEndpoint).map(({ line }) => line);
       const publishedSql = `SELECT event_id || ' ' || partner_id AS line FROM partner_events CROSS JOIN events ON events.id = event
           WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY event, partner_id`;
       const ids = JSON.stringify(planned.map(({ eventId }) => eventId));
       expect((await driver.query(publishedSql, [ids])).map(({ line }) => line)).toEqual(
-        told.map(({ line }) => line),
+        published.map(({ line }) => line),
       );
       const sql = `SELECT event_id || ' ' || partner_id AS line, delivery_id FROM deliveries
           JOIN events ON events.id = event WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY deliveries.id`;

@@ -34,7 +34,7 @@ const aCertificate = {
   ...{ fingerprint: "F", partnerId: "agency", subject: "S", validFrom: 1, validTo: 2, addedAt: 1 },
 };
 
-/** What an answer rests on, one thing after the other (decision D4.8). */
+/** The preconditions of an answer, one by one (decision D4.8). */
 describeDrivers("an answer's preconditions", (_kind, opened) => {
   let driver: Driver;
   let serial = 0;
@@ -45,7 +45,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     await createPartnerStore(driver).add(aPartner("agency"), anApiKey("agency", "k1"));
   });
 
-  /** All that stands of answers in the database. */
+  /** The counts of everything that answers store. */
   async function left(): Promise<unknown[]> {
     const sql = `SELECT (SELECT count(*) FROM attestations) AS rows,
       (SELECT coalesce(sum(used), 0) FROM quota_windows) AS used, (SELECT count(*) FROM idempotency) AS kept`;
@@ -55,7 +55,6 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   const anAnswer = (count = 1): Attestation[] =>
     Array.from({ length: count }, () => anAttestation(++serial, { partnerId: `partner-${serial}` }));
 
-  /** A refused call is stored once the precondition that refuses it is taken away, and only then. */
   test("each precondition alone refuses the call that breaks it", async () => {
     const teacher = await put("G/1/A/1");
     const other = { by: "regNo", value: "G/1/A/1" } as const;
@@ -124,12 +123,12 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   ];
 
   // One after the other: a rotation is followed by the compromise of the key that it made active.
-  test("a call is refused when the configuration changed since it was judged", async () => {
+  test("a call is refused when the configuration changed after its authentication", async () => {
     for (const [what, change] of changes) {
-      const judgedBy = await revision();
-      expect([what, await isStored({ revision: judgedBy })]).toEqual([what, true]);
+      const answeredBy = await revision();
+      expect([what, await isStored({ revision: answeredBy })]).toEqual([what, true]);
       await change();
-      expect([what, await isStored({ revision: judgedBy })]).toEqual([what, false]);
+      expect([what, await isStored({ revision: answeredBy })]).toEqual([what, false]);
       expect([what, await isStored({ revision: await revision() })]).toEqual([what, true]);
     }
   });
@@ -214,44 +213,29 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     expect([await prune(last + 1, 9), await kept()]).toEqual([1, []]);
   });
 
-  test("a batch of a hundred answers is stored whole, or not at all", async () => {
+  test("a batch of a hundred answers is stored whole, or not at all after a change of one record", async () => {
     const teachers = createTeacherStore(driver);
     const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
     await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));
     const keys: UniqueKey[] = [
-      ...[...known, ...Array.from({ length: 20 }, (_, n) => `B/2/A/${n}`)].map((value) => ({
-        by: "regNo" as const,
-        value,
-      })),
-      ...Array.from({ length: 10 }, (_, n) => ({ by: "tId" as const, value: 880_000 + n })),
-      ...Array.from({ length: 10 }, (_, n) => ({
+      ...known.map((value) => ({ by: "regNo" as const, value })),
+      ...Array.from({ length: 20 }, (_, n) => ({ by: "tId" as const, value: 880_000 + n })),
+      ...Array.from({ length: 20 }, (_, n) => ({
         by: "nin" as const,
         value: new Uint8Array(16).fill(100 + n),
       })),
     ];
-    const read = async (): Promise<ReadTeacher[]> =>
-      (await teachers.findEach(keys)).map((one, place) => one ?? (keys[place] as UniqueKey));
-    const charge = {
-      partnerId: "batches",
-      starts: { minute: 600_000, day: 0 },
-      calls: 100,
-      limits: { minute: 1_000, day: 1_000 },
-    };
+    const read: ReadTeacher[] = (await teachers.findEach(keys)).map(
+      (one, index) => one ?? (keys[index] as UniqueKey),
+    );
+    const limits = { minute: 1_000, day: 1_000 };
+    const charge = { partnerId: "batches", starts: { minute: 600_000, day: 0 }, calls: 100, limits };
     const answers = anAnswer(100);
-    expect(await attest(driver, answers, { read: await read(), charge })).toEqual({ minute: 100, day: 100 });
+    expect(await attest(driver, answers, { read, charge })).toEqual({ minute: 100, day: 100 });
     const ids = JSON.stringify(answers.map(({ verificationId }) => verificationId));
     const sql = "SELECT 1 FROM attestations WHERE verification_id IN (SELECT value FROM json_each(?))";
     expect(await driver.query(sql, [ids])).toHaveLength(100);
-    for (const [regNo, changes] of [
-      ["B/1/A/59", { name: "Other" }],
-      ["B/2/A/19", {}],
-      ["B/3/A/1", { tId: 880_009 }],
-      ["B/3/A/2", { ninIndex: new Uint8Array(16).fill(109) }],
-    ] as const) {
-      const before = await read();
-      expect(await isStored({ read: before }, anAnswer(100))).toBe(true);
-      await put(regNo, changes);
-      expect(await isStored({ read: before }, anAnswer(100))).toBe(false);
-    }
+    await put("B/1/A/59", { name: "Other" });
+    expect(await isStored({ read }, anAnswer(100))).toBe(false);
   });
 });

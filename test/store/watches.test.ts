@@ -11,7 +11,7 @@ import { describeDrivers } from "../harness/drivers.ts";
 import { rejection } from "../harness/rejection.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
-describeDrivers("what a partner is told of", (_kind, database) => {
+describeDrivers("a partner's watches and events", (_kind, database) => {
   const numbers = (from: number, count: number) =>
     Array.from({ length: count }, (_, n) => `R/A/B/${from + n}`);
 
@@ -37,7 +37,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
       expect(answers.filter((watched) => watched === null)).toHaveLength(7);
       const kept = await all("a");
       expect(kept).toHaveLength(99);
-      // What one call asked for is there whole, or not at all.
+      // The numbers of each call are stored all, or none of them.
       expect(kept.sort()).toEqual(
         adds.flatMap((_, n) => (answers[n] === null ? [] : numbers(n * 3, 3))).sort(),
       );
@@ -51,7 +51,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
         [[], [second], 99],
       ];
       for (const [add, remove, watched] of rows) expect(await change("a", add, remove)).toBe(watched);
-      // A limit that was lowered below what there is adds nothing, and takes out what it is told to.
+      // After a limit was lowered below the length, numbers can only be removed.
       await partners.update({ partnerId: "a", watchLimit: 5 });
       expect(await change("a", ["X/1/1/3"], ["X/1/1/2"])).toBeNull();
       expect(await change("a", [], ["X/1/1/2"])).toBe(98);
@@ -84,7 +84,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
     const partners = createPartnerStore(driver);
     const now = 100 * 86_400_000;
     const limit = now - keepPartnerEventsMs;
-    // Of `late` one lies behind a kept one: what is kept has no gap. Of `busy` there is more than one step takes.
+    // `late` has an old event after a kept one: kept events have no gap. `busy` has more events than one step deletes.
     const rows: Record<string, number[]> = {
       quiet: [1, 2, 3],
       fresh: [limit, limit + 1],
@@ -97,8 +97,9 @@ describeDrivers("what a partner is told of", (_kind, database) => {
       await driver.batch([statement(insert, [id, JSON.stringify(times)])]);
     }
     await prunePartnerEvents(createPartnerEventStore(driver), { now: () => now });
-    const sql = "SELECT event - 1000 AS place FROM partner_events WHERE partner_id = ? ORDER BY event";
-    const left = async (id: string) => (await driver.query(sql, [id])).map(({ place }) => Number(place));
+    const sql = "SELECT event - 1000 AS position FROM partner_events WHERE partner_id = ? ORDER BY event";
+    const left = async (id: string) =>
+      (await driver.query(sql, [id])).map(({ position }) => Number(position));
     expect(await Promise.all(Object.keys(rows).map(left))).toEqual([
       ...[[2], [0, 1], [0, 1, 2, 3], [1_199, 1_200, 1_201]],
     ]);

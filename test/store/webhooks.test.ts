@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { sweep } from "../../src/domain/sweep.ts";
-import { planWrite } from "../../src/domain/teachers/store.ts";
 import { lagos } from "../harness/clock.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
@@ -27,17 +26,6 @@ test("a delivery of the sweep has the time of the sweep, not of the expiry", () 
     expect(Number(row?.created_at)).toBe(world.clock.now());
   }));
 
-test("a change that is not applied makes no delivery", () =>
-  withWebhooks(async (world) => {
-    const teacher = await world.put("A/B/C/1");
-    await subscribe(world, "board");
-    const content = { ...teacher, certificateStatus: "VERIFIED" as const };
-    const at = world.clock.now();
-    const write = planWrite(teacher, content, { action: "import", actor: "test", calendar: lagos, at });
-    expect(await world.teachers.apply([write, write])).toEqual([true, false]);
-    expect(await made(world)).toEqual(["board certificate.verified"]);
-  }));
-
 test("a new event moves the outbox's revision and not the service's", () =>
   withWebhooks(async (world) => {
     const revisions = async () => [await world.settings.revision(), await world.outbox.revision()] as const;
@@ -49,15 +37,4 @@ test("a new event moves the outbox's revision and not the service's", () =>
     await world.put("A/B/C/2");
     expect((await revisions())[0]).toBe(service);
     expect((await revisions())[1]).not.toBe(sender);
-  }));
-
-test("an endpoint's next delivery is found by an index", () =>
-  withWebhooks(async (world) => {
-    const plan = await world.rows(
-      `EXPLAIN QUERY PLAN SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = ? ORDER BY due_at LIMIT 1`,
-      ["board"],
-    );
-    expect(plan.map((row) => row.detail)).toEqual([
-      "SEARCH deliveries USING COVERING INDEX deliveries_pending (partner_id=?)",
-    ]);
   }));

@@ -108,10 +108,10 @@ const deletedNote = (from: number) =>
   `Lookups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`;
 
 function describeLookup(one: Attestation) {
-  const { verificationId, partnerId, endpoint, purpose, status, eligible, reference } = one;
+  const { verificationId, partnerId, operation, purpose, status, eligible, reference } = one;
   return {
     ...{ verificationId, partnerId, verifiedAt: isoSeconds(one.issuedAt) },
-    ...{ endpoint, purpose, status, eligible, reference },
+    ...{ operation, purpose, status, eligible, reference },
     context: one.context === null ? null : (JSON.parse(one.context) as object),
     // The signed result is what the partner got. A statement over a list has a hash of its rows instead.
     result: decodeAttestation(one).claims.result ?? null,

@@ -10,7 +10,7 @@ import { discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts"
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
-/** The content of a backup, as far as an operator wants to know it before relying on it. */
+/** The content of a backup, which an operator checks before relying on it. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
@@ -18,7 +18,7 @@ const magic = "SQLite format 3\0";
 
 /**
  * Copies a database in use, consistently. The copy gets its final name once it is complete, checked and on the disk.
- * @throws TvsError REFUSED when `file` exists without `replace`, is being written, or its folder refuses; STORE_*
+ * @throws TvsError REFUSED when `file` exists (without `replace`), is being written or cannot be written; STORE_*
  */
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
@@ -26,7 +26,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   await readSchema(driver);
   const partial = await takePartial(file);
   try {
-    // Before anything is in the file, only its owner can read it. It is no link, and nobody else's.
+    // The file is empty, readable by its owner only, no link, and made by this process.
     const { dev, ino } = partial.make();
     await driver.copyTo(partial.path);
     const made = lstatSync(partial.path, { throwIfNoEntry: false });
@@ -43,7 +43,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   }
 }
 
-/** Whether a file begins as a database does, a whole backup for example. Links count for none. */
+/** Whether a regular file, not a link, begins as a database does. */
 export const beginsAsDatabase = (file: string) =>
   lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
@@ -54,7 +54,7 @@ export const beginsAsDatabase = (file: string) =>
 export async function inspectBackup(file: string, name = file) {
   const { size: bytes, isDatabase, isWhole } = readHeader(file, name);
   if (!isDatabase) throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
-  // A file in write-ahead mode was copied by hand from a running database: its newest commits may be in the log.
+  // A file in write-ahead mode was copied by hand, and its newest commits may be in the log of the original.
   if (!isWhole) {
     const message =
       `${name} was copied from a database file by hand and may lack its newest commits; ` +
@@ -63,7 +63,7 @@ export async function inspectBackup(file: string, name = file) {
   }
   return withImmutable(file, async (all) => {
     try {
-      // The schema comes first, because a check of the pages evaluates its expressions.
+      // The schema is compared first, because the check of the pages evaluates its expressions.
       const found = await inspectSchema(all);
       if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
       if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
@@ -88,12 +88,12 @@ function damage(message: string): string {
 /** Reads the rows of one statement without parameters. */
 export type ReadAll = (sql: string) => Row[];
 
-/** Runs `act` over a file that no process changes: SQLite makes no side files, takes no lock, replays no journal. */
-export async function withImmutable<T>(file: string, act: (all: ReadAll) => T | Promise<T>): Promise<T> {
-  // A `?` or `#` in the name is percent-encoded, so that it begins no options.
+/** Reads a file that no process changes: SQLite makes no side files, takes no lock and replays no journal. */
+export async function withImmutable<T>(file: string, read: (all: ReadAll) => T | Promise<T>): Promise<T> {
+  // The URL encodes `?` and `#` of the name, which would begin the options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
-    return await act((sql) => db.prepare(sql).all([]) as Row[]);
+    return await read((sql) => db.prepare(sql).all([]) as Row[]);
   } finally {
     db.close();
   }
@@ -123,7 +123,7 @@ function contentOf(all: ReadAll) {
   const [newest = {}] = all("SELECT max(issued_at) * 1000 AS at, max(id) AS last FROM attestations");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
-    /** The master key that it was made with (Secrets.check); null in a database that was never used. */
+    /** Identifies the master key (Secrets.check); null in a database that was never used. */
     masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
     counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
     /** Milliseconds since the epoch; null when nothing was attested. */
@@ -141,7 +141,7 @@ export async function digestOf(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The backup that an unfinished copy, its journal or its lock belongs to, by path or name; null for other files. */
+/** The backup to which an unfinished copy, its journal or its lock belongs, by path or name; null for other files. */
 export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's unfinished file and deletes leftovers of a kill. @throws TvsError REFUSED if in use, unwritable */
@@ -157,23 +157,23 @@ export async function takePartial(file: string) {
   return {
     path,
     remove,
-    /** The failure where somebody else has put a file in its place. */
+    /** The error for a path at which another process has put a file. */
     taken,
-    /** Makes it, empty. @throws TvsError REFUSED where somebody else was faster */
+    /** Makes an empty file. @throws TvsError REFUSED when another process has put a file there */
     make() {
       const made = makeOwnFile(path);
       if (made === null) throw taken();
       return made;
     },
     release(): void {
-      // The name goes first: the next process makes another lock.
+      // The name is deleted first, so that the next process makes a lock of its own.
       discard(`${path}-lock`);
       lock.close();
     },
   };
 }
 
-/** Locks a file that its holder deletes at the end: only the lock that still has the name counts. */
+/** Locks a file that its holder deletes at the end. A lock counts only while its file has the name. */
 async function lockNamed(file: string, path: string): Promise<{ close(): void }> {
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {

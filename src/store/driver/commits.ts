@@ -3,21 +3,21 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import type { Driver, Row, Statement, Transaction } from "./driver.ts";
 
-/** One kind of write. The writes of a kind are made together in a transaction. */
+/** A kind of write. Writes of a kind share statements in a transaction. */
 export type GroupedWrite<T, R> = {
   /** @returns a result for each item, in order */
   write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
-  /** The weight of an item in usual writes, by its rows; 1 when left out. */
+  /** The number of usual writes that cost as much as this item; 1 by default. */
   weigh?(item: T): number;
 };
 
-/** A write of the service is committed whole, or not at all; `inGroup` shares statements with writes of its kind. */
+/** Commits a write whole, or not at all. `inGroup` shares statements with other writes of its kind. */
 export type Commit = ReturnType<typeof createCommits>;
 
 export type CommitOptions = {
-  /** The weight at which a commit takes no further write. */
+  /** The weight at which a commit is full. */
   readonly maxWeight?: number;
-  /** The weight of the writes that wait in memory, beyond which further writes are refused. */
+  /** The weight of waiting writes at which further writes are refused. */
   readonly maxQueued?: number;
   /** Resolves when the signatures of further writes are made; undefined when there are none. */
   readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
@@ -32,25 +32,25 @@ type QueuedWrite = Omit<PromiseWithResolvers<unknown>, "promise"> & {
   readonly queuedAtMs: number;
 };
 
-/** Most of a commit's cost does not depend on what is in it, so writes gather this long while signatures are made. */
+/** Most of a commit's cost does not depend on its size, so writes gather this long while signatures are made. */
 const usualGatherMs = 5;
-/** A commit to a file blocks the event loop: after a slow one, writes gather for this many times as long. */
+/** A commit to a file blocks the event loop. The next writes gather for this many times its duration. */
 const gatherPerCommit = 2;
 const longestGatherMs = 50;
-/** Beyond this weight a write gets hardly cheaper, and a commit to a file blocks the event loop for longer. */
+/** Above this weight writes become hardly cheaper, and a commit to a file blocks the event loop for longer. */
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
 const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
-    const rows = await tx.batch(items.flat());
+    const rows = await tx.finish(items.flat());
     return items.map((item) => rows.splice(0, item.length));
   },
 };
 
 /**
- * Commits in groups: writes share a commit when they come in one turn of the event loop, while signatures are made, or
- * while a commit is on its way to a server. A group that violates a constraint is committed write by write.
+ * Commits in groups. Writes share a commit if they are queued in one turn of the event loop, while signatures are made,
+ * or while a server commits. After a violated constraint, the writes of the group are committed one by one.
  */
 export function createCommits(driver: Driver, options: CommitOptions = {}) {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, moreComing, onGroup } = options;
@@ -68,18 +68,18 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     let [weight, count] = [0, 0];
     while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
     const group = take(count);
-    const behind = queue.length;
+    const waiting = queue.length;
     const startedAtMs = performance.now();
     const failure = await commitGroup(driver, group);
     // Writes that were queued before the failure have waited as long for the lock or the server.
     if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
-      for (const { reject } of take(behind)) reject(failure);
+      for (const { reject } of take(waiting)) reject(failure);
     tookMs = performance.now() - startedAtMs;
     onGroup?.(group.length);
   }
 
   async function drain(): Promise<void> {
-    // Calls that came together are queued by the end of this turn: the runtime reports each socket separately.
+    // The runtime reports each socket separately: calls that arrive together are queued by the end of this turn.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
@@ -142,9 +142,11 @@ async function commitGroup(driver: Driver, group: readonly QueuedWrite[]): Promi
 
 async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise<[QueuedWrite, unknown][]> {
   const written: [QueuedWrite, unknown][] = [];
-  for (const [kind, queued] of Map.groupBy(group, ({ kind }) => kind)) {
+  const kinds = [...Map.groupBy(group, ({ kind }) => kind)];
+  for (const [kind, queued] of kinds) {
     const items = queued.map(({ item }) => item);
-    const results = await kind.write(tx, items);
+    const isLast = kind === kinds.at(-1)?.[0];
+    const results = await kind.write(isLast ? tx : { ...tx, finish: tx.batch }, items);
     written.push(...queued.map((one, index): [QueuedWrite, unknown] => [one, results[index]]));
   }
   return written;

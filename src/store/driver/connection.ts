@@ -5,7 +5,7 @@ import { TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, storeError, type Value } from "./driver.ts";
 import { makeOwnFile, refuseLink } from "./files.ts";
 
-/** `secure_delete` overwrites deleted names and sealed secrets. The 4 MiB cache holds the indexes' inner pages. */
+/** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of the indexes. */
 const settings = [
   "journal_mode = WAL",
   "synchronous = FULL",
@@ -17,21 +17,21 @@ const settings = [
 
 /** How long a writer waits for another process's transaction, in milliseconds. */
 export const defaultLockWaitMs = 10_000;
-/** The pause between two attempts at a lock, in milliseconds: SQLite's own back-off sleeps up to 100. */
+/** The pause between two attempts at a lock, in milliseconds. SQLite's own backoff sleeps up to 100. */
 const lockRetryMs = 1;
 const maxPrepared = 500;
 
 type Native = { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 
 /**
- * Opens a path or `file:` address, for every connection. Commands without a database do not load the native driver.
- * @param timeoutMs how long SQLite itself waits for a lock @throws TvsError STORE_*
+ * Opens a path or `file:` address. The driver is imported here, so that commands without a database do not load it.
+ * @param timeoutMs how long SQLite waits for a lock @throws TvsError STORE_*
  */
 export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
     const { default: Database } = await import("libsql");
     const db = new Database(file, { timeout: timeoutMs });
-    // A changed file's schema calls only harmless functions, and damaged pages are found. schema.ts compares it first.
+    // The schema of a file that another program changed may call harmless functions only, and damaged pages are found.
     db.exec("PRAGMA trusted_schema = OFF");
     db.exec("PRAGMA cell_size_check = ON");
     return db;
@@ -40,7 +40,7 @@ export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Da
   }
 }
 
-/** Says what an operator can do about a file that does not open. */
+/** Explains to an operator how to correct a file that does not open. */
 export function explainOpenFailure(file: string, error: unknown): TvsError {
   const detail = String(error);
   if (/Unable to open|: 14\b|CANTOPEN|EACCES|ENOENT|EPERM|EROFS/.test(detail)) {
@@ -59,11 +59,11 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
-/** Opens a connection that reads and writes. Its later failures are the native driver's. @throws TvsError STORE_* */
+/** Opens a connection. Its methods throw the native driver's errors. @throws TvsError STORE_* */
 export async function openConnection(file: string) {
   const db = await openNative(file);
   const prepared = new Map<string, ReturnType<typeof prepare>>();
-  /** A prepared statement keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
+  /** A prepared statement keeps the file open and its log locked. After a failure it blocks a ROLLBACK. */
   const release = () => prepared.clear();
   try {
     for (const setting of settings)
@@ -82,19 +82,19 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. The native driver keeps earlier values bound: fewer values would read the wrong person. */
+    /** Runs one statement. The native driver keeps earlier values bound, so fewer values could read another person. */
     all(sql: string, args: readonly Value[] = []): Row[] {
       const values = args.map(bindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
       if (values.length !== valueCount)
         throw new TypeError("a statement must be given as many values each time");
-      // `run` of a statement with rows would keep the lock. Without rows, `all` is slower and leaves an object behind.
+      // `run` of a statement with rows keeps the lock. `all` of a statement without rows is slower and leaks an object.
       if (returnsRows) return native.all(values);
       native.run(values);
       return [];
     },
     exec: (sql: string) => void db.exec(sql),
-    /** Ends a transaction in any state. A full disk ends it too, and that error must not be hidden. */
+    /** Ends a transaction. A full disk has ended it already, and this second error must not hide the first. */
     rollBack(): void {
       release();
       try {
@@ -110,12 +110,12 @@ export async function openConnection(file: string) {
   };
 }
 
-/** Repeats an act while another process holds the lock that it needs. The event loop goes on between two attempts. */
-export async function untilUnlocked<T>(act: () => T | Promise<T>, waitMs: number): Promise<T> {
+/** Repeats `run` while another process holds its lock. The event loop is free between two attempts. */
+export async function untilUnlocked<T>(run: () => T | Promise<T>, waitMs: number): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {
     try {
-      return await act();
+      return await run();
     } catch (error) {
       deadlineMs ??= performance.now() + waitMs;
       if (storeError(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
@@ -132,10 +132,10 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   } catch (error) {
     throw explainOpenFailure(file, error);
   }
-  // Longer than the look of `tvs status` at the lock.
+  // Longer than `tvs status` holds its read lock.
   const db = await openNative(file, 250);
   try {
-    // Nothing is ever written, and a kill would leave a journal.
+    // Nothing is written to the file, and a kill would leave a journal file.
     db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -147,7 +147,7 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   return { close: () => void db.close() };
 }
 
-/** Looks whether the lock is held: a read that the holder's exclusive lock would refuse. It makes no file. */
+/** Checks a lock by a read, which the holder's exclusive lock refuses. It makes no file. */
 export async function isFileLocked(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
   const db = await openNative(file);

@@ -8,8 +8,12 @@ export type Statement = { readonly sql: string; readonly args: readonly Value[] 
 
 /** One write transaction: no other process writes between its first statement and its commit. */
 export type Transaction = {
-  /** Runs statements in order. @returns the rows of each, in order; they show the transaction's own writes */
+  /** Runs one statement. Its rows show the transaction's own writes. */
+  query(sql: string, args?: readonly Value[]): Promise<Row[]>;
+  /** Runs statements in order, in one request to a server. @returns the rows of each, in order */
   batch(statements: readonly Statement[]): Promise<Row[][]>;
+  /** Runs the last batch. A server commits in the same request, so the work must not throw afterwards. */
+  finish(statements: readonly Statement[]): Promise<Row[][]>;
 };
 
 /** A database: a file in this process (`file.ts`) or a libSQL server (`server/remote.ts`). */
@@ -18,8 +22,8 @@ export type Driver = {
   /** Runs one reading statement, which sees committed writes only. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * Runs `work` in one transaction, durable when the promise resolves and undone by an error inside. `work` awaits only
-   * its `tx` and may run twice. A server whose reply to the commit is lost may still have committed.
+   * Runs `work` in one transaction, which is durable when the promise resolves. An error in `work` undoes it. `work`
+   * awaits only its `tx` and may run twice. A server may have committed although its reply to the commit was lost.
    * @param waitMs the longest wait for a server, if not the usual one @throws TvsError STORE_*
    */
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
@@ -99,7 +103,7 @@ const patterns: readonly [RegExp, keyof typeof explanations][] = [
   [/SQLITE_NOTADB|SQLITE_CORRUPT|not a database|image is malformed/i, "STORE_CORRUPT"],
 ];
 
-/** Translates a database's error, once, into one of ours; anything unrecognised means "unavailable". */
+/** Translates a database's error into a TvsError. An unknown error becomes STORE_UNAVAILABLE. */
 export function storeError(error: unknown): TvsError {
   if (error instanceof TvsError) return error;
   const text =

@@ -15,31 +15,31 @@ import { makeOwnFile } from "./files.ts";
 
 type FileOptions = {
   readonly file: string;
-  /** Called when the service's database or its lock is gone: the process must be started again. */
+  /** Called when the database of a service, or its lock, was moved or deleted. The process must end. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
-  /** How often a service looks whether its database and its lock still have their names. */
+  /** The interval at which a service checks the names of its database and its lock, in milliseconds. */
   readonly lockWatchMs?: number;
-  /** How long a transaction waits for another process's, from when it was asked for. */
+  /** How long a transaction waits for another process's transaction, in milliseconds from the call. */
   readonly lockWaitMs?: number;
 };
 
 /** How long a read waits for a lock, in milliseconds. */
 const readWaitMs = 5_000;
-/** How old the last look at the file may be when a read is answered, in milliseconds: each look costs a system call. */
+/** How old the last check of the file's name may be at a read, in milliseconds. A check is a system call. */
 const pollIntervalMs = 100;
 
-/** Opens a database file: one connection for everything. @throws TvsError STORE_* when it is not a database */
+/** Opens a database file with one connection. @throws TvsError STORE_* when it is not a database */
 export async function openFile(options: FileOptions): Promise<Driver> {
   const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);
   const requireSameFile = watchFile(file);
-  // A file may have several names (symbolic links), which share its log and must share one lock.
+  // Several names of a file (symbolic links) share its log, so they must share one lock.
   const lockPath = `${guarded(() => realpathSync(file))}.lock`;
   const { read, write, end } = createAccess(connection, requireSameFile, lockWaitMs);
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /** Without the lock's file another service could start. All calls of a database that was moved away would fail. */
+  /** Without the lock file another service could start. All calls to a database that was moved would fail. */
   function watchFiles(requireSameLock: FileWatch): void {
     try {
       requireSameFile();
@@ -54,7 +54,7 @@ export async function openFile(options: FileOptions): Promise<Driver> {
     kind: "embedded",
     query: (sql, args) => read(() => connection.all(sql, args)),
     write,
-    batch: (statements) => write((tx) => tx.batch(statements)),
+    batch: (statements) => write((tx) => tx.finish(statements)),
     copyTo: (target) =>
       read(() => {
         requireSameFile();
@@ -84,15 +84,15 @@ async function open(file: string): Promise<Connection> {
   }
 }
 
-/** Runs write transactions one after the other, and reads between them. A wait for a lock leaves the event loop free. */
+/** Runs write transactions one after the other, and reads between them. A wait for a lock does not block the loop. */
 function createAccess(connection: Connection, requireSameFile: FileWatch, lockWaitMs: number) {
   const inTurn = createSerial();
-  /** The transaction that is open; the promise ends with it. */
+  /** Resolves at the end of the open transaction; undefined without one. */
   let open: PromiseWithResolvers<void> | undefined;
 
   function begin(): void {
     requireSameFile();
-    // Takes the write lock at the start: a transaction that reads first fails after a foreign commit.
+    // Gets the write lock at the start. A transaction that upgrades a read lock fails after another process's commit.
     guarded(() => connection.exec("BEGIN IMMEDIATE"));
     open = Promise.withResolvers();
   }
@@ -103,8 +103,14 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
       if (isOver) throw new TypeError("the transaction is over");
       return guarded(() => statements.map(({ sql, args }) => connection.all(sql, args)));
     };
+    const finish = async (statements: readonly Statement[]) => {
+      const rows = await batch(statements);
+      isOver = true;
+      return rows;
+    };
     try {
-      const result = await work({ batch });
+      const query: Driver["query"] = async (sql, args = []) => (await batch([{ sql, args }]))[0] ?? [];
+      const result = await work({ query, batch, finish });
       guarded(() => connection.exec("COMMIT"));
       return result;
     } catch (error) {
@@ -119,32 +125,32 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 
   return {
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
-      // The time counts from the request: calls that wait for the same lock share the wait.
+      // The time counts from the call: calls that wait for the same lock share the wait.
       const deadlineMs = performance.now() + lockWaitMs;
       const begun = () => untilUnlocked(begin, deadlineMs - performance.now());
       return inTurn(() => begun().then(() => transact(work)));
     },
-    /** Reads while no transaction is open: inside one, the connection shows what is not committed. */
-    async read<R>(act: () => R): Promise<R> {
+    /** Reads while no transaction is open, because the connection would show uncommitted rows. */
+    async read<R>(run: () => R): Promise<R> {
       const readCommitted = async () => {
         while (open !== undefined) await open.promise;
         requireSameFile(pollIntervalMs);
-        return act();
+        return run();
       };
       return untilUnlocked(readCommitted, readWaitMs).catch((error) => {
         throw storeError(error);
       });
     },
-    /** Runs the last act, after all transactions. */
-    end: (act: () => void) => inTurn(async () => act()),
+    /** Closes after all transactions. */
+    end: (close: () => void) => inTurn(async () => close()),
   };
 }
 
 type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Checks that a file keeps its name: one moved away would go on answering while commands write to another file.
- * @returns the check, made when the last look is `maxAgeMs` old @throws TvsError STORE_UNAVAILABLE
+ * Checks that a file keeps its name. A service could otherwise answer from a moved file while commands write to another.
+ * @returns a check that is skipped while the last one is younger than `maxAgeMs` @throws TvsError STORE_UNAVAILABLE
  */
 function watchFile(file: string) {
   const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));
@@ -163,9 +169,9 @@ function watchFile(file: string) {
   };
 }
 
-function guarded<T>(act: () => T): T {
+function guarded<T>(run: () => T): T {
   try {
-    return act();
+    return run();
   } catch (error) {
     throw storeError(error);
   }

@@ -7,7 +7,7 @@ import { TvsError } from "../../domain/errors.ts";
 /** Waits until a file's bytes are on the disk. */
 export const syncFile = (file: string) => sync(file, "r+");
 
-/** Waits until the names in a file's folder are on the disk: without it, a power cut may undo a rename. */
+/** Waits until the names in a file's folder are on the disk. A power cut could otherwise undo a rename. */
 export const syncFolderOf = (file: string) => sync(dirname(file), "r");
 
 function sync(path: string, mode: "r" | "r+"): void {
@@ -20,8 +20,8 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Gives a finished file its name by a link, which overwrites no file. Where links do not exist, a file that `isFinal`
- * (never written again) is refused, and another is renamed after a look. @throws TvsError REFUSED for a taken name
+ * Names a finished file by a hard link, which overwrites no file. Without hard links, the file is renamed after
+ * a check, unless it must be exclusive (`isFinal`). @throws TvsError REFUSED for a taken name
  */
 export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {
@@ -36,7 +36,7 @@ export function placeNew(temporary: string, file: string, isFinal = false): void
   syncFolderOf(file);
 }
 
-/** Refuses a link, a folder or a device in a file's place. @throws TvsError REFUSED */
+/** Refuses a path that is a link, a folder or a device. @throws TvsError REFUSED */
 export function refuseLink(file: string): void {
   const found = fs.lstatSync(file, { throwIfNoEntry: false });
   if (found === undefined || found.isFile()) return;
@@ -44,7 +44,7 @@ export function refuseLink(file: string): void {
   throw new TvsError("REFUSED", `${file} is ${kind}; take it away, or name the file itself`);
 }
 
-/** Makes an empty file that only its owner can read. @returns null where there is a file; a link is never followed */
+/** Makes an empty file that only its owner can read. It follows no link. @returns null if the path exists */
 export function makeOwnFile(file: string): fs.Stats | null {
   try {
     const descriptor = fs.openSync(file, "wx", 0o600);
@@ -57,7 +57,7 @@ export function makeOwnFile(file: string): fs.Stats | null {
   }
 }
 
-/** Gives a finished file its name, in the place of a file that has it. @throws TvsError REFUSED for a link or a folder */
+/** Gives a finished file its name, replacing a file of that name. @throws TvsError REFUSED for a link or a folder */
 export function placeOver(temporary: string, file: string): void {
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
     throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
@@ -67,7 +67,7 @@ export function placeOver(temporary: string, file: string): void {
 
 type Content = string | Uint8Array | AsyncIterable<string>;
 
-/** Writes a file beside its name, so that no reader finds half of it. @returns its path, for {@link placeNew} */
+/** Writes a file under a temporary name, so that no reader finds half of it. @returns its path, for {@link placeNew} */
 export async function writeBeside(file: string, content: Content, mode = 0o600): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
   const handle = await open(temporary, "wx", mode);
@@ -83,7 +83,7 @@ export async function writeBeside(file: string, content: Content, mode = 0o600):
   }
 }
 
-/** Deletes an unfinished file. A failure is ignored: it must not hide why the file was not finished. */
+/** Deletes an unfinished file. A failure is ignored, because it must not hide the first error. */
 export function discard(file: string): void {
   try {
     fs.rmSync(file, { force: true });

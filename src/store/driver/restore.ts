@@ -16,22 +16,22 @@ const oldInUseRetryMs = 20;
 
 export type RestoreOptions = {
   readonly from: string;
-  /** The result of inspectBackup: only these bytes are restored. */
+  /** The result of inspectBackup, whose digest the copy must have. */
   readonly facts: BackupFacts;
   readonly target: string;
   readonly force: boolean;
-  /** Changes the restored database before the swap: its first reader finds the changes. */
+  /** Changes the restored database before the swap, so that its first reader finds the changes. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
-  /** Added to the name under which the old database is kept. */
+  /** The end of the name under which the old database is kept. */
   readonly stamp: string;
 };
 
 export type Restored = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
- * Puts a backup in the place of a database that no service uses. A kill at any moment leaves the old or the restored
- * database, whole: the copy is synced, and the old log and side files are gone, before the one rename.
- * @returns the old database's new path, and its records that the restored one lacks; null if none, or unreadable
+ * Replaces a database that no service uses with a backup. A kill at any moment leaves the old or the restored database,
+ * whole: before the one rename, the copy is synced and the old log and side files are removed.
+ * @returns the old database's new path, and what the restored one lacks of it; null without one, or if unreadable
  * @throws TvsError REFUSED for a database without `force`, DATABASE_IN_USE, INPUT_UNREADABLE when the backup cannot be
  *   read or has changed since it was inspected, STORE_*
  */
@@ -41,7 +41,7 @@ export async function restoreBackup(options: RestoreOptions) {
   const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
-    // Half-made copies of a killed restore: the lock keeps other restores out.
+    // Unfinished copies of a killed restore. The lock excludes a running one.
     const isLeft = (name: string) => name.startsWith(`${basename(target)}.restoring-`);
     for (const name of fs.readdirSync(dirname(target)).filter(isLeft))
       fs.rmSync(join(dirname(target), name), { force: true });
@@ -58,7 +58,7 @@ export async function restoreBackup(options: RestoreOptions) {
   }
 }
 
-/** @throws TvsError REFUSED for a link in the database's place, and when there is a database and `force` is not set */
+/** @throws TvsError REFUSED for a link at the database's path, and for a database without `force` */
 export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
   refuseLink(target);
   if (!fs.existsSync(target) || force) return;
@@ -117,8 +117,8 @@ async function swap(temporary: string, target: string, aside: string, restored: 
 }
 
 /**
- * Folds the old database's log into its file and keeps every process out until the swap is done: SQLite does not write
- * to a file that was moved. No code of this process may open the file until then: a close would drop the lock (fcntl).
+ * Writes the old database's log into its file, and locks the file until the swap is done. Later, SQLite does not write to
+ * the moved file. This process must not open the file until then, because a close would drop the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
 async function holdOld(target: string) {
@@ -131,10 +131,10 @@ async function holdOld(target: string) {
   };
   for (;;) {
     try {
-      // SQLite does not wait when a change of the journal mode meets another connection.
+      // SQLite does not wait for other connections when the journal mode changes.
       db.exec("PRAGMA journal_mode = DELETE");
       db.exec("BEGIN EXCLUSIVE");
-      // Between the two statements another process may have come and gone back to WAL.
+      // Between the two statements another process may have returned to WAL.
       if (all("PRAGMA journal_mode")[0]?.journal_mode === "delete") return { all, release };
       throw new TvsError("STORE_BUSY", "in use again");
     } catch (error) {
@@ -152,9 +152,9 @@ async function holdOld(target: string) {
   }
 }
 
-function attempt<T>(act: () => T): T | null {
+function attempt<T>(run: () => T): T | null {
   try {
-    return act();
+    return run();
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
-import type { Row } from "./driver.ts";
+import type { Row, Statement, Value } from "./driver.ts";
 
-// Each function reads one column and checks its type.
+// Each function reads one column and checks the type of its value.
 export function text(row: Row, column: string): string {
   const value = row[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} is not text`);
@@ -30,3 +30,31 @@ function orNull<T>(read: (row: Row, column: string) => T) {
 export const textOrNull = orNull(text);
 export const integerOrNull = orNull(integer);
 export const bytesOrNull = orNull(bytes);
+
+type Reader<T> = (row: Row, column: string) => T;
+/** The checked type of a column: string, for a member that is one of several strings. */
+type Stored<V> = V extends string ? string : V;
+type Readers<T> = { readonly [K in keyof T]: Reader<Stored<T[K]>> };
+/** The record type that readers produce. */
+export type RecordOf<R> = { readonly [K in keyof R]: R[K] extends Reader<infer V> ? V : never };
+
+export const json = (row: Row, column: string) => JSON.parse(text(row, column));
+
+/** Makes the reader of a row from a reader for each member. The column of a member has its name in snake case. */
+export function reading<T>(readers: Readers<T>): (row: Row) => T {
+  const members = Object.entries<Reader<unknown>>(readers);
+  const columns = members.map(([member, read]) => ({ member, column: columnOf(member), read }));
+  return (row) =>
+    Object.fromEntries(columns.map(({ member, column, read }) => [member, read(row, column)])) as T;
+}
+
+/** Makes the reader and the INSERT statement of a table whose rows each hold one record. */
+export function tableOf<T extends Record<keyof T, Value>>(table: string, readers: Readers<T>) {
+  const members = Object.keys(readers) as (keyof T & string)[];
+  const columns = members.map(columnOf);
+  const sql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+  const insert = (record: T): Statement => ({ sql, args: members.map((member) => record[member]) });
+  return { columns, insert, read: reading(readers) };
+}
+
+const columnOf = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,9 +1,8 @@
 -- The tables of a register. Times are milliseconds since the Unix epoch unless a comment says seconds, dates are
 -- YYYY-MM-DD, blind indexes are 16 bytes of HMAC-SHA-256.
--- A statement ends with a semicolon at the end of a line, so a trigger stands on one line. Comments have lines of
--- their own.
+-- A semicolon at the end of a line ends a statement, so a trigger has one line. Comments have lines of their own.
 
--- Which steps of the schema this database has (schema.ts).
+-- The applied steps of the schema (schema.ts).
 CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT;
 
 CREATE TABLE settings (
@@ -11,7 +10,7 @@ CREATE TABLE settings (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Triggers raise it with every change of what a running service keeps in memory. The service then reads again.
+-- Triggers raise the value with every change of rows that a service keeps in memory. The service reads them again.
 CREATE TABLE revision (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   value INTEGER NOT NULL
@@ -32,7 +31,7 @@ CREATE TABLE teachers (
   category TEXT,
   source TEXT NOT NULL CHECK (source IN ('new_system', 'legacy')),
   active INTEGER NOT NULL DEFAULT 1,
-  -- Only the operator finds a hidden teacher, who keeps every number. The status lists show hidden teachers as withdrawn.
+  -- Only the operator finds a hidden teacher. The numbers stay taken, and the status lists show a withdrawal.
   hidden INTEGER NOT NULL DEFAULT 0 CHECK (hidden IN (0, 1)),
   certificate_status TEXT NOT NULL CHECK (certificate_status IN ('VERIFIED', 'NOT_FOUND', 'CLAIMED', 'LEGACY_RECORD')),
   certificate_issue_date TEXT,
@@ -40,14 +39,14 @@ CREATE TABLE teachers (
   license_expiry_date TEXT,
   license_revoked_on TEXT,
   license_revoked_reason TEXT,
-  -- An empty cell of an extract lifts only the revocation of an extract.
+  -- An empty cell of an extract ends only a revocation by an extract.
   license_revoked_by TEXT CHECK (license_revoked_by IN ('operator', 'extract')),
   photo_url TEXT,
   profile TEXT,
-  -- The licence status of the last event. A licence changes by the calendar without a write: the sweep and every
-  -- change compare with this one.
+  -- The licence status of the last event. A licence changes by the calendar without a write, so the sweep and every
+  -- change compare the present status with this one.
   announced_status TEXT NOT NULL CHECK (announced_status IN ('VALID', 'EXPIRED', 'NOT_FOUND', 'REVOKED')),
-  -- Rises with every write: a change applies only to the version from which it was computed.
+  -- Rises with every write. A change applies only to the version from which it was computed.
   version INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
@@ -146,7 +145,7 @@ CREATE TABLE signing_keys (
 CREATE UNIQUE INDEX one_active_key ON signing_keys (state) WHERE state = 'active';
 CREATE UNIQUE INDEX one_pending_key ON signing_keys (state) WHERE state = 'pending';
 
--- The use of each fixed window. A call is counted in the window in which it came, even if it is answered after it.
+-- The use of each fixed window. A call counts in the window of its arrival, even if it is answered later.
 CREATE TABLE quota_windows (
   partner_id TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('minute', 'day')),
@@ -162,7 +161,7 @@ CREATE TABLE idempotency (
   created_at INTEGER NOT NULL,
   headers TEXT NOT NULL,
   body TEXT NOT NULL,
-  -- The key that signed the answer: an answer of a compromised key is not replayed.
+  -- The key that signed the answer. An answer of a compromised key is not replayed.
   kid TEXT
 ) STRICT;
 
@@ -175,11 +174,11 @@ CREATE TABLE attestations (
   partner_id TEXT NOT NULL,
   issued_at INTEGER NOT NULL,
   kid TEXT NOT NULL,
-  endpoint TEXT NOT NULL,
+  operation TEXT NOT NULL,
   purpose TEXT NOT NULL,
   policy_version TEXT NOT NULL,
   teacher_id INTEGER,
-  -- The identifier of the question: regNo:…, tId:…, or only the word nin, with the blind index in nin_index.
+  -- The identifier in the call: regNo:…, tId:…, or the word nin alone, with the blind index in nin_index.
   reference TEXT NOT NULL,
   nin_index BLOB,
   status TEXT NOT NULL,
@@ -194,15 +193,15 @@ CREATE INDEX attestations_by_partner ON attestations (partner_id);
 CREATE INDEX attestations_by_teacher ON attestations (teacher_id) WHERE teacher_id IS NOT NULL;
 CREATE INDEX attestations_by_nin ON attestations (nin_index) WHERE nin_index IS NOT NULL;
 
--- Which partners have verified a teacher by an attestation that retention has deleted.
+-- The partners that verified a teacher by an attestation that retention has deleted.
 CREATE TABLE verified_before (
   teacher_id INTEGER NOT NULL,
   partner_id TEXT NOT NULL,
   PRIMARY KEY (teacher_id, partner_id)
 ) STRICT, WITHOUT ROWID;
 
--- The people of a statement over a list: its own row among the attestations names nobody. A person is found by the
--- record, or by the NIN of the question.
+-- The people of a statement over a list, whose row in attestations names no person. A person is found by the teacher's
+-- id, or by the NIN in the call.
 CREATE TABLE statement_people (
   attestation_id INTEGER NOT NULL,
   -- The first row of the list that names the person, from 1.
@@ -221,13 +220,13 @@ CREATE TABLE imports (
   id INTEGER PRIMARY KEY,
   file TEXT NOT NULL,
   sha256 TEXT NOT NULL,
-  -- Whether it brought the made-up teachers of a sandbox.
+  -- 1 for the made-up teachers of a sandbox.
   is_sample INTEGER NOT NULL,
   started_at INTEGER NOT NULL,
   finished_at INTEGER,
   -- Set when another import began before this one was finished.
   abandoned_at INTEGER,
-  -- The last row of the file that is applied, rejected rows counted.
+  -- The number of applied rows of the file, including rejected rows before the last one.
   applied INTEGER NOT NULL,
   inserted INTEGER NOT NULL,
   updated INTEGER NOT NULL,
@@ -235,17 +234,17 @@ CREATE TABLE imports (
   rejected INTEGER NOT NULL,
   warnings INTEGER NOT NULL,
   events INTEGER NOT NULL,
-  -- The fields that the file brought, a JSON array of their names. The next import compares. NULL until it is finished.
+  -- A JSON array of the names of the file's fields, for the next import to compare. NULL until the import is finished.
   fields TEXT,
-  -- What the applied rows took away, with the values of before, as JSON, or that --allow-change let it. The brake adds
-  -- up the imports of a day.
+  -- JSON: what the applied rows removed, with the earlier values, or that --allow-change permitted it. The brake adds
+  -- the imports of a day.
   losses TEXT NOT NULL,
-  -- Digests of the rejected rows, by which the next import knows them again.
+  -- Digests of the rejected rows, by which the next import recognises them.
   rejections TEXT
 ) STRICT;
 
--- For each code of an import: how many rows it met, and where the first of them are in the file, as
--- [[line, column], ...]. Never a value of the file.
+-- For each code of an import: the number of its rows, and where the first of them are in the file, as
+-- [[line, column], ...]. It holds no value of the file.
 CREATE TABLE import_codes (
   import_id INTEGER NOT NULL REFERENCES imports (id),
   code TEXT NOT NULL,
@@ -254,15 +253,15 @@ CREATE TABLE import_codes (
   PRIMARY KEY (import_id, code)
 ) STRICT, WITHOUT ROWID;
 
--- The changes of partners, credentials, endpoints, signing keys, settings, imports and logs. A row is
--- written in the transaction of its change and is never altered.
+-- The changes of partners, credentials, endpoints, signing keys, settings, imports and logs. A row is written in the
+-- transaction of its change and is never updated.
 CREATE TABLE changes (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
   -- cli:NAME for an operator, or service.
   actor TEXT NOT NULL,
   action TEXT NOT NULL,
-  -- What was changed: its kind, a colon and its id.
+  -- The kind of the changed thing, a colon and its id.
   subject TEXT NOT NULL,
   detail TEXT
 ) STRICT;
@@ -273,7 +272,7 @@ CREATE INDEX changes_by_actor ON changes (actor, id);
 CREATE TABLE webhook_endpoints (
   partner_id TEXT PRIMARY KEY REFERENCES partners (partner_id),
   url TEXT NOT NULL,
-  -- Sealed under the master key. The previous one signs too until the rotation is over.
+  -- Sealed under the master key. The previous secret signs too until the end of the rotation.
   secret BLOB NOT NULL,
   previous_secret BLOB,
   previous_until INTEGER,
@@ -292,10 +291,10 @@ CREATE TABLE deliveries (
   event INTEGER NOT NULL REFERENCES events (id),
   partner_id TEXT NOT NULL,
   state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
-  -- Attempts in all, and how many of them were made before the current schedule began.
+  -- All attempts, and the number of them before the present schedule.
   attempts INTEGER NOT NULL DEFAULT 0,
   schedule_from INTEGER NOT NULL DEFAULT 0,
-  -- 0 is due whatever the clock says. While a sender holds the lease, this is when the lease ends.
+  -- 0 is due at any time. While a sender has a lease, this is the end of the lease.
   due_at INTEGER NOT NULL DEFAULT 0,
   lease TEXT,
   created_at INTEGER NOT NULL,
@@ -317,7 +316,7 @@ CREATE TABLE delivery_attempts (
   PRIMARY KEY (delivery, number)
 ) STRICT, WITHOUT ROWID;
 
--- Rises when a sender has something new to read. A row apart from revision, so that the deliveries of an import do not
+-- Rises when senders must read deliveries or endpoints again. It is separate from revision, so that deliveries do not
 -- make the service read its partners again.
 CREATE TABLE delivery_revision (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -326,8 +325,8 @@ CREATE TABLE delivery_revision (
 
 INSERT INTO delivery_revision (id, value) VALUES (1, 1);
 
--- Which events a partner is notified of, written in the transaction of the event. Ids of events are given in the order
--- of commits and never twice, so partners fetch events in this order. The newest row of each partner is never pruned.
+-- The events published to each partner, written in the transaction of the event. Ids of events are in the order of
+-- commits and never reused, so partners fetch events in this order. The newest row of each partner is never pruned.
 CREATE TABLE partner_events (
   partner_id TEXT NOT NULL,
   event INTEGER NOT NULL,
@@ -342,14 +341,14 @@ CREATE TABLE watches (
   PRIMARY KEY (partner_id, reg_no)
 ) STRICT, WITHOUT ROWID;
 
--- How many numbers a partner watches: counting a hundred thousand takes ten milliseconds of the write lock.
+-- The length of each watch list: counting 100,000 rows would hold the write lock for ten milliseconds.
 CREATE TABLE watch_counts (
   partner_id TEXT PRIMARY KEY,
   watched INTEGER NOT NULL CHECK (watched >= 0)
 ) STRICT, WITHOUT ROWID;
 
--- Which of the services over one libSQL server leads, and until when by the database's clock. The holder is another id
--- each time that a service begins to lead.
+-- The leader among the services over one libSQL server, and the end of its lease by the database's clock. Each term of
+-- a leader has a new holder id.
 CREATE TABLE leader (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   holder TEXT NOT NULL,
@@ -359,8 +358,8 @@ CREATE TABLE leader (
 -- The evidence log: a Merkle tree (RFC 6962) over the attestations in the order of their ids, which is the order of
 -- their commits (src/domain/evidence/). The attestation with the id N has the leaf with the index N - 1.
 
--- The names and keys of the log, one after another: a restored database, or one that has lost evidence, goes on under a
--- new one. The newest signs.
+-- The names and keys of the logs. A restored database, or one that has lost evidence, continues under a new name and
+-- key. The newest log signs.
 CREATE TABLE logs (
   number INTEGER PRIMARY KEY,
   origin TEXT NOT NULL,
@@ -369,16 +368,16 @@ CREATE TABLE logs (
   sealed BLOB,
   begun_at INTEGER NOT NULL,
   reason TEXT,
-  -- The last known checkpoint of the log before it.
+  -- The last known checkpoint of the previous log.
   previous TEXT,
-  -- How many leaves the tree had when the log was begun.
+  -- The number of leaves at the beginning of the log.
   first_size INTEGER NOT NULL,
-  -- Authenticates the row, but for the sealed key, under the master key.
+  -- Authenticates the row, except the sealed key, under the master key.
   mac BLOB NOT NULL
 ) STRICT;
 
--- 256 hashes each: level 0 has those of the leaves, each further level the roots of the full tiles of the level below.
--- The last tile of a level may have fewer. Hashes stay when the attestations are deleted.
+-- Tiles of 256 hashes: level 0 has the leaves, each further level the roots of the full tiles of the level below. The
+-- last tile of a level may have fewer. Hashes stay when the attestations are deleted.
 CREATE TABLE log_tiles (
   level INTEGER NOT NULL,
   position INTEGER NOT NULL,
@@ -386,8 +385,8 @@ CREATE TABLE log_tiles (
   PRIMARY KEY (level, position)
 ) STRICT;
 
--- The index of leaf hashes: the first six bytes of a hash, and the id of the attestation. Parts of 2^18 attestations
--- keep the tree small that is written in the order of hashes.
+-- The index of leaf hashes: the first six bytes of a hash, and the id of the attestation. Each part has 2^18
+-- attestations, because inserts in the order of hashes touch pages at random.
 CREATE TABLE log_positions (
   part INTEGER NOT NULL,
   prefix INTEGER NOT NULL,
@@ -404,8 +403,8 @@ CREATE TABLE log_checkpoints (
   PRIMARY KEY (size, log)
 ) STRICT, WITHOUT ROWID;
 
--- How far retention has deleted attestations, signed by the log (src/domain/evidence/retention.ts); no row before the
--- first was deleted.
+-- The end of the attestations that retention has deleted, signed by the log (src/domain/evidence/retention.ts). The
+-- table is empty before the first deletion.
 CREATE TABLE log_retention (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   note TEXT NOT NULL

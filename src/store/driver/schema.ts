@@ -4,22 +4,22 @@ import { openNative } from "./connection.ts";
 import { type Driver, type Row, statement } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
-/** The steps of the schema, each one transaction. A released step is never edited; a change is a `schema-2.sql`. */
+/** The steps of the schema, each one transaction. A released step is never edited; the next one is `schema-2.sql`. */
 const steps: readonly string[] = [schema];
 export const schemaVersion = steps.length;
 
 const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
 const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
-/** One statement, because another process may apply a step at the same time. */
+/** Steps and objects in one statement, because another process may apply a step between two. */
 const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
   UNION ALL ${readObjects}`;
-/** Statistics that SQLite may keep: they change the plan of a query, never its answer. */
+/** The tables of SQLite's statistics, which change the plan of a query and never its answer. */
 const statistics = [
   "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/** Applies missing steps. @throws TvsError DATABASE_IN_USE for a step during a service, and as {@link readSchema} */
+/** Applies missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and as {@link readSchema} */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
   const isOlder = found > 0 && found < all.length;
@@ -36,7 +36,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   }
 }
 
-/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT: foreign triggers do harm */
+/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for foreign objects */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
@@ -47,7 +47,7 @@ export async function readSchema(driver: Driver, all = steps): Promise<number> {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** Whether a database holds a register that was made to its end: its signing keys are made last. */
+/** Whether a database holds a complete register, whose signing keys are made last. */
 export async function holdsRegister(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
@@ -57,7 +57,7 @@ export async function holdsRegister(driver: Driver): Promise<boolean> {
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
   const first = await query(readObjects);
   if (first.length === 0) return { version: 0, difference: null };
-  // Before the steps are read: a view of that name could be anything.
+  // The steps are read only from our own table: a view of that name could run anything.
   if (!first.some(({ sql }) => sql === stepsTable)) return null;
   const rows = await query(readStepsAndObjects);
   const version = rows.filter(({ type }) => type === "step").length;
@@ -75,7 +75,7 @@ function statements(text: string) {
   return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
 }
 
-/** Reads the objects that steps make in memory, which takes some three milliseconds. */
+/** Makes the objects of steps in memory and reads them, in some three milliseconds. */
 async function objectsOf(made: readonly string[]): Promise<Row[]> {
   const db = await openNative(":memory:");
   try {
@@ -86,15 +86,15 @@ async function objectsOf(made: readonly string[]): Promise<Row[]> {
   }
 }
 
-/** Names an object that is foreign, altered or missing; null when there is none. Definitions are compared to the letter. */
+/** Names a foreign, altered or missing object; null without one. Definitions are compared letter by letter. */
 function difference(found: readonly Row[], expected: readonly Row[]): string | null {
   const missing = new Map(expected.map((object) => [spelled(object), object]));
   for (const object of found) {
     if (object.type === "table" && statistics.includes(String(object.sql))) continue;
-    // Deleted, so that the second of two equal objects is one too many.
+    // Deleted, so that a second equal object counts as foreign.
     if (missing.delete(spelled(object))) continue;
     const isOurs = expected.some(({ type, name }) => type === object.type && name === object.name);
-    return `the ${named(object)} ${isOurs ? "was altered" : "is none that tvs makes"}`;
+    return `the ${named(object)} ${isOurs ? "was altered" : "is not one that tvs makes"}`;
   }
   for (const object of missing.values()) return `the ${named(object)} is missing`;
   return null;

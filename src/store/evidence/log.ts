@@ -3,8 +3,16 @@ import { service } from "../../domain/changes.ts";
 import { hashBytes, type Tile, type TileAddress, tileHashes } from "../../domain/evidence/tree.ts";
 import { createRecorder, type Recorder } from "../changes.ts";
 import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
-import { type RecordOf, tableOf } from "../records.ts";
+import {
+  bytes,
+  bytesOrNull,
+  integer,
+  integerOrNull,
+  type RecordOf,
+  tableOf,
+  text,
+  textOrNull,
+} from "../driver/rows.ts";
 import { moveTeacherIds } from "../status-lists.ts";
 import { prunePeople } from "./statement-people.ts";
 

@@ -1,17 +1,17 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
-/** The longest answer that is read; sqld sends 10 MB at most, unless it is told otherwise. */
+/** The longest answer that is read; sqld sends at most 10 MB by default. */
 const maxAnswerBytes = 16 * 1024 ** 2;
-/** The most values in an answer, as opening brackets and braces: a value takes a hundred times its two bytes. */
+/** The most values in an answer, counted as opening brackets and braces. Parsed, one takes 100 times its bytes. */
 const maxAnswerValues = 1_000_000;
 const [bracket, brace] = [0x5b, 0x7b];
 
 /**
  * Sends a request of the Hrana client to `url` only: a redirect or the `base_url` of an answer could lead statements and
  * token elsewhere. Only a server's rows are trusted (decision D12.11).
- * @returns the whole answer, a redirect as it came
- * @throws TvsError STORE_UNAVAILABLE when the answer is too large, or packed; the errors of `fetch`
+ * @returns the whole answer; a redirect is not followed
+ * @throws TvsError STORE_UNAVAILABLE for a too large or compressed answer; the errors of `fetch`
  */
 export async function askServer(request: Request, url: URL, waitMs: number): Promise<Response> {
   const { method, headers } = request;
@@ -29,7 +29,7 @@ export async function askServer(request: Request, url: URL, waitMs: number): Pro
   return new Response(bytes.length === 0 ? null : bytes, { status, headers: response.headers });
 }
 
-/** Bun may unpack such an answer to its end, though nobody reads on. */
+/** Whether an answer is compressed. Bun may decompress it to the end although nothing reads on. */
 export function isPacked({ headers }: Response): boolean {
   return (headers.get("Content-Encoding") ?? "identity") !== "identity";
 }
@@ -37,7 +37,7 @@ export function isPacked({ headers }: Response): boolean {
 async function readAnswer({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let [bytes, values] = [0, 0];
-  // Leaving the loop early gives the rest up.
+  // An exception in the loop cancels the body.
   for await (const part of body ?? []) {
     bytes += part.length;
     for (const byte of part) if (byte === bracket || byte === brace) values++;

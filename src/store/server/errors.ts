@@ -14,12 +14,12 @@ function factsOf(error: unknown): { text: string; status: number | undefined } {
 export const isTimeout = (error: unknown) =>
   error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 
-/** The database has refused one statement. */
+/** Whether the server has refused a statement. */
 export function isAnswer(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
-/** The server is a replica, which forwards writes to its primary. */
+/** Whether the server is a replica, which forwards writes to its primary. */
 export const isPassedOn = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
@@ -48,7 +48,7 @@ function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, 
 
 const protocolErrors = /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i;
 
-/** Describes an address that could not be opened in one line; `url` has neither user nor token (`config.ts`). */
+/** Describes an address that could not be opened, in one line. `url` has neither user nor token (`config.ts`). */
 export function addressError(error: unknown, url: string, hasToken: boolean): TvsError {
   const [code, words] = explain(error, hasToken);
   return new TvsError(code, `the database at ${url} ${words}`, {
@@ -57,7 +57,6 @@ export function addressError(error: unknown, url: string, hasToken: boolean): Tv
   });
 }
 
-/** A replica takes reads only, and passes writes on; what was just written may not be there yet. */
-export function replicaError(url: string): TvsError {
-  return new TvsError("CONFIG_INVALID", `the database at ${url} is a replica; ${option} must be the primary`);
-}
+/** A replica forwards writes, and a read may not show them yet. */
+export const replicaError = (url: string) =>
+  new TvsError("CONFIG_INVALID", `the database at ${url} is a replica; ${option} must be the primary`);

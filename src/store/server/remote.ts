@@ -4,24 +4,18 @@ import type { ServerAddress } from "../../config.ts";
 import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
-import { type Driver, type Row, storeError, type Value } from "../driver/driver.ts";
+import { type Driver, type Row, storeError, type Transaction, type Value } from "../driver/driver.ts";
 import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
-import {
-  createServerRequests,
-  type SentStatement,
-  type ServerRequests,
-  sentStatement,
-  type TransactionLimit,
-} from "./requests.ts";
+import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
 
 /**
- * The longest wait for a server, in milliseconds, queue included. A call reads and commits for 2 s each, so that it is
- * answered within 5 s (decision D12.3). A step of the schema may go through every attestation.
+ * The longest wait for a server with its queue, in milliseconds. A call reads for 2 s and commits for 2 s, and so is
+ * answered within 5 s (decision D12.3). A step of the schema may read every attestation.
  */
 export const serverWaitMs = { serving: 2_000, command: 60_000, schema: 1_800_000 } as const;
 
-/** The wait for a server that may be taking its write lock away from a dead node, in milliseconds. */
+/** The wait for a server that may be ending the transaction of a dead node, in milliseconds. */
 const lockWaitMs = 10_000;
 
 export type RequestKind = "read" | "commit";
@@ -30,9 +24,9 @@ type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): vo
 type RemoteOptions = ServerAddress & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
 
 /**
- * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made, so each write
- * of the store may be made twice.
- * @throws TvsError CONFIG_INVALID for no primary, STORE_UNAVAILABLE for no answer
+ * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made, so each
+ * write of the store may be made twice.
+ * @throws TvsError CONFIG_INVALID for a replica or another program, STORE_UNAVAILABLE without an answer
  */
 export async function openRemote(options: RemoteOptions): Promise<Driver> {
   const { url, token, waitMs = serverWaitMs.command, onRequest = () => {} } = options;
@@ -41,17 +35,18 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
   const read = createReader(requests, { waitMs, onRequest });
 
   /**
-   * Commits one after the other; a caller may leave earlier. For 5 s after a node died in a transaction, the server
-   * queues all requests, and later serves also those whose caller has left, for 5 s each.
+   * Runs transactions one after the other. The caller may stop waiting earlier. For 5 s after a node died in a
+   * transaction, the server queues all requests. It later runs also those whose caller has left, for up to 5 s each.
    */
   const inTurn = createSerial();
-  async function commit<R>(send: (limit: TransactionLimit) => Promise<R>, atMostMs: number): Promise<R> {
+  async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
     const endsAt = performance.now() + atMostMs;
     const whenItsTurn = () =>
       whenFree(endsAt - performance.now(), (leftMs) => {
         if (leftMs <= 0) throw tooLate();
         onRequest("commit");
-        return send({ waitMs: Math.max(leftMs, lockWaitMs), isOver: () => performance.now() >= endsAt });
+        const limit = { waitMs: Math.max(leftMs, lockWaitMs), isOver: () => performance.now() >= endsAt };
+        return requests.transaction(work, limit);
       });
     const answered = inTurn(whenItsTurn);
     return inTime(answered, { ms: atMostMs, late: tooLate }).catch((error) => {
@@ -62,11 +57,8 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
   return {
     kind: "remote",
     query: read,
-    write: (work, atMostMs = waitMs) => commit((limit) => requests.transaction(work, limit), atMostMs),
-    async batch(statements, atMostMs = waitMs) {
-      const sent = statements.map(sentStatement);
-      return commit((limit) => requests.together(sent, limit.waitMs), atMostMs);
-    },
+    write,
+    batch: (statements, atMostMs) => write((tx) => tx.finish(statements), atMostMs),
     copyTo: async () => {
       throw new TvsError("REFUSED", noCopy);
     },
@@ -76,12 +68,12 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
   };
 }
 
-/** The most reads in one request: more than a node has at a time. */
+/** The most reads in one request, more than a node has at a time. */
 const maxTogether = 128;
 
 /**
- * Gathers reads while a request is on its way: a request costs the server as much as many reads. A read is only answered
- * by a later request, so it sees each earlier commit. Its time counts from its call (decision D12.3).
+ * Gathers reads while a request is under way, because a request costs the server as much as many reads. A read is sent
+ * after its call, so it shows each earlier commit. Its time counts from the call (decision D12.3).
  */
 function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
   type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
@@ -121,7 +113,7 @@ const noCopy = "a libSQL server does not copy itself; use its own backup, or run
 
 const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
 
-/** Says that the commit may have been made: an operator would otherwise rotate the keys a second time. */
+/** Adds that the commit may have been made, because an operator could otherwise rotate the keys a second time. */
 function asUnknown(error: unknown): unknown {
   if (!isTvsError(error, "STORE_UNAVAILABLE") || isAnswer(error.cause)) return error;
   const message =
@@ -131,7 +123,7 @@ function asUnknown(error: unknown): unknown {
 
 const firstPauseMs = 10;
 
-/** Asks again while the server moves its log into the database and does nothing else. @throws TvsError */
+/** Retries while the server is busy, for example moving its log into the database. @throws TvsError */
 async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
   const end = performance.now() + waitMs;
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
@@ -139,7 +131,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = storeError(error);
-      // The work of a transaction throws its own errors.
+      // A TvsError thrown by the work of a transaction is not the server's.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }
@@ -147,9 +139,9 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
   }
 }
 
-/** No table has this name: a primary says so, and a replica passes the write on. */
+/** A primary answers that the table is missing. A replica forwards the write. */
 const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
-/** A command that is told a wrong address says so soon. */
+/** The wait for the first request, in milliseconds, so that a wrong address is reported soon. */
 const firstWaitMs = 5_000;
 
 /** @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */

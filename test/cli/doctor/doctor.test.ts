@@ -159,7 +159,7 @@ test("tvs doctor fails for a foreign trigger, and no other command runs", () =>
     await withTestContext(dataDir, ({ driver }) => driver.batch([{ sql, args: [] }]));
     const { code, of } = await doctor(dataDir, ["--full"]);
     expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
-    expect(of("schema")?.found).toContain("the trigger undo is none that tvs makes");
+    expect(of("schema")?.found).toContain("the trigger undo is not one that tvs makes");
     const refused = await runTvs(["keys", "list"], { dataDir });
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toMatch(

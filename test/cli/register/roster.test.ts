@@ -203,7 +203,7 @@ test("tvs roster --statement writes a statement that verifies and is attested", 
     const options = { keys, issuer: statement.issuer, audience: statement.issuer };
     expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
     const shown = await runJson<object>(["attestations", "show", statement.statementId], { dataDir });
-    expect(shown).toMatchObject({ endpoint: "roster", status: "STATEMENT", claims: { list: { name } } });
+    expect(shown).toMatchObject({ operation: "roster", status: "STATEMENT", claims: { list: { name } } });
     await runWell(["attestations", "check", out], { dataDir });
     await runWell(["log", "audit", "--signatures"], { dataDir });
     await runWell(["attestations", "prove", statement.statementId], { dataDir });

@@ -100,7 +100,7 @@ test.concurrent("tvs teachers export-subject prints everything stored about a pe
         reference: "nin",
         ninIndex,
         status: "NOT_FOUND",
-        endpoint: "lookup-by-nin",
+        operation: "lookup-by-nin",
         issuedAt: 1_700_000_000,
       });
       const teacherId = await put(operator);

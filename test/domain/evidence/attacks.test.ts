@@ -106,7 +106,7 @@ const leafOf = (jws: string, index: number) =>
   );
 const inserted = (id: number, jws: string) =>
   bound(
-    `INSERT INTO attestations SELECT ?1, '01a00000-0000-7000-8000-000000000001', partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
+    `INSERT INTO attestations SELECT ?1, '01a00000-0000-7000-8000-000000000001', partner_id, issued_at, kid, operation, purpose, policy_version, teacher_id,
       reference, nin_index, status, eligible, context, credential, request_id, ?2 FROM attestations WHERE id = 290`,
     id,
     jws,

@@ -48,11 +48,16 @@ type Life = ReturnType<typeof createLife>;
 
 /** Wraps a driver so that each batch of a transaction, and each commit, is a step of a life. */
 function mortal(driver: Driver, { step }: Life): Driver {
-  const inside = (tx: Transaction): Transaction => ({
-    async batch(statements) {
+  const mayDie =
+    <A extends unknown[], R>(run: (...args: A) => R) =>
+    (...args: A) => {
       step();
-      return tx.batch(statements);
-    },
+      return run(...args);
+    };
+  const inside = ({ query, batch, finish }: Transaction): Transaction => ({
+    query: mayDie(query),
+    batch: mayDie(batch),
+    finish: mayDie(finish),
   });
   const write: Driver["write"] = (work, waitMs) =>
     driver.write(async (tx) => {
@@ -60,7 +65,7 @@ function mortal(driver: Driver, { step }: Life): Driver {
       step();
       return done;
     }, waitMs);
-  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.batch(statements), waitMs) };
+  return { ...driver, write, batch: (statements, waitMs) => write((tx) => tx.finish(statements), waitMs) };
 }
 
 type Pinned = ReturnType<typeof aPinnedCheckpoint>;

@@ -7,14 +7,14 @@ import { withStores } from "../../harness/store.ts";
 
 type World = {
   commit: Commit;
-  /** The batches that reached the driver, by how many statements each had. */
+  /** The number of statements of each batch that reached the driver. */
   batches: number[];
-  /** While it is closed, batches wait in front of the disk. */
+  /** While it is closed, transactions wait. */
   gate: { close(): void; open(): void };
   keys(): Promise<string[]>;
 };
 
-/** The group commit over a real database whose batches are counted and can be held up. */
+/** The group commit over a real database. Its batches are counted and can be delayed. */
 function withCommits(
   act: (world: World) => Promise<void>,
   limits?: Parameters<typeof createCommits>[1],
@@ -29,9 +29,10 @@ function withCommits(
       async write(work, waitMs) {
         await opened;
         const counted = (tx: Transaction): Transaction => ({
-          batch(statements) {
+          ...tx,
+          finish(statements) {
             batches.push(statements.length);
-            return tx.batch(statements);
+            return tx.finish(statements);
           },
         });
         return driver.write((tx) => work(counted(tx)), waitMs);
@@ -51,7 +52,7 @@ function withCommits(
   });
 }
 
-/** Until a commit that was asked for is under way: it leaves others the turn of the event loop in which it was. */
+/** Waits until a queued commit has begun, one turn of the event loop later. */
 async function begun(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
 }
@@ -161,12 +162,11 @@ test("all writes that waited in vain for another process's lock are refused", ()
       ...driver,
       async write(work) {
         await gate.promise;
-        await work({
-          async batch(statements) {
-            tried.push(statements.length);
-            throw new TvsError("STORE_BUSY", "locked");
-          },
-        });
+        const refuse: Transaction["finish"] = async (statements) => {
+          tried.push(statements.length);
+          throw new TvsError("STORE_BUSY", "locked");
+        };
+        await work({ query: async () => [], batch: refuse, finish: refuse });
         throw new Error("the work goes on without a database");
       },
     };

@@ -19,7 +19,7 @@ test("placeNew gives a finished file its name, and never replaces another file",
     expect(existsSync(join(folder, "one"))).toBe(false);
   }));
 
-// A folder stands for any file on a file system without second names: the system refuses it one.
+// A folder acts as a file on a file system without hard links, because it cannot be linked.
 test("placeNew does not rename a file that must be exclusive where hard links are missing", () =>
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];

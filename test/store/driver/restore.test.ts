@@ -19,13 +19,13 @@ import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-/** The name that a database bears among its settings tells which one it is. */
+/** A setting that identifies a database. */
 const named = (name: string) =>
   `INSERT INTO settings VALUES ('name', '${name}') ON CONFLICT DO UPDATE SET value = excluded.value`;
 
 /**
- * Runs SQL over a file and closes it. Our own driver is of no use here: it prepares statements, and until those
- * are collected the native driver keeps a closed connection open, which a restore rightly calls "in use".
+ * Runs SQL over a file and closes it. The program's driver prepares statements, and until these are collected a closed
+ * connection stays open, for which a restore is refused.
  */
 async function execute(file: string, sql: string): Promise<void> {
   const { default: Database } = await import("libsql");

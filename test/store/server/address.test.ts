@@ -13,7 +13,7 @@ import { freePort } from "../../harness/free-port.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
-describe.skipIf(noServer !== undefined)("an address that cannot be opened is told in one line", () => {
+describe.skipIf(noServer !== undefined)("an address that cannot be opened is refused in one line", () => {
   const ends: (() => Promise<unknown>)[] = [];
   let guarded: TestServer;
   let sign: (claims: Record<string, unknown>) => Promise<string>;

@@ -6,6 +6,7 @@ import type { Driver } from "../../../src/store/driver/driver.ts";
 import { isTimeout } from "../../../src/store/server/errors.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
 import { createServerRequests } from "../../../src/store/server/requests.ts";
+import { until } from "../../harness/eventually.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
@@ -38,15 +39,15 @@ test("a repeated request waits no longer in total than one request may", async (
   server.close();
 });
 
-describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", () => {
+describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows only", () => {
   const token = "a.token.of.ours";
   let sqld: TestServer;
   let middle: Awaited<ReturnType<typeof listen>>;
   let elsewhere: typeof middle;
   let arrived: (string | undefined)[];
-  /** What stands in the middle answers instead of the server; null for what the server says. */
+  /** The proxy's own answer; null for the server's answer. */
   let instead: Answer | null;
-  /** Changes what the server says. */
+  /** Changes the server's answer. */
   let change: (text: string) => string;
 
   async function passOn(request: IncomingMessage): Promise<string> {
@@ -105,6 +106,24 @@ describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", (
       await driver.batch([{ sql: "CREATE TABLE of_this_server (a)", args: [] }]);
     });
     expect(arrived).toEqual([]);
+  });
+
+  test("a transaction that reads and then writes makes two requests, and a third that ends its stream", async () => {
+    await opened(async (driver) => {
+      await driver.batch([{ sql: "CREATE TABLE counted (n INTEGER)", args: [] }]);
+      let requests = 0;
+      change = (text) => {
+        requests++;
+        return text;
+      };
+      await driver.write(async (tx) => {
+        const [[row] = []] = await tx.batch([{ sql: "SELECT count(*) AS n FROM counted", args: [] }]);
+        await tx.finish([{ sql: "INSERT INTO counted VALUES (?)", args: [Number(row?.n)] }]);
+      });
+      await until(() => requests === 3);
+      expect(await driver.query("SELECT n FROM counted")).toMatchObject([{ n: 0 }]);
+      expect(requests).toBe(4);
+    });
   });
 
   async function passOnSelect(): Promise<string> {

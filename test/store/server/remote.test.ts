@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { createClient } from "@libsql/client/http";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
@@ -107,13 +106,19 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
   });
 
   test("a commit that timed out changes nothing, and does not block the next one", async () => {
-    const other = createClient({ url: server.url });
-    const holder = await other.transaction("write");
-    await holder.batch(["SELECT 1"]);
+    const other = await openRemote({ url: server.url });
+    const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holder = other.write(async (tx) => {
+      await tx.batch([statement("SELECT 1")]);
+      begun.resolve();
+      await end.promise;
+    });
+    await begun.promise;
     const insert = statement("INSERT INTO probe VALUES ('given up')");
     const write = () => driver.write(async (tx) => void (await tx.batch([insert])));
     expect(await rejection(write())).toMatchObject(lost);
-    await holder.rollback();
+    end.resolve();
+    await holder;
     await driver.write(async (tx) => void (await tx.batch([statement("INSERT INTO probe VALUES ('next')")])));
     expect(await driver.query("SELECT k FROM probe WHERE k IN ('given up', 'next')")).toEqual([
       expect.objectContaining({ k: "next" }),
@@ -138,7 +143,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     return anAnsweredCall([attestation], { revision, idempotency: record ?? null });
   }
 
-  const stands = async (id: string) =>
+  const isStored = async (id: string) =>
     (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
 
   test("a lost reply to a command says that the change is not known, and a refused statement says so", async () => {
@@ -165,7 +170,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     expect(await rejection(attestations.record(asked))).toMatchObject(lost);
     proxy.heal();
     const first = asked.attestations[0]?.verificationId ?? "";
-    expect(await stands(first)).toBe(true);
+    expect(await isStored(first)).toBe(true);
     const again = await call({}, id);
     expect(await attestations.record(again)).toBeNull();
     const record = await createIdempotencyStore(driver).find(id);
@@ -183,7 +188,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
   });
 });
 
-/** sqld moves its log into the database every thousand pages, and says meanwhile that the database is locked. */
+/** sqld moves its log into the database every thousand pages, and answers that the database is locked until then. */
 test.skipIf(noServer !== undefined)(
   "no write fails while a server moves its log into the database",
   async () => {
