@@ -6,7 +6,7 @@
 import * as v from "valibot";
 import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
-import { cleanTerm, ninPattern } from "../domain/teachers/search-term.ts";
+import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
 import { coded } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
@@ -118,6 +118,7 @@ export const ninLookupSchema = jsonObject({ nin: ninSchema });
 export const searchTermSchema = v.pipe(
   v.string("is required"),
   v.regex(/\S/, "is required"),
+  v.maxLength(maxTermLength, `must have at most ${maxTermLength} characters`),
   v.transform(cleanTerm),
 );
 

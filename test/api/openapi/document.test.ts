@@ -41,6 +41,12 @@ test("the OpenAPI document refers only to what it has, and has nothing that it d
   expect(defined.filter((ref) => !used.has(ref))).toEqual([]);
 });
 
+test("the OpenAPI document has no two components whose names differ only in case, which generators write to one file", () => {
+  const names = new Set(Object.values(document.components as Json).flatMap((kind) => Object.keys(kind as Json)));
+  const groups = Map.groupBy(names, (name) => name.toLowerCase());
+  expect([...groups.values()].filter(({ length }) => length > 1)).toEqual([]);
+});
+
 test("the OpenAPI document describes every schema, every member and every parameter", () => {
   const silent: string[] = [];
   for (const [path, { properties }] of objects(document)) {
