@@ -1,6 +1,7 @@
 /** The operator's console and the metrics over HTTP. */
 
 import { type Context, Hono } from "hono";
+import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
 import { programFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
@@ -46,7 +47,7 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
     log.error("the console failed", { detail: String(error) });
     return failed(c, 500, "internal error");
   });
-  app.use(guarded());
+  app.use(guarded(), compress({ encoding: "gzip" }));
   app.notFound((c) => failed(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {

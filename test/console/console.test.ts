@@ -150,6 +150,12 @@ test("the console is brought up to date by its sections, with a line of each cha
   );
 });
 
+test("the console is compressed for a browser that accepts gzip", async () => {
+  const { home, cookie } = await world.signIn();
+  const { headers } = await world.call(home, { headers: { Cookie: cookie, "Accept-Encoding": "gzip" } });
+  expect(headers["content-encoding"]).toBe("gzip");
+});
+
 test("the console says when the database does not answer, and keeps the last figures", async () => {
   const broken = await openTestConsole();
   try {

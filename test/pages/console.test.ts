@@ -72,6 +72,8 @@ test("the console opens by its link, draws its charts, and axe finds nothing", (
     expect(tab.page.url()).toMatch(inSession);
     await isLive(tab);
     expect(await tab.page.locator(".plot svg").count()).toBe(6);
+    const figures = "getComputedStyle(document.querySelector('.figures dd')).fontVariantNumeric";
+    expect(await tab.page.evaluate(figures)).toBe("tabular-nums");
     await expectSound(tab.page, [390, 1280]);
     expect(tab.complaints).toEqual([]);
     expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
