@@ -65,8 +65,8 @@ function startTrying(place) {
         status.textContent = words.unreachable;
       });
     });
+    button.disabled = false;
   }
-  place.hidden = false;
 }
 
 const place = document.getElementById("try");
