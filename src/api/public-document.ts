@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
 
@@ -23,9 +24,12 @@ export function publicDocument(body: string, type: string): PublicDocument {
   return { body, type, etag: etagOf(body) };
 }
 
-/** Compresses once, beside the event loop. */
+/** Compresses on another thread. */
+const compress = promisify(gzip);
+
+/** Compresses once, as far as gzip can. */
 export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
-  const gzipped = new Blob([new Uint8Array(await promisify(gzip)(body, { level: 9 }))]);
+  const gzipped = new Blob([new Uint8Array(await compress(body, { level: 9 }))]);
   return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
 
@@ -83,6 +87,19 @@ export function sendDocument(
   if (compress) c.header("Content-Encoding", "gzip");
   // Hono hands on whatever a Response takes; its types have no Blob.
   return c.body((compress ? document.gzipped : document.plain) as unknown as ReadableStream);
+}
+
+/** Sends a text that was made for this request, compressed if the client accepts gzip. */
+export async function sendText(
+  c: Context,
+  text: string,
+  { type, status = 200 }: { type: string; status?: ContentfulStatusCode },
+): Promise<Response> {
+  c.header("Content-Type", type);
+  c.header("Vary", "Accept-Encoding", { append: true });
+  if (!acceptsGzip(c.req.header("Accept-Encoding"))) return c.body(text, status);
+  c.header("Content-Encoding", "gzip");
+  return c.body(new Uint8Array(await compress(text)), status);
 }
 
 /**

@@ -26,7 +26,7 @@ import { stateTeachers, triggered } from "../domain/sandbox/teachers.ts";
 
 type Example = { readonly file: string; readonly source: string };
 
-const exampleKinds = ["ask", "verify", "receive", "events"] as const;
+export const exampleKinds = ["ask", "verify", "receive", "events"] as const;
 export type ExampleKind = (typeof exampleKinds)[number];
 
 function isExample(name: string): name is ExampleKind {
@@ -70,12 +70,6 @@ export const codeLanguages = languageList.map(
     };
   },
 ) as [CodeLanguage, ...CodeLanguage[]];
-
-export function exampleAt(language: string, file: string): Example | null {
-  const found = codeLanguages.find(({ id }) => id === language);
-  const kind = exampleKinds.find((one) => found?.[one].file === file);
-  return found === undefined || kind === undefined ? null : found[kind];
-}
 
 export type Surroundings = {
   /** The service's public address, without a slash at its end. */

@@ -1,13 +1,12 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
-import { publicDocument, sendDocument } from "../api/public-document.ts";
-import { TvsError } from "../domain/errors.ts";
+import { programFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
-import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-steps.ts";
+import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import { type PageSender, styleHash } from "./shell.ts";
@@ -50,6 +49,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
       };
       return {
         title: texts.title,
+        description: texts.lead,
         main: guide(at),
         scripts: ["getting-started/page.js"],
         styles: ["getting-started/page.css"],
@@ -66,18 +66,26 @@ export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["caus
   return async (c) => {
     const origin = c.req.header("Origin") ?? "";
     const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
-    if (causeEvent === undefined || offer(c) === null || !isOwn)
-      throw new TvsError("PATH_UNKNOWN", "there is no such path");
+    if (causeEvent === undefined || offer(c) === null || !isOwn) return c.notFound();
     c.header("Cache-Control", "no-store");
     return c.json(await causeEvent());
   };
 }
 
-export const exampleFile: PageHandler = async (c) => {
-  const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
-  if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");
-  return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
-};
+const exampleFiles = new Map(
+  codeLanguages.flatMap((language) =>
+    steps.exampleKinds.map((kind) => {
+      const { file, source } = language[kind];
+      return [
+        `${language.id}/${file}`,
+        programFile("text/plain", async () => ({ default: source })),
+      ] as const;
+    }),
+  ),
+);
+
+export const exampleFile: PageHandler = (c) =>
+  exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
 const operatorOf = ({ hasContact }: steps.Surroundings) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
@@ -144,16 +152,16 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
-/** Calls of the page itself, with the demo key. The script shows them. */
+/** Calls of the page itself, with the demo key. The script enables their buttons. */
 function tryPlace(at: steps.Surroundings): Markup {
   const { tryIt, commands } = texts;
   const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
-  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
+  return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
 <ol>${calls.map(
     ([step, { method, path }]) =>
-      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
+      html`<li><button type="button" disabled id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
 <p role="status">${tryIt.first}</p>

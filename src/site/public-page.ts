@@ -62,7 +62,8 @@ function createQuestions({ fresh }: PageSender) {
     return fresh(c, { path: "/", ...page }, ({ texts }) => {
       const [title, main] = part(texts);
       // Only the bare form is indexed.
-      return { title, main, indexed: title === texts.lookup.title };
+      const indexed = title === texts.lookup.title;
+      return { title, main, indexed, ...(indexed ? { description: texts.lookup.lead } : {}) };
     });
   }
 

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { compressedDocument, keptDocuments, sendDocument } from "../api/public-document.ts";
+import { compressedDocument, keptDocuments, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
@@ -32,6 +32,8 @@ function siteHead(site: Site, language: Language, top: string): Markup {
   return html`<header><div class="width">${picture}<a href="${top}${queryOf(language)}">${names}</a></div></header>`;
 }
 
+export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
+
 /** The contact, and the site's pages about privacy, accessibility and wrong records. */
 function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
@@ -39,7 +41,7 @@ function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const facts: [string, Markup | string][] = [];
   if (address !== undefined) facts.push([shell.address, address]);
   if (email !== undefined) facts.push([shell.email, link(`mailto:${email}`, email)]);
-  if (phone !== undefined) facts.push([shell.phone, link(`tel:${phone.replace(/[^\d+]/g, "")}`, phone)]);
+  if (phone !== undefined) facts.push([shell.phone, link(telephoneLink(phone), phone)]);
   if (url !== undefined) facts.push([shell.website, link(url, new URL(url).host)]);
   const pages: [string | null, string][] = [
     [site.reportUrl, shell.report],
@@ -61,6 +63,8 @@ export type Page = {
   readonly path: string;
   /** The service's name follows it. */
   readonly title: string;
+  /** One sentence for search engines and previews of a link; none for a page that is not indexed. */
+  readonly description?: string;
   readonly main: Markup;
   /** Whether to say that nobody in this register is real. */
   readonly sandbox: boolean;
@@ -143,6 +147,7 @@ function pageFrame(page: Page): Markup {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(page)}</title>
+${page.description === undefined ? "" : previewOf(page.title, page.description)}
 ${page.indexed === false ? html`<meta name="robots" content="noindex, nofollow">` : ""}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
@@ -170,6 +175,13 @@ ${languageChoice(language)}
 </body>
 </html>
 `;
+}
+
+/** What search engines and messengers show of a page. */
+export function previewOf(title: string, description: string): Markup {
+  return html`<meta name="description" content="${description}">
+<meta property="og:title" content="${title}">
+<meta property="og:description" content="${description}">`;
 }
 
 function titleOf({ title, site, language }: Page): string {
@@ -207,6 +219,8 @@ type About = {
   readonly allowances?: Allowances | undefined;
 };
 
+export const htmlType = "text/html; charset=utf-8";
+
 export type PageSender = ReturnType<typeof createPageSender>;
 
 export function createPageSender({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
@@ -215,16 +229,18 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
   return {
     sandbox,
 
-    fresh(
+    /** Sends a page that is made for this request. */
+    async fresh(
       c: Context,
       { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
       part: (language: Language) => Part,
-    ): Response | Promise<Response> {
+    ): Promise<Response> {
       const language = languageOf(c);
       protectPage(c, allowances);
       c.header("Cache-Control", "no-store");
       const { site } = configuration.current().settings;
-      return c.html(pageFrame({ ...part(language), language, path, sandbox, site }), status);
+      const frame = pageFrame({ ...part(language), language, path, sandbox, site });
+      return sendText(c, String(await frame), { type: htmlType, status });
     },
 
     /**
@@ -242,7 +258,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       const make = async (settings: Settings) => {
         const own = await part(language, settings);
         const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
-        return compressedDocument(String(await frame), "text/html; charset=utf-8");
+        return compressedDocument(String(await frame), htmlType);
       };
       const key = JSON.stringify([path, name, language.tag, language.asked]);
       const document = await (name === null ? make(configuration.current().settings) : documents(key, make));

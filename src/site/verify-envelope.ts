@@ -179,7 +179,7 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
       const scripts = { app: at(app.name), extras: at(extras.name) };
       const { integrity } = app;
       const main = envelopeMain({ texts, pasted, issuer, registry: site.name, scripts, integrity });
-      return { title: texts.title, main, styles: [at(style.name)] };
+      return { title: texts.title, description: texts.lead, main, styles: [at(style.name)] };
     });
   };
 }

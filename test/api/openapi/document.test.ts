@@ -42,7 +42,9 @@ test("the OpenAPI document refers only to what it has, and has nothing that it d
 });
 
 test("the OpenAPI document has no two components whose names differ only in case, which generators write to one file", () => {
-  const names = new Set(Object.values(document.components as Json).flatMap((kind) => Object.keys(kind as Json)));
+  const names = new Set(
+    Object.values(document.components as Json).flatMap((kind) => Object.keys(kind as Json)),
+  );
   const groups = Map.groupBy(names, (name) => name.toLowerCase());
   expect([...groups.values()].filter(({ length }) => length > 1)).toEqual([]);
 });
