@@ -1,4 +1,4 @@
-/** The evidence log for everybody (decision D13.5): the newest checkpoint, the keys, and proofs. */
+/** The public documents of the evidence log (decision D13.5): newest checkpoint, keys, proofs. */
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
@@ -50,13 +50,12 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
   return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
-/** What everybody may read of the evidence log (decision D13.5). */
 export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
 
-/** How long the newest checkpoint and the keys are kept before they are read again. */
+/** How long the newest checkpoint and the keys are served from memory. */
 const recentMs = 1_000;
 
-/** Makes the documents. Each throws TvsError NOT_KNOWN when the log has no such thing yet. */
+/** Makes the documents. Each throws TvsError NOT_KNOWN for what the log does not have yet. */
 export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
     const found = await evidence.newest();
@@ -75,7 +74,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
     /**
      * The proof that a leaf is in the log.
      * @param leafHash in lower-case hexadecimal
-     * @param size of a checkpoint; without it, the earliest checkpoint that covers the leaf counts
+     * @param size the size of a checkpoint; by default the earliest checkpoint that covers the leaf
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
@@ -83,7 +82,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
       const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
       return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
     },
-    /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
+    /** The proof that the tree of `to` leaves begins with the tree of `from` leaves; 1 <= from <= to. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
       const hashes = await evidence.consistency(from, to);
       if (hashes === null) return notKnown("no checkpoint covers so many leaves");
@@ -100,7 +99,7 @@ export function notKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** Loads at most once in {@link recentMs}, and only when somebody asks. A failed load is tried again at the next call. */
+/** Loads on request, at most once in {@link recentMs}. A failed load is repeated at the next call. */
 export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * The service's OpenAPI 3.1 document. People edit `data/openapi.yaml`, of which the bundle is made: to parse the YAML here
- * would stop the event loop for a fifth of a second. What depends on who runs the service is put in here.
+ * The service's OpenAPI 3.1 document, with the service's own address, name and contact. People edit `data/openapi.yaml`. The
+ * build makes JSON of it, because parsing the YAML would stop the event loop for a fifth of a second.
  */
 
 import { defaultSite, type Site } from "../domain/site.ts";
@@ -30,17 +30,21 @@ type Written = OpenApiDocument & {
 };
 
 /**
- * Puts in what can be told once instead of at each answer: the list of codes with what they mean, the headers and the
- * other form of an error, and the standard fields beside the contract's of a quota.
+ * Adds what the file need not repeat: the codes with their meanings, the headers and the problem details of every error,
+ * and the standard rate-limit headers.
  */
 function withErrorCodes(document: Written): OpenApiDocument {
   const { components } = document;
   const names = Object.keys(errorCodes);
-  const told = Object.entries(errorCodes).map(([code, { meaning, remedy }]) => [
+  const meanings = Object.entries(errorCodes).map(([code, { meaning, remedy }]) => [
     code,
     `${meaning} ${remedy}`,
   ]);
-  const list = { enum: names, examples: names.slice(0, 1), "x-enumDescriptions": Object.fromEntries(told) };
+  const list = {
+    enum: names,
+    examples: names.slice(0, 1),
+    "x-enumDescriptions": Object.fromEntries(meanings),
+  };
   const answers = Object.entries(components.responses).map(([name, answer]) => [name, completed(answer)]);
   const schemas = {
     ...components.schemas,

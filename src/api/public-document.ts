@@ -14,7 +14,7 @@ export type PublicDocument = {
   readonly etag: string;
 };
 
-/** A large document that stays the same. As blobs, because Bun copies other bytes for each client that reads slowly. */
+/** A large document that stays the same. Blobs, because Bun copies other bytes for each client that reads slowly. */
 export type CompressedDocument = Omit<PublicDocument, "body"> & {
   readonly plain: Blob;
   readonly gzipped: Blob;
@@ -50,8 +50,8 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Documents that say something of the service, by names of which there are few: each is made when it is first asked
- * for, and anew when the issuer or the site has changed.
+ * Keeps documents that depend on the issuer or the site, by name. A document is made at its first request, and again after
+ * the issuer or the site has changed. Callers use few names.
  */
 export function keptDocuments({ current }: Pick<Configuration, "current">) {
   const kept = new Map<string, () => Promise<CompressedDocument>>();
@@ -66,7 +66,7 @@ export function keptDocuments({ current }: Pick<Configuration, "current">) {
   };
 }
 
-/** How long caches may go by a document with keys: a rotated key has been public for a day before it signs. */
+/** The caching of documents with keys. Five minutes are safe: a new key is public for a day before it signs. */
 export const asKeys = "public, max-age=300, must-revalidate";
 
 /** Sends a document, or 304 when the caller has it. */
@@ -103,8 +103,8 @@ export async function sendText(
 }
 
 /**
- * Answers with a file that is in the program, read and compressed when it is first asked for.
- * @param type its media type
+ * Makes the handler of a file that is part of the program. The file is read and compressed at its first request.
+ * @param type the media type, without a character set
  */
 export function programFile(
   type: string,
