@@ -1,7 +1,7 @@
 /** The parts of the console: tables, bars, badges and short figures. */
 
 import { html } from "hono/html";
-import type { Markup } from "../site/markup.ts";
+import type { Markup } from "../site/shell.ts";
 
 export type { Markup };
 export type Cell = string | Markup;

@@ -40,7 +40,7 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   /** Commands that fetch the examples' dependencies; null if there are none. */
   readonly prepare: string | null;
   readonly run: (file: string) => string;
-  /** Whether its receiver is a server; otherwise it verifies a stored delivery. */
+  /** Whether the receiver is a server. Otherwise it verifies a stored delivery. */
   readonly isServer: boolean;
 };
 
@@ -52,11 +52,11 @@ const sources: Readonly<Record<string, Readonly<Record<ExampleKind, string>>>> =
   java: { ask: askJava, events: eventsJava, receive: receiveJava, verify: verifyJava },
 };
 
-/** The first is the default. */
+/** The first language is the default. */
 export const codeLanguages = languageList.map(
   ({ id, name, ending, capitalised, prepare, run, isServer }): CodeLanguage => {
     const files = Object.entries(sources[id] ?? {}).map(([kind, source]) => {
-      // A class and its file have the same name, with a capital.
+      // A Java file has the name of its class, with a capital.
       const stem = capitalised ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
       return [kind, { file: `${stem}.${ending}`, source }];
     });
@@ -77,13 +77,13 @@ export type Surroundings = {
   readonly sandbox: boolean;
   /** Whether this reader sees the sandbox's key. */
   readonly offered: boolean;
-  /** Placeholders where the real ones cannot be shown. */
+  /** The demo partner's key, or a placeholder. */
   readonly apiKey: string;
   readonly partnerId: string;
   readonly code: CodeLanguage;
-  /** Keeps the language in links. */
+  /** The query by which links keep the page's language. */
   readonly query: string;
-  /** Whether the page's foot says how to reach the operator. */
+  /** Whether the footer says how to reach the operator. */
   readonly hasContact: boolean;
 };
 
@@ -108,13 +108,14 @@ const parts = new Map(
   }),
 );
 
-function filled(name: string, { issuer, apiKey, partnerId, code }: Surroundings, more: object = {}): string {
+/** A part of getting-started.sh with the values of this page. */
+function filled(part: string, { issuer, apiKey, partnerId, code }: Surroundings, more: object = {}): string {
   const api = `${issuer}/v1/inter-agency`;
   const values: Readonly<Record<string, unknown>> = {
     ...asked,
     ...{ issuer, apiKey, partnerId, api, language: code.id, ...more },
   };
-  return (parts.get(name) ?? "").replace(/\{\{(\w+)\}\}/g, (_, place: string) => String(values[place]));
+  return (parts.get(part) ?? "").replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
 }
 
 /** Fetches a file of the chosen language from the service and runs it (decision D14.2). */
@@ -133,7 +134,7 @@ export type Step =
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** The commands of a step, to be pasted into one shell. */
+/** The commands of a step. Readers paste all steps into one shell. */
 export function commandOf(step: Step, at: Surroundings): string {
   const { prepare, isServer, run, receive } = at.code;
   const more = { run: run(receive.file) };

@@ -8,16 +8,15 @@ import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
-import type { Markup } from "./markup.ts";
-import { type PageSender, styleHash } from "./shell.ts";
+import { type Markup, type PageSender, styleHash } from "./shell.ts";
 import { sentences } from "./texts/sentences.ts";
 
 /** In English only; the HTML in its sentences is ours. */
 const texts = sentences(written);
 
 /**
- * The way from a key to going live, with commands for this server, in the reader's programming language (decisions D2.7 and
- * D14.2). The choice is a link, so it works without a script.
+ * The page that leads partners from a key to going live (decisions D2.7, D14.2). Its commands are for this server, in the
+ * chosen programming language. The choice is a link, so it works without a script.
  */
 export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
@@ -31,7 +30,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
         "style-src": [styleHash, "'self'"],
         "connect-src": [demo === null ? "'none'" : "'self'"],
       },
-      // With a key in it, it is for one reader.
+      // A page with a key is for one reader.
       name: demo === null ? code.id : null,
       // The issuer may change.
       cacheControl: "no-store",
@@ -59,8 +58,8 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
 }
 
 /**
- * Causes an event on a made-up teacher, for the page's button. It is unknown to readers who do not see the demo key, and to
- * scripts of other sites, which cannot hide their origin.
+ * Causes an event of a made-up teacher, for the page's button. Readers who do not see the demo key get 404, as do scripts of
+ * other sites: a script cannot hide its origin.
  */
 export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
@@ -212,7 +211,7 @@ ${raw(texts.webhookRules(at.query))}`,
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 
-/** The sandbox's own deliveries. A shell receives none, so another language is suggested. */
+/** The sandbox's own deliveries. A shell cannot receive them, so the page suggests another language. */
 function sandboxDelivery(at: steps.Surroundings): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}

@@ -9,7 +9,7 @@ import type { Page, PageSender } from "./shell.ts";
 const folder = "/v1/inter-agency/help/";
 const { manual } = english;
 
-/** The operator's manual (`tvs help`) as pages, rendered on first use, once for each language. */
+/** The operator's manual (`tvs help`) as pages. */
 export function helpPages({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
@@ -50,7 +50,7 @@ ${text}<p><a href="./${query}">${manual.all}</a></p>`;
   return { title: titleOf(topic), description: topic.summary, main, languages: false };
 }
 
-/** The Markdown is our own text, without any input. */
+/** Renders a topic. The Markdown is our own text, so its HTML needs no filter. */
 async function renderedHtml(markdown: string, query: string): Promise<string> {
   // Most services never serve a page of the manual.
   const { Marked, Renderer } = await import("marked");

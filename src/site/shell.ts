@@ -9,8 +9,10 @@ import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
 import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
-import type { Markup } from "./markup.ts";
 import pageStyle from "./style.css" with { type: "text" };
+
+/** HTML; the `html` tag of hono/html has escaped the values in it. */
+export type Markup = ReturnType<typeof html>;
 
 const drawing =
   '<path fill="currentColor" d="M12 1 3 4.5v6.3c0 5.4 3.8 10.4 9 12.2 5.2-1.8 9-6.8 9-12.2V4.5L12 1z"/>' +
@@ -18,7 +20,7 @@ const drawing =
 
 const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
 
-/** The service's mark as a file, for the browser's tab. */
+/** The service's mark as a file, for the browser tab. */
 export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
 /** The registry's logo and name, and the service's name. @param top the relative way to the first page */
@@ -59,11 +61,11 @@ ${links.length === 0 ? "" : html`<ul class="nav">${links.map((one) => html`<li>$
 
 export type Page = {
   readonly language: Language;
-  /** The path under which the application knows the page, `/` first; links are relative to it. */
+  /** The path of the page in the app, with `/` first; links are relative to it. */
   readonly path: string;
   /** The service's name follows it. */
   readonly title: string;
-  /** One sentence for search engines and previews of a link; none for a page that is not indexed. */
+  /** One sentence for search engines and link previews. A page without it is closed to search engines. */
   readonly description?: string;
   readonly main: Markup;
   /** Whether to say that nobody in this register is real. */
@@ -71,8 +73,6 @@ export type Page = {
   readonly site: Site;
   /** False for a page whose main part is in English only. */
   readonly languages?: boolean;
-  /** Whether search engines may show the page: no answer about a person, and no failure. */
-  readonly indexed?: boolean;
   /** Relative addresses of modules. */
   readonly scripts?: readonly string[];
   /** Relative addresses of style sheets, added to the common one. */
@@ -126,7 +126,7 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** No page lies deeper. Without it an address of nothing but slashes would be repeated many times over. */
+/** No page is deeper. The bound keeps a requested address of thousands of slashes from growing in every link. */
 const deepest = 16;
 
 /** The relative way from a page to the top: `/v1/a/b` is two folders down. */
@@ -147,8 +147,7 @@ function pageFrame(page: Page): Markup {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(page)}</title>
-${page.description === undefined ? "" : previewOf(page.title, page.description)}
-${page.indexed === false ? html`<meta name="robots" content="noindex, nofollow">` : ""}
+${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewOf(page.title, page.description)}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
 ${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
@@ -214,7 +213,7 @@ function minified(css: string): string {
 type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
 type About = {
-  /** The path under which the application knows the page. */
+  /** The path of the page in the app. */
   readonly path: string;
   readonly allowances?: Allowances | undefined;
 };
@@ -244,8 +243,8 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
     },
 
     /**
-     * Sends a page that is made once for each language, and again when the issuer or the site changes.
-     * @param about.name distinguishes pages of one path; null for a page for this reader alone, which is not kept
+     * Sends a page that is made once for each language, and again after the issuer or the site has changed.
+     * @param about.name tells pages of one path apart; null for a page for this reader alone, which is not kept
      */
     async kept(
       c: Context,
