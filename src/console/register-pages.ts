@@ -103,7 +103,7 @@ function streamOf(begun: string, pieces: AsyncGenerator<string>): ReadableStream
 
 function searchForm(term: string): Markup {
   return html`<form class="filter" method="post" action="./teachers" role="search">
-<label class="wide">Registration number, teacher id, NIN, e-mail address, phone number, or the beginning of a name
+<label class="wide">Registration number, teacher id, NIN, e-mail address, phone number or first letters of a name
 <input name="term" type="search" value="${term}" autocomplete="off" required></label>
 <button>Find</button></form>`;
 }

@@ -97,7 +97,7 @@ test("the console shows the register, with nothing that axe finds and nothing cu
     await page.getByRole("link", { name: "Teachers" }).click();
     await page.getByRole("searchbox").fill("nobody");
     await page.keyboard.press("Enter");
-    await page.getByText("No teacher fits.").waitFor();
+    await page.getByText("No teacher matches.").waitFor();
     expect(page.url()).toMatch(/\/s\/[\w-]{22}\/teachers$/);
     expect(complaints).toEqual([]);
   }));
