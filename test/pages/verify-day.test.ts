@@ -40,7 +40,7 @@ test("an answer that was a yes says after a month how old it is, and leads to to
   within(openAt(daysLater(45)), async ({ page }) => {
     await verify(page, envelope);
     expect(await shownIn(page, ".since")).toContain(
-      "This answer is 45 days old, and does not say how things stand today.",
+      "This answer is 45 days old, and says nothing about today.",
     );
     expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
     // In a page of its own, because the result stands nowhere else.
