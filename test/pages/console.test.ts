@@ -102,6 +102,19 @@ test("the console shows the register, with nothing that axe finds and nothing cu
     expect(complaints).toEqual([]);
   }));
 
+test("the console in a browser shows a change of the service within seconds, without a reload", () =>
+  inBrowser(desktop, async (tab) => {
+    await tab.page.goto(await world.newLink());
+    await isLive(tab);
+    const key = { keyId: "key of newcomer", partnerId: "newcomer", mac: new Uint8Array(32), createdAt: 1 };
+    await world.operator.stores.partners.add(aPartner("newcomer"), {
+      ...key,
+      expiresAt: null,
+      revokedAt: null,
+    });
+    await tab.page.locator('[data-section="quotas"]', { hasText: "newcomer" }).waitFor();
+  }));
+
 test("the console in a browser offers its commands for copying, by keyboard too", async () => {
   await inBrowser(desktop, async (tab, { context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);

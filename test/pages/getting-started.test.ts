@@ -131,7 +131,9 @@ test("getting started keeps its layout while it loads, and prints no button", as
     await page.setViewportSize({ width, height: 844 });
     await page.goto(site.url + path);
     await page.locator("#try-me:enabled").waitFor();
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
     const shifted = await page.evaluate("shifts.reduce((sum, shift) => sum + shift, 0)");
     expect(shifted).toBeLessThan(0.01);
   }
