@@ -17,7 +17,7 @@ test("the partners' module is one file for scripts of any site, which caches may
   expect(text).toContain("createKeySet");
 });
 
-test("its declarations stand where its header and an editor look for them", async () => {
+test("the partners' module names its type declarations in a header, and the service serves them", async () => {
   const module = await get("verify.mjs", { "Accept-Encoding": "gzip" });
   expect(module.headers.get("X-TypeScript-Types")).toBe("./verify.d.mts");
   expect(Number((await module.arrayBuffer()).byteLength)).toBeLessThan(38_000);

@@ -57,7 +57,7 @@ test("a sentence in a program is found in the text, the attributes and the const
   expect(sentencesIn(code).sort()).toEqual(["Go on", "Inner", "Last", "Some words", "here"]);
 });
 
-test("a sentence says each value where it is named, in the form for the first of them", () => {
+test("a sentence has each value at its name, in the form for its first value", () => {
   const said = sentences({
     "left(days, of)": { "0": "none of {of}", "1": "a day of {of}", other: "{days} of {of}, {days}" },
     "is(so)": { true: "yes", false: "no" },

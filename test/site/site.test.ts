@@ -114,16 +114,19 @@ test.each([
   expect(response.headers.get("Content-Encoding")).toBe("gzip");
   expect(response.headers.get("Vary")).toContain("Accept-Encoding");
   const html = gunzipSync(await response.arrayBuffer()).toString();
+  expect(html).not.toContain("noindex");
   const [, description = ""] = /<meta name="description" content="([^"]*)">/.exec(html) ?? [];
   expect(description).toMatch(/^[A-Z].{30,190}\.?$/);
   expect(html).toContain(`<meta property="og:description" content="${description}">`);
 });
 
-test("an answer about a person and a failure have no description, and are sent compressed", async () => {
+test("an answer about a person and a failure are closed to search engines, and are sent compressed", async () => {
   for (const path of [`/?regNo=${encodeURIComponent(known.regNo)}`, "/nowhere"]) {
     const headers = { ...browser.headers, "Accept-Encoding": "gzip" };
     const response = await world.call(path, { headers });
-    expect(gunzipSync(await response.arrayBuffer()).toString()).not.toContain('name="description"');
+    const html = gunzipSync(await response.arrayBuffer()).toString();
+    expect(html).toContain('<meta name="robots" content="noindex, nofollow">');
+    expect(html).not.toContain('name="description"');
   }
 });
 
@@ -148,9 +151,7 @@ test("security.txt names the site's contact for half a year, and is 404 where th
   await remember(defaultSite);
 });
 
-test("search engines may show the form, and no answer about a person", async () => {
-  expect(await pageOf("/")).not.toContain("noindex");
-  expect(await pageOf(`/?regNo=${encodeURIComponent(known.regNo)}`)).toContain('content="noindex, nofollow"');
+test("crawlers are asked to leave out the API's lookup", async () => {
   expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
 });
 
