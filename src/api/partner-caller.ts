@@ -155,7 +155,7 @@ function withQuota(response: Response, state: QuotaState | undefined): Response 
 }
 
 /**
- * Reads what the request presents. A certificate is no secret, so `Client-Cert` counts only from the proxies that the
+ * Reads what the request presents. A certificate is public, so `Client-Cert` counts only from the proxies that the
  * operator named, which check certificates and drop their callers' own `Client-Cert`.
  */
 function presentedCredentials(c: ApiContext): Presented {

@@ -63,6 +63,7 @@ export const pages = mount([
   ["GET", "/verify-envelope", ({ envelope }) => envelope],
   ["GET", "/docs", leadTo("v1/inter-agency/docs")],
   ["GET", api, leadTo("inter-agency/docs")],
+  ["GET", `${api}/`, leadTo("docs")],
   ["GET", `${api}/docs`, ({ reference }) => reference],
   ["GET", `${api}/openapi.json`, ({ openApi }) => openApi],
   ["GET", `${api}/getting-started`, (all) => all.gettingStarted],

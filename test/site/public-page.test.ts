@@ -104,7 +104,7 @@ test.each([
   expect(html).toContain(`<title>${verdict} – `);
   expect(response.headers.get("Cache-Control")).toBe("no-store");
   expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
-  // The time in the operator's zone, which is named; the clock of this world stands still.
+  // The time of the test's clock, in the operator's time zone and with its name.
   expect(html).toContain('<time datetime="2026-03-01T09:30:00.250Z">1 March 2026 at 10:30:00');
   expect(html).toContain("(Africa/Lagos)");
 });

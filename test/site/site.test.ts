@@ -158,6 +158,7 @@ test("crawlers are asked to leave out the API's lookup", async () => {
 test.each([
   ["/docs", "v1/inter-agency/docs"],
   ["/v1/inter-agency", "inter-agency/docs"],
+  ["/v1/inter-agency/", "docs"],
 ])("%s leads to the reference", async (path, way) => {
   const response = await world.call(path);
   expect([response.status, response.headers.get("Location")]).toEqual([302, way]);

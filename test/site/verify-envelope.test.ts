@@ -80,7 +80,7 @@ test("the envelope page and its first files weigh under 50 kB as they are sent",
   expect(weight).toBeLessThan(50_000);
 });
 
-/** What it gives for a page that is kept, on a device whose browser answers as told. */
+/** The worker's answer for a cached page, with a network and a cache of the test. */
 async function answered(put: () => Promise<void>, load: () => Promise<Response>): Promise<string> {
   const source = await (await world.call("/verify-envelope-worker.js")).text();
   let answer = Promise.resolve(new Response("none"));
