@@ -8,18 +8,22 @@ import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, wri
 import { join } from "node:path";
 import scalarPlugin from "@scalar/fastify-api-reference";
 import fastify from "fastify";
-import { parse } from "yaml";
 import { projectFolder, runScript } from "./build.ts";
 import { notices, noticesFile } from "./notices.ts";
 import { packageFile, packageText } from "./package.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
-import { apiTypes, typesFile } from "./schema-types.ts";
+import { apiTypes, openApiJson, typesFile } from "./schema-types.ts";
 
 /** An editor saves a file in several steps. */
 const settleMs = 100;
 
-/** The folders of the scripts and the module. The package's command has sources in many folders of `cli` and `src`. */
-export const sourceFolders = ["data/texts/en", "src/partner", "src/site/texts", "src/site/verify-envelope"];
+const exampleFolder = join(projectFolder, "data/examples");
+
+/** The folders of the scripts, the module and the examples. The package's command has sources in many folders of `cli` and `src`. */
+export const sourceFolders = [
+  ...["data/texts/en", "src/partner", "src/site/texts", "src/site/verify-envelope", "data/examples"],
+  ...["curl", "java", "javascript", "php", "python"].map((language) => `data/examples/${language}`),
+];
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
 
@@ -51,10 +55,16 @@ async function scalarScript(): Promise<string> {
   return `/*! Scalar API Reference ${version}\n\n${read("LICENSE")}*/\n${body}`;
 }
 
-/** The OpenAPI document as JSON. Its examples refer to each other more often than the parser allows texts of strangers. */
-function openApiJson(): string {
+/** The examples of the getting-started page: each language with its files, by the lower-case stem of their names. */
+function examples(): string {
+  const languages: { id: string }[] = JSON.parse(readFileSync(join(exampleFolder, "languages.json"), "utf8"));
+  const filesOf = (folder: string) =>
+    readdirSync(folder).map((file) => {
+      const kind = file.split(".")[0]?.toLowerCase();
+      return [kind, { file, source: readFileSync(join(folder, file), "utf8") }];
+    });
   return JSON.stringify(
-    parse(readFileSync(join(projectFolder, "data/openapi.yaml"), "utf8"), { maxAliasCount: -1 }),
+    languages.map((one) => ({ ...one, ...Object.fromEntries(filesOf(join(exampleFolder, one.id))) })),
   );
 }
 
@@ -65,6 +75,7 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
   [join(projectFolder, "src/api/openapi.bundle.json")]: async () => openApiJson(),
+  [join(projectFolder, "src/site/examples.bundle.json")]: async () => examples(),
   [noticesFile]: async () => notices(),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
@@ -106,7 +117,7 @@ function isDue(): boolean {
 function watchSources(): void {
   let isSettling = false;
   const onChange = (_: string, name: string | null) => {
-    if (isSettling || !/\.(?:ts|json)$/.test(name ?? "")) return;
+    if (isSettling || !/\.(?:ts|json|sh|mjs|py|php|java)$/.test(name ?? "")) return;
     isSettling = true;
     setTimeout(() => {
       isSettling = false;

@@ -1,6 +1,6 @@
 /**
- * TypeScript of the OpenAPI document's schemas: what the client sends and gets. No generator of good standing fits:
- * openapi-typescript needs a compiler that this project does not use, and knows no "exactly one of these members".
+ * The OpenAPI document as JSON, and TypeScript of its schemas for the partners' client. The generator openapi-typescript
+ * needs a compiler that this project does not use, and has no "exactly one of these members".
  */
 
 import { readFileSync } from "node:fs";
@@ -49,9 +49,70 @@ export const ofContract: Readonly<Record<string, string>> = {
 
 export const typesFile = join(partner, "api-types.ts");
 
+type Json = { readonly [member: string]: unknown };
+type Answer = {
+  readonly "x-error-codes"?: readonly string[];
+  readonly description: string;
+  readonly headers?: Json;
+  readonly content?: Json;
+};
+type OpenApiDocument = Json & {
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Json>>;
+    readonly responses: Readonly<Record<string, Answer>>;
+  };
+};
+
+/** The document of data/openapi.yaml. Its examples refer to each other more often than the parser allows by default. */
+function readDocument(): OpenApiDocument {
+  return parse(readFileSync(join(projectFolder, "data/openapi.yaml"), "utf8"), { maxAliasCount: -1 });
+}
+
+/**
+ * The document as JSON, with what the file need not repeat: the codes with their meanings, the headers and the problem
+ * details of every error, and the standard rate-limit headers.
+ */
+export function openApiJson(): string {
+  const document = readDocument();
+  const { components } = document;
+  const errorCodes: Readonly<Record<string, { meaning: string; remedy: string }>> = JSON.parse(
+    readFileSync(join(partner, "error-codes.json"), "utf8"),
+  );
+  const names = Object.keys(errorCodes);
+  const meanings = Object.entries(errorCodes).map(([code, { meaning, remedy }]) => [
+    code,
+    `${meaning} ${remedy}`,
+  ]);
+  const list = {
+    enum: names,
+    examples: names.slice(0, 1),
+    "x-enumDescriptions": Object.fromEntries(meanings),
+  };
+  const answers = Object.entries(components.responses).map(([name, answer]) => [name, completed(answer)]);
+  const schemas = { ...components.schemas, ErrorCode: { ...components.schemas.ErrorCode, ...list } };
+  const all = { ...components, schemas, responses: Object.fromEntries(answers) };
+  return JSON.stringify({ ...document, components: all });
+}
+
+function completed(answer: Answer): Answer {
+  const { "x-error-codes": codes = [], headers = {}, content, description } = answer;
+  const added = [
+    ...("X-RateLimit-Limit" in headers ? ["RateLimit", "RateLimit-Policy"] : []),
+    ...(codes.length > 0 ? ["X-Error-Code", "Link"] : []),
+  ].map((name) => [name, { $ref: `#/components/headers/${name}` }]);
+  const all = { ...answer, headers: { ...headers, ...Object.fromEntries(added) } };
+  if (codes.length === 0 || content === undefined) return all;
+  const problem = { schema: { $ref: "#/components/schemas/Problem" } };
+  return {
+    ...all,
+    description: `${description} ${codes.map((code) => `\`${code}\``).join(", ")}.`,
+    content: { ...content, "application/problem+json": problem },
+  };
+}
+
 /** The types that the package exports as those of the document. */
 export function apiTypes(): string {
-  const { components } = parse(readFileSync(join(projectFolder, "data/openapi.yaml"), "utf8"));
+  const { components } = readDocument();
   const [, names = ""] =
     /export type \{([^}]*)\} from "\.\/api-types\.ts"/.exec(
       readFileSync(join(partner, "partner.ts"), "utf8"),

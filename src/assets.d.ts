@@ -42,19 +42,7 @@ declare module "*.client.js" {
 declare module "*.bundle.js" {
   export { default } from "embedded-text";
 }
-/** The examples for partners, which the getting-started page shows. */
-declare module "*.mjs" {
-  export { default } from "embedded-text";
-}
-declare module "*.py" {
-  export { default } from "embedded-text";
-}
-declare module "*.php" {
-  export { default } from "embedded-text";
-}
-declare module "*.java" {
-  export { default } from "embedded-text";
-}
+/** The commands of the getting-started page. */
 declare module "*.sh" {
   export { default } from "embedded-text";
 }

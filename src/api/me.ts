@@ -1,6 +1,6 @@
 /**
- * The calls by which partners see what is their own: their terms, their deliveries and their events. No scope opens them:
- * the credential says whose. Each costs a call of the minute and none of the day.
+ * The calls about a partner's own data: terms, deliveries, events and watched teachers. They need a credential and no scope.
+ * Each costs a call of the minute quota and none of the day quota.
  */
 
 import { Hono } from "hono";
@@ -16,32 +16,28 @@ import type { Service } from "../service.ts";
 import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
-/**
- * Answers such a call. Its writes throw `ConflictError`, and the call is retried, if the snapshot that it was authenticated
- * by has changed.
- */
+/** Answers a call. A write throws `ConflictError`, and the call is retried, if the caller's snapshot has changed. */
 type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>;
 
 /**
- * A route about the partner that asks: credential (401), minute (429), body (413, 400), work. It pays first: what is read
- * is read after a commit, so it is never older than what this partner was shown before.
+ * Makes a handler: credential (401), minute (429), body (413, 400), work. The charge comes first: reads after this commit
+ * are never older than what the partner has already seen.
  */
 function forSelf(self: SelfHandler): ApiHandler {
-  return forCallers(
-    null,
-    (c) => async (attempt) => ((await attempt.charge()) ? self(attempt, c.get("parts").service) : null),
+  return forCallers(null, async (attempt) =>
+    (await attempt.charge()) ? self(attempt, attempt.c.get("parts").service) : null,
   );
 }
 
 const defaultLimit = 100;
 const maxLimit = 500;
 
-/** What a page holds, and the cursor of its last entry; null if it is empty. */
+/** A page of a list. `end` is the cursor of its last entry, null if the page is empty. */
 type Page = { readonly data: readonly unknown[]; readonly end: string | null; readonly done: boolean };
 
 /**
- * Answers with a page of a list: `?after=CURSOR&limit=`, `{data, iterator, done}`. An empty page repeats the cursor that
- * it was asked for by. `done` says that nothing followed the page when it was read.
+ * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. An empty page repeats the request's cursor. `done` says that
+ * nothing followed the page when it was read.
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(
@@ -73,7 +69,7 @@ const fetchEvents: SelfHandler = ({ c, authenticated }, { self: own }) =>
   listPage(c, idSchema, (asked) => own.events(authenticated.partner.partnerId, asked));
 
 const stateSchema = v.picklist(deliveryStates, `must be ${deliveryStates.join(", ")}`);
-const placeSchema = v.pipe(
+const deliveryCursorSchema = v.pipe(
   v.string("must be the iterator that the list gave you"),
   v.regex(/^[1-9]\d{0,14}$/, "must be the iterator that the list gave you"),
 );
@@ -82,7 +78,7 @@ const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
   const asked = c.req.query("state");
   const state = asked === undefined ? undefined : check(stateSchema, asked, "state");
   const { partnerId } = authenticated.partner;
-  return listPage(c, placeSchema, async ({ after, limit }) => {
+  return listPage(c, deliveryCursorSchema, async ({ after, limit }) => {
     const before = after === null ? undefined : Number(after);
     const page = await own.deliveries({ partnerId, state, before, limit });
     const last = page.at(-1);
@@ -112,7 +108,7 @@ const sizeForm = coded(
   "BATCH_SIZE",
   `must have at most ${maxWatchChange} numbers, those of both lists together`,
 );
-// Counted before any is looked at: a body has room for many more.
+// The length is checked first: a body has room for many more numbers.
 const numbersSchema = v.optional(
   v.pipe(
     v.array(v.unknown(), "must be an array"),
@@ -124,7 +120,7 @@ const numbersSchema = v.optional(
 const changeSchema = v.pipe(
   v.unknown(),
   v.check((body) => !Array.isArray(body), "must be an object"),
-  // Other names are ignored: of a slip in these, nobody would be watched and the caller told that all is well.
+  // Unknown members are ignored, so a misspelled one alone would succeed and change nothing.
   v.check(
     (body) => typeof body !== "object" || body === null || "add" in body || "remove" in body,
     "must have add or remove",
@@ -164,7 +160,7 @@ function numberIn({ c }: AuthorizedCall): string {
   return check(numberSchema, pathPart(c, "regNo"), "regNo");
 }
 
-/** What the caller was judged by holds in the commit of the change. */
+/** Changes the watched teachers, if the caller's snapshot still holds in the commit. */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }

@@ -1,10 +1,9 @@
 /**
- * The service's OpenAPI 3.1 document. People edit `data/openapi.yaml`, of which the bundle is made: to parse the YAML here
- * would stop the event loop for a fifth of a second. What depends on who runs the service is put in here.
+ * The service's OpenAPI 3.1 document, with the service's own address, name and contact. People edit `data/openapi.yaml`. The
+ * build makes JSON of it (.ci/schema-types.ts), because parsing the YAML would stop the event loop for a fifth of a second.
  */
 
 import { defaultSite, type Site } from "../domain/site.ts";
-import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 import document from "./openapi.bundle.json" with { type: "json" };
 
 /** A part of the document: OpenAPI 3.1 objects are plain JSON. */
@@ -17,53 +16,7 @@ type OpenApiDocument = Json & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
 };
 
-const published = withErrorCodes(document as unknown as Written);
-
-type Answer = {
-  readonly "x-error-codes"?: readonly ApiErrorCode[];
-  readonly description: string;
-  readonly headers?: Json;
-  readonly content?: Readonly<Record<string, Json>>;
-};
-type Written = OpenApiDocument & {
-  readonly components: { readonly schemas: Json; readonly responses: Readonly<Record<string, Answer>> };
-};
-
-/**
- * Puts in what can be told once instead of at each answer: the list of codes with what they mean, the headers and the
- * other form of an error, and the standard fields beside the contract's of a quota.
- */
-function withErrorCodes(document: Written): OpenApiDocument {
-  const { components } = document;
-  const names = Object.keys(errorCodes);
-  const told = Object.entries(errorCodes).map(([code, { meaning, remedy }]) => [
-    code,
-    `${meaning} ${remedy}`,
-  ]);
-  const list = { enum: names, examples: names.slice(0, 1), "x-enumDescriptions": Object.fromEntries(told) };
-  const answers = Object.entries(components.responses).map(([name, answer]) => [name, completed(answer)]);
-  const schemas = {
-    ...components.schemas,
-    ErrorCode: { ...(components.schemas.ErrorCode as Json), ...list },
-  };
-  return { ...document, components: { ...components, schemas, responses: Object.fromEntries(answers) } };
-}
-
-function completed(answer: Answer): Answer {
-  const { "x-error-codes": codes = [], headers = {}, content, description } = answer;
-  const added = [
-    ...("X-RateLimit-Limit" in headers ? ["RateLimit", "RateLimit-Policy"] : []),
-    ...(codes.length > 0 ? ["X-Error-Code", "Link"] : []),
-  ].map((name) => [name, { $ref: `#/components/headers/${name}` }]);
-  const all = { ...answer, headers: { ...headers, ...Object.fromEntries(added) } };
-  if (codes.length === 0 || content === undefined) return all;
-  const problem = { schema: { $ref: "#/components/schemas/Problem" } };
-  return {
-    ...all,
-    description: `${description} ${codes.map((code) => `\`${code}\``).join(", ")}.`,
-    content: { ...content, "application/problem+json": problem },
-  };
-}
+const published = document as unknown as OpenApiDocument;
 
 /**
  * The document of one service.

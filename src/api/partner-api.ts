@@ -1,4 +1,4 @@
-/** The partner operations (contract C14): each from its call's parts to the question that is asked of the domain. */
+/** The partner operations (contract C14). Each reads a request and asks the domain. */
 
 import { Hono } from "hono";
 import { TvsError } from "../domain/errors.ts";
@@ -21,40 +21,27 @@ import {
   tIdSchema,
 } from "./requests.ts";
 
-/** What a partner's call asks, and the purposes that it states, which must be the partner's. */
+/** What a call asks. The partner must be allowed each of its purposes. */
 type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
 
-/** Reads what a partner's call asks: from its path, or from its body, which is checked whole. */
+/** Reads and checks the path, or the whole body. */
 type Reader = (c: ApiContext) => Promise<PartnerAsked>;
 
-/**
- * A partner operation with all that is decided before its own work. Nobody's body is read before we know who it is, and
- * nobody's twice.
- * @param scope who may make the call, and the name of the operation in the evidence log and in the metrics
- */
+/** Makes the handler of a scope's operation. The body is read after the caller is authenticated. */
 function forScope(scope: Scope, read: Reader): ApiHandler {
-  return forCallers(scope, (c) => {
-    let asked: Promise<PartnerAsked> | undefined;
-    return (attempt) => {
-      const ask = () => {
-        asked ??= read(c);
-        return asked;
-      };
-      return answer(attempt, scope, ask);
-    };
-  });
+  return forCallers(scope, (attempt) => answer(attempt, scope, read));
 }
 
 /**
- * The work of an attempt: body (413, 400), purpose (403), and then idempotency (422, 409) and day (429).
+ * Runs an attempt: body (413, 400), purpose (403), idempotency (422, 409), day (429), work.
  * @returns null if the configuration has changed since: the call is retried
  */
 async function answer(
   { c, quota, snapshot, authenticated }: AuthorizedCall,
   scope: Scope,
-  ask: () => Promise<PartnerAsked>,
+  read: Reader,
 ): Promise<Response | null> {
-  const { purposes, ...asked } = await ask();
+  const { purposes, ...asked } = await read(c);
   requirePurposes(authenticated.partner, purposes);
   const operation = operationOfScope[scope];
   const trace = c.get("trace");

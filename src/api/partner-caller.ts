@@ -1,6 +1,5 @@
 /**
- * What comes before any call of a partner, whatever it asks: who calls and whether it may, how the minute is paid that
- * every such call costs, and what is told of the quota in the end.
+ * Authenticates every partner call, checks its scope, charges its minute and reports the quota in the answer's headers.
  */
 
 import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
@@ -21,40 +20,37 @@ import { isRefusal, isStoreFailure, isUnauthenticated, problemResponse } from ".
 import type { Service } from "../service.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
-/** One call of a partner, of which nothing is known yet but what it presents. */
 type PartnerRequest = {
   readonly c: ApiContext;
   readonly service: Service;
-  /** What the call must be allowed; null for one that is open to every partner. */
+  /** The scope that the partner needs; null for a call that is open to every partner. */
   readonly scope: Scope | null;
   readonly presented: Presented;
   readonly quota: QuotaCall;
 };
 
-/** An attempt at a call that was let in, judged by one snapshot from the caller to the commit. */
+/** An authorised attempt at a call. The snapshot that authorised the caller must still hold in the commit. */
 export type AuthorizedCall = Admitted & {
   readonly c: ApiContext;
   readonly quota: QuotaCall;
   /**
-   * Pays the call's minute, once, however often it is asked, if what the attempt is judged by still holds.
-   * @returns false, having paid nothing: the call must be judged anew
+   * Charges the call's minute if the snapshot still holds. Later calls and later attempts charge nothing.
+   * @returns false if the configuration has changed and nothing was charged: the call must be retried
    */
   charge(): Promise<boolean>;
 };
 
 /**
- * A handler of partners' calls, which is tried until its commit stands.
- * @param work one attempt; null when what it was judged by has changed meanwhile: it is to be judged anew, from the caller
- *   on
+ * Makes a handler of partner calls. A call whose preconditions changed before its commit is retried.
+ * @param work one attempt; it returns null if a precondition changed, and the call is authenticated again
  */
 export function forCallers(
   scope: Scope | null,
-  begin: (c: ApiContext) => (attempt: AuthorizedCall) => Promise<Response | null>,
+  work: (attempt: AuthorizedCall) => Promise<Response | null>,
 ): ApiHandler {
   return async (c) => {
     const { service } = c.get("parts");
     const request = { c, service, scope, presented: presentedCredentials(c), quota: service.quota.open() };
-    const work = begin(c);
     try {
       const charged = { by: "" };
       const response = await retryOnConflict(service.configuration, (snapshot) =>
@@ -70,8 +66,8 @@ export function forCallers(
 }
 
 /**
- * One attempt to answer, in the order that is decided (D2.1): credential (401), scope (403), minute (429), and then the
- * work. A call costs its minute once, however often it is judged anew, unless it turns out to be another partner's.
+ * Runs one attempt in the order of decision D2.1: credential (401), scope (403), minute (429), work. All attempts of a call
+ * cost one minute together, unless a later attempt finds another partner.
  */
 async function attempt(
   request: PartnerRequest,
@@ -92,8 +88,7 @@ async function attempt(
   try {
     return await work({ ...admitted, c, quota, charge });
   } catch (error) {
-    // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
-    // its evidence would only keep it waiting once more.
+    // A refused call past its scope costs its minute. After a failure of the store no charge is tried: it would fail too.
     if (isRefusal(error)) {
       if (!(await charge())) return null;
     } else if (!isStoreFailure(error)) await charge().catch(() => {});
@@ -102,8 +97,8 @@ async function attempt(
 }
 
 /**
- * Finds who calls, and whether it may. Who would be refused by what this thread remembers is looked for once more,
- * because a command may have let it in a moment ago; a credential whose own text says that it is none costs no look.
+ * Authenticates the caller and checks the scope. A caller whom the known snapshot refuses is checked again by a fresh
+ * snapshot, because a command may have just added the credential. A credential of a wrong form needs no fresh snapshot.
  * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
 async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted> {
@@ -121,7 +116,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted
   throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
 }
 
-/** Who calls, as a snapshot says. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
+/** Finds the caller in a snapshot. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
 function identify(
   { c, service, presented }: PartnerRequest,
   { credentials }: Snapshot,
@@ -139,11 +134,11 @@ function identify(
   return found;
 }
 
-/** @throws TvsError CREDENTIAL_*: such an answer has nobody's quota */
+/** Answers a refusal or failure with the quota. @throws TvsError CREDENTIAL_*, whose answer has no quota */
 function refused(error: unknown, { c, quota }: PartnerRequest): Response {
   if (isUnauthenticated(error)) throw error;
   const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
-  // Whether a database that failed has charged the call is not known.
+  // After a failure of the store, nobody knows whether the call was charged.
   const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
   return withQuota(
     problemResponse(error, c),
@@ -151,7 +146,7 @@ function refused(error: unknown, { c, quota }: PartnerRequest): Response {
   );
 }
 
-/** A partner's answer, with what is known of its quota. */
+/** Adds the quota to a partner's answer. */
 function withQuota(response: Response, state: QuotaState | undefined): Response {
   const { headers } = response;
   if (state !== undefined) setRateLimitHeaders(headers, state);
@@ -160,8 +155,8 @@ function withQuota(response: Response, state: QuotaState | undefined): Response 
 }
 
 /**
- * The client certificate counts from the TLS layer, or from a peer that is named for having checked it and for letting
- * no caller's own `Client-Cert` through: a certificate is no secret.
+ * Reads what the request presents. A certificate is public, so `Client-Cert` counts only from the proxies that the
+ * operator named, which check certificates and drop their callers' own `Client-Cert`.
  */
 function presentedCredentials(c: ApiContext): Presented {
   const { service, forwardsCertificates } = c.get("parts");

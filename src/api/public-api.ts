@@ -54,7 +54,7 @@ const publicLookup: ApiHandler = async (c) => {
 
 export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
 
-/** A call that names nobody, and counts as a lookup. */
+/** Counts a public call that names no teacher as a lookup. */
 export function withinLimit(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
@@ -73,22 +73,21 @@ function tooMany(c: ApiContext, decision: AddressDecision, what: string): Respon
 
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
-/** The limit that the API and the pages share, for each address of a caller. */
+/** The limit of lookups for each IP address, which the API and the pages share. */
 export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
   const findSource = createSourceAddress({ trustedProxies });
   return ({ env, req }: Caller) => {
-    const blocks = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
+    const keys = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
       /** Counts any lookup, before its term is read. */
-      lookup: () => limit.lookup(blocks),
-      /** Counts the same lookup by its trimmed term. @returns null for a term that has no further limit */
-      term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(blocks) : null),
+      lookup: () => limit.lookup(keys),
+      /** Counts the same lookup against the limit of personal terms. @returns null for another term */
+      term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };
 }
 
-/** Probes the service for the health document. */
 function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
   return probe().then(
     () => "ok",
@@ -108,7 +107,7 @@ const moduleCode = programFile(
 
 const partnerModule: PageHandler = async (c) => {
   const reply = await moduleCode(c);
-  // Deno and editors find the declarations by this header, of the module itself.
+  // Deno and editors find the declarations by this header.
   if (reply.ok) reply.headers.set("X-TypeScript-Types", "./verify.d.mts");
   return reply;
 };

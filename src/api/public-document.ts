@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
 
@@ -13,7 +14,7 @@ export type PublicDocument = {
   readonly etag: string;
 };
 
-/** A large document that stays the same. As blobs, because Bun copies other bytes for each client that reads slowly. */
+/** A large document that stays the same. Blobs, because Bun copies other bytes for each client that reads slowly. */
 export type CompressedDocument = Omit<PublicDocument, "body"> & {
   readonly plain: Blob;
   /** Null for a file that is packed already. */
@@ -29,9 +30,12 @@ export function packedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): Co
   return { plain: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
-/** Compresses once, beside the event loop. */
+/** Compresses on another thread. */
+const compress = promisify(gzip);
+
+/** Compresses once, as far as gzip can. */
 export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
-  const gzipped = new Blob([new Uint8Array(await promisify(gzip)(body, { level: 9 }))]);
+  const gzipped = new Blob([new Uint8Array(await compress(body, { level: 9 }))]);
   return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
 
@@ -52,8 +56,8 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Documents that say something of the service, by names of which there are few: each is made when it is first asked
- * for, and anew when the issuer or the site has changed.
+ * Keeps documents that depend on the issuer or the site, by name. A document is made at its first request, and again after
+ * the issuer or the site has changed. Callers use few names.
  */
 export function keptDocuments({ current }: Pick<Configuration, "current">) {
   const kept = new Map<string, () => Promise<CompressedDocument>>();
@@ -68,7 +72,7 @@ export function keptDocuments({ current }: Pick<Configuration, "current">) {
   };
 }
 
-/** How long caches may go by a document with keys: a rotated key has been public for a day before it signs. */
+/** The caching of documents with keys. Five minutes are safe: a new key is public for a day before it signs. */
 export const asKeys = "public, max-age=300, must-revalidate";
 
 /** Sends a document, or 304 when the caller has it. */
@@ -92,9 +96,22 @@ export function sendDocument(
   return c.body((compress ? gzipped : document.plain) as unknown as ReadableStream);
 }
 
+/** Sends a text that was made for this request, compressed if the client accepts gzip. */
+export async function sendText(
+  c: Context,
+  text: string,
+  { type, status = 200 }: { type: string; status?: ContentfulStatusCode },
+): Promise<Response> {
+  c.header("Content-Type", type);
+  c.header("Vary", "Accept-Encoding", { append: true });
+  if (!acceptsGzip(c.req.header("Accept-Encoding"))) return c.body(text, status);
+  c.header("Content-Encoding", "gzip");
+  return c.body(new Uint8Array(await compress(text)), status);
+}
+
 /**
- * Answers with a file that is in the program, read and compressed when it is first asked for.
- * @param type its media type
+ * Makes the handler of a file that is part of the program. The file is read and compressed at its first request.
+ * @param type the media type, without a character set
  */
 export function programFile(
   type: string,

@@ -1,18 +1,18 @@
 /**
- * The requests of callers, as the routes check them. data/openapi.yaml describes them, and a test holds that both ask for
- * the same. Messages say what a member must be and never repeat its value.
+ * The schemas by which the routes check requests. A test holds data/openapi.yaml to the same rules. Messages say what a
+ * member must be and never repeat its value.
  */
 
 import * as v from "valibot";
 import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
-import { cleanTerm, ninPattern } from "../domain/teachers/search-term.ts";
+import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
 import { coded } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 
-/** An object that is no array: an array is an object too, in JavaScript. */
+/** An object that is not an array; valibot's `object` accepts arrays. */
 function jsonObject<Entries extends v.ObjectEntries>(entries: Entries) {
   const message = "must be an object";
   return v.pipe(
@@ -53,13 +53,13 @@ export const tIdSchema = wholeNumber(
 const identifierMembers = ["regNo", "tId", "nin"] as const;
 const exactlyOne = "must have exactly one of regNo, tId, nin";
 
-/** The identifier's members; null for a value that another check refuses as no object. */
+/** The identifier's known members; null for a value that is not an object, which another check refuses. */
 function membersIn(identifier: unknown): readonly string[] | null {
   if (typeof identifier !== "object" || identifier === null || Array.isArray(identifier)) return null;
   return identifierMembers.filter((name) => Object.hasOwn(identifier, name));
 }
 
-/** Names the member that another spelling means: `regno`, `reg_no`, `NIN`. */
+/** The message for a wrong number of identifiers. It suggests the member that `regno`, `reg_no` or `NIN` may mean. */
 function exactlyOneOf(identifier: unknown): string {
   const fold = (name: string) => name.replace(/[-_]/g, "").toLowerCase();
   const given = new Set(Object.keys(identifier as object).map(fold));
@@ -118,6 +118,7 @@ export const ninLookupSchema = jsonObject({ nin: ninSchema });
 export const searchTermSchema = v.pipe(
   v.string("is required"),
   v.regex(/\S/, "is required"),
+  v.maxLength(maxTermLength, `must have at most ${maxTermLength} characters`),
   v.transform(cleanTerm),
 );
 

@@ -1,4 +1,4 @@
-/** The signed status lists for everybody (decision D15.1): each list, where they are, and all that is needed offline. */
+/** The public documents of the status lists (decision D15.1): each list, the list of lists, the offline pack. */
 
 import { Hono } from "hono";
 import { isoSeconds } from "../domain/clock.ts";
@@ -15,18 +15,17 @@ export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
 
 type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
 
-/** The lists, and their documents. */
 type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/** Makes the documents, and keeps them until their sources change, which it looks for at most once a second. */
+/** Makes the documents and keeps them until their sources change. The sources are read at most once a second. */
 export function createStatusDocuments(sources: Sources, evidence: EvidenceDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };
   let pack: Pack | undefined;
 
   const newest = createRecent(async () => {
-    // A list's time would be refused, or count for days too long.
+    // Verifiers would refuse the list's time, or accept the list for days too long.
     if (sources.isClockWrong())
       throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
     const lists = await sources.statusLists.newest();
@@ -46,7 +45,7 @@ export function createStatusDocuments(sources: Sources, evidence: EvidenceDocume
       if (lists === null) return notKnown("this service has no status lists");
       return publicDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
     },
-    /** One file for a place without a network: all that verifying an envelope needs. */
+    /** The file that verifies envelopes without a network. */
     async pack(): Promise<PublicDocument> {
       const [{ lists }, checkpoint] = await Promise.all([newest(), newestCheckpoint(evidence)]);
       const { settings, jwks, keyHistory } = configuration.current();
@@ -80,7 +79,7 @@ async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | n
   }
 }
 
-/** Sends one of the documents, which caches may keep as long as a list counts. */
+/** Makes the handler of one document, which caches may keep for a list's `ttl`. */
 function sendOne(find: (documents: StatusDocuments, c: ApiContext) => Promise<PublicDocument>): ApiHandler {
   const cacheControl = `public, max-age=${ttlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);

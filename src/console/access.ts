@@ -16,8 +16,8 @@ import { plainPage } from "./console-page.ts";
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running service has its console. Links contain both port and id, which is new at each start, so that a changed
- * file cannot lead somebody with a token to another listener.
+ * Where a running service has its console. The id is new at each start. A link's MAC covers port and id, so that a changed
+ * file cannot lead a token to another listener.
  */
 export type ConsolePlace = { readonly port: number; readonly id: string };
 
@@ -34,7 +34,7 @@ export function readPlace(text: string | null): ConsolePlace {
 
 export const writePlace = ({ port, id }: ConsolePlace): string => `${port} ${id}\n`;
 
-/** Makes a link that opens the console once, and gives its end. Its token is a MAC, so nothing is stored for it. */
+/** Makes a link that opens the console once. Its token has a MAC, so nothing is stored for the link. */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
@@ -42,13 +42,13 @@ export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
-/** Checks a token, but not whether it was used. @returns `expired` only for a token that was good once */
+/** Checks a token, but not whether it was used. @returns `expired` for a token that was good before */
 export function checkToken(token: string, { secrets, place, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
   const expected = macOf(secrets, place, `${expiry}.${nonce}`);
-  // Compared as text: in another spelling of the same bytes a used link would be good again.
+  // Compared as text: base64 has several spellings of the same bytes, and each would open the console once.
   if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
@@ -61,7 +61,7 @@ function macOf(secrets: Secrets, { id, port }: ConsolePlace, content: string): s
 
 /** Each session's secret folder is its cookie's path, because browsers send cookies of 127.0.0.1 to all its ports. */
 export const sessionPath = "/s/:folder";
-/** The path in the session's folder; another address is unchanged. */
+/** The path inside the session's folder; an address outside a folder is unchanged. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
 export const searchPath = "/teachers";
@@ -74,7 +74,7 @@ const refusals: Readonly<Record<NotLocal, string>> = {
   proxy: "the console answers this machine only, not through a proxy; use an SSH tunnel",
 };
 
-/** Refuses requests from other machines, and those that another site's page makes a browser here send. */
+/** Refuses requests from other machines and from pages of other sites in a browser on this machine. */
 export function guarded(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
@@ -117,12 +117,12 @@ function protect(c: Context<AdminEnv>): void {
   c.header("Cache-Control", "no-store");
 }
 
-/** A working day; then another link is needed. */
+/** The life of a session: a working day. */
 export const sessionLifeMs = 12 * 3_600_000;
-/** One more session, and the oldest is signed out. */
+/** The most sessions; a further one signs the oldest out. */
 const maxSessions = 32;
 
-/** A session's folder and the secret of its cookie. Neither is of use without the other. */
+/** A session's folder and the secret of its cookie, which are only valid together. */
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
@@ -130,15 +130,15 @@ export type Opening =
   | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
-/** The signed-in browsers. A good link begins one session, and is then used up. */
+/** The signed-in browsers. A link begins one session. */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** In memory: a restart signs everybody out, and its new id makes every earlier link unknown. */
+/** Sessions live in memory: a restart signs everybody out, and its new id invalidates earlier links. */
 export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
   const { secrets, place, clock } = dependencies;
   /** Used tokens, with their end. */
   const used = new Map<string, number>();
-  /** The end of each session, by folder and secret together: nothing reveals whether a folder exists. */
+  /** The end of each session, by folder and secret together, so that no answer reveals whether a folder exists. */
   const sessions = new Map<string, number>();
 
   function forgetWhatEnded(now: number): void {

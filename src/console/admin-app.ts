@@ -1,6 +1,7 @@
 /** The operator's console and the metrics over HTTP. */
 
-import { type Context, Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
+import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
 import { programFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
@@ -10,6 +11,7 @@ import {
   failed,
   guarded,
   type Opening,
+  pathInSession,
   type Sessions,
   sessionLifeMs,
   sessionPath,
@@ -26,27 +28,27 @@ type AdminOptions = {
 
 /** Sent for the path of its session alone. */
 const cookieName = "tvs_console";
+/** What the page's script fetches. */
+const livePath = "/live.json";
 
 /**
- * The metrics are open on this machine, because a scraper can open no link; the console needs a session, which a
- * one-time link begins (decision D8.3).
+ * Makes the app of the console's port. The console needs a session, which a one-time link begins (decision D8.3). The
+ * metrics need none, because a scraper cannot open a link.
  */
 export function createAdminApp({ sources, exposition, sessions }: AdminOptions): Hono<AdminEnv> {
-  const isSignedIn = (c: Context<AdminEnv>) =>
-    sessions.has({ folder: c.req.param("folder"), secret: getCookie(c, cookieName) });
   const command = sources.commandLine("console");
-
-  async function signedIn(c: Context<AdminEnv>, act: () => Promise<Response>): Promise<Response> {
-    if (isSignedIn(c)) return act();
-    return c.html(refusalPage("no session", command), 401);
-  }
+  const signedIn: MiddlewareHandler<AdminEnv> = async (c, next) => {
+    if (sessions.has({ folder: c.req.param("folder"), secret: getCookie(c, cookieName) })) return next();
+    if (pathInSession(c.req.path) !== livePath) return c.html(refusalPage("no session", command), 401);
+    return c.json({ statusCode: 401, message: `this session has ended; ${command} prints a new link` }, 401);
+  };
 
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
     log.error("the console failed", { detail: String(error) });
     return failed(c, 500, "internal error");
   });
-  app.use(guarded());
+  app.use(guarded(), compress({ encoding: "gzip" }));
   app.notFound((c) => failed(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
@@ -62,17 +64,10 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   });
 
   app.get("/", (c) => c.html(refusalPage("no session", command), 401));
+  app.get(`${sessionPath}/`, signedIn, async (c) => c.html(consolePage(await look(sources))));
   const pages = app.basePath(sessionPath);
-  app.get(`${sessionPath}/`, (c) => signedIn(c, async () => c.html(consolePage(await look(sources)))));
+  pages.get(livePath, signedIn, async (c) => c.json({ sections: await renderSections(await look(sources)) }));
   addRegisterPages(pages, sources, signedIn);
-
-  pages.get("/live.json", async (c) => {
-    if (!isSignedIn(c)) {
-      const message = `this session has ended; ${command} prints a new link`;
-      return c.json({ statusCode: 401, message }, 401);
-    }
-    return c.json({ sections: await renderSections(await look(sources)) });
-  });
 
   app.get("/metrics", async (c) =>
     c.body(await exposition.text(), 200, { "Content-Type": exposition.contentType }),
@@ -93,21 +88,16 @@ type Refusal = Exclude<Opening["verdict"], "good"> | "no session";
 
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];
-  return plainPage(title, {
-    text: `${text} To get a new link, run this on the machine of the service:`,
-    command,
-  });
+  const remedy = "To get a new link, run this command on the machine of the service:";
+  return plainPage(title, { text: `${text} ${remedy}`, command });
 }
 
 const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {
   used: [
     "This link was used already",
-    "A link opens the console once, so that nobody who finds it later gets in. If you used it, go on in the window that it opened. If it was not you who used it, find out who can read this machine's terminal or log.",
+    "A link opens the console once, so a link that somebody finds later is useless. If you used it, go on in the window that it opened. If you did not, find out who can read this machine's terminal or log.",
   ],
-  expired: ["This link is too old", "A link waits five minutes to be opened."],
-  unknown: [
-    "This link is not valid",
-    "It is incomplete, or the service has been started anew since it was printed.",
-  ],
+  expired: ["This link is too old", "A link can be opened for five minutes."],
+  unknown: ["This link is not valid", "It is incomplete, or the service was restarted after it was printed."],
   "no session": ["The console opens with a link", "This browser is not signed in, or its session has ended."],
 };

@@ -19,7 +19,7 @@ import {
   statusesSection,
 } from "./traffic-sections.ts";
 
-const places = [
+const destinations = [
   ["/", "Now"],
   ["/teachers", "Teachers"],
   ["/attestations", "Attestations"],
@@ -32,13 +32,13 @@ const parents: Readonly<Record<string, string>> = { "/teacher": "/teachers", "/i
 
 function consoleNav(path: string): Markup {
   const here = parents[path] ?? path;
-  return html`<nav aria-label="Console"><ul>${places.map(
+  return html`<nav aria-label="Console"><ul>${destinations.map(
     ([to, name]) =>
       html`<li><a href=".${to}"${to === here ? html` aria-current="page"` : ""}>${name}</a></li>`,
   )}</ul></nav>`;
 }
 
-/** A page that does not refresh. */
+/** A page of the console that the script does not refresh. */
 export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   return consoleDocument(`${title} – tvs console`, {
     head: html``,
@@ -55,7 +55,7 @@ function consoleDocument(title: string, { head, body }: { head: Markup; body: Ma
 ${head}</head><body>${body}</body></html>`;
 }
 
-/** The parts of the page that the script refreshes, by their ids. */
+/** The sections that the script refreshes, by id. */
 const sections = {
   figures: { title: "Just now", render: figuresSection },
   charts: { title: "The last 15 minutes", render: chartFigures },
@@ -81,7 +81,7 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 <div data-section="${id}">${render(state)}</div></section>`;
 }
 
-/** The whole console, complete without the script, which only refreshes it. */
+/** The console's first page. It is complete without the script, which only refreshes it. */
 export function consolePage(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
@@ -103,13 +103,13 @@ ${panel("refusals", state)}
 ${panel("imports", state)}
 <div class="pair">${panel("answers", state)}${panel("statuses", state)}</div>
 </main>
-<footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
+<footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles cover the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
 <script type="module" src="/console.js"></script>`;
   return consoleDocument("tvs console", { head, body });
 }
 
-/** A page of a few words, instead of the console. */
+/** A page with a message instead of the console. */
 export function plainPage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, { head: html``, body });

@@ -14,7 +14,7 @@ export type ConsoleSources = Sources & {
   readonly webhooks: WebhookStore;
   readonly changes: ChangeStore;
   readonly imports: ImportHistory;
-  /** Completes a command so that it can be pasted into any shell, in any folder. */
+  /** Completes a command, so that it runs in any shell and any folder. */
   readonly commandLine: (words: string) => string;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
   readonly explainError: (lastError: string) => string;

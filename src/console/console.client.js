@@ -1,5 +1,5 @@
-// The console's script: it asks for what has changed every two seconds and puts it in place. The page is complete
-// without it. Everything it shows was written and escaped by the service.
+// The console's script: it fetches the sections every two seconds and shows those that changed. The page is complete without
+// it. The service has escaped everything in the sections.
 import { copyButton } from "./copy-button.js";
 
 const pollMs = 2000;
@@ -7,7 +7,7 @@ const timeoutMs = 8000;
 const freshness = document.getElementById("freshness");
 const freshnessText = freshness.querySelector("[data-text]");
 
-// Times stand in the service's time zone, as in the tables, wherever the browser is.
+// Times are in the service's time zone, as in the tables, wherever the browser is.
 const { timeZone } = document.querySelector("main").dataset;
 const digits = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const toSecond = new Intl.DateTimeFormat("en-NG", { timeZone, ...digits, timeZoneName: "short" });
@@ -21,21 +21,21 @@ function addCopyButtons(parent) {
 
 const shown = {};
 function showSection(name, markup) {
-  const place = document.querySelector(`[data-section="${name}"]`);
-  // What is being read or copied stays under the reader's hand.
-  const isHeld = place?.contains(document.activeElement) || holdsSelection(place);
-  if (!place || isHeld || shown[name] === markup) return;
+  const section = document.querySelector(`[data-section="${name}"]`);
+  // A section that the reader uses or copies from stays as it is.
+  const isHeld = section?.contains(document.activeElement) || holdsSelection(section);
+  if (!section || isHeld || shown[name] === markup) return;
   shown[name] = markup;
-  const scrolled = place.querySelector(".scroll")?.scrollLeft ?? 0;
-  place.innerHTML = markup;
-  addCopyButtons(place);
-  const scroller = place.querySelector(".scroll");
+  const scrolled = section.querySelector(".scroll")?.scrollLeft ?? 0;
+  section.innerHTML = markup;
+  addCopyButtons(section);
+  const scroller = section.querySelector(".scroll");
   if (scroller) scroller.scrollLeft = scrolled;
 }
 
-function holdsSelection(place) {
+function holdsSelection(section) {
   const selection = getSelection();
-  return Boolean(place && selection && !selection.isCollapsed && place.contains(selection.anchorNode));
+  return Boolean(section && selection && !selection.isCollapsed && section.contains(selection.anchorNode));
 }
 
 function tell(state, words) {
@@ -56,10 +56,7 @@ async function poll() {
     tell("is-live", "live, every two seconds");
     lastAnswer = new Date();
   } catch {
-    tell(
-      "is-lost",
-      `no answer from the service since ${toSecond.format(lastAnswer)}; what stands here is old`,
-    );
+    tell("is-lost", `no answer from the service since ${toSecond.format(lastAnswer)}; these figures are old`);
   }
   setTimeout(poll, pollMs);
 }

@@ -89,7 +89,7 @@ export async function partnerPart(partnerId: string, sources: ConsoleSources): P
   ])}
 <section class="panel"><h2>Keys and certificates</h2>${
     rows.length === 0
-      ? none("None is valid.")
+      ? none("This partner has no valid key or certificate.")
       : tableOf("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
   }
 ${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
@@ -98,7 +98,7 @@ ${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
   if (history.length === 0) return none("Nothing has changed since the record was made.");
   return tableOf("History", {
-    head: ["Time", "What", "Licence", "Certificate", "By", "Reason or event"],
+    head: ["Time", "Change", "Licence", "Certificate", "By", "Reason or event"],
     rows: history.map((line) => historyRow(line, timeZone)),
   });
 }
@@ -143,13 +143,15 @@ function importBadge(one: ImportRecord, now: number): Markup {
   if (finishedAt === null) return badge("warn", `under way for ${describeSpan(now - startedAt)}`);
   const done = `done in ${describeSpan(finishedAt - startedAt)}`;
   if (rejected === 0) return badge("good", done);
-  const stood = one.inserted + one.updated + one.unchanged;
-  return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
+  const accepted = one.inserted + one.updated + one.unchanged;
+  return accepted > 0
+    ? badge("warn", `${done}, some rejected`)
+    : badge("bad", "nothing changed, all rejected");
 }
 
-const codeHead = ["Code", "Kind", "Means", "First lines", "Rows"];
+const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
-/** The rejected and remarked rows of an import, by code: their lines, and never their values. */
+/** The rejected and remarked rows of an import, by code: their line numbers, never their values. */
 export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
   const rows = one.codes
     .map(describeCode)
@@ -162,11 +164,11 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
     ]);
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
-      ? none("Every row was taken as it stands.")
+      ? none("Every row was accepted without a remark.")
       : tableOf("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
-<p>The whole list, with every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
+<p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
 /** Folders may name people. */

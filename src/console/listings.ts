@@ -105,9 +105,9 @@ export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGen
 }
 
 export const pageRows = 50;
-/** Teachers read for one page, in some hundred milliseconds; a page may so be short. */
+/** The most teachers read for one page, in some hundred milliseconds. A page of rare matches may be short. */
 export const maxLooked = 200_000;
-/** The last row of a list whose newest rows come first; older rows are found by their day. */
+/** The most rows of a list that begins with its newest row. The filter "Since" finds older rows. */
 const maxNewest = 2_000;
 /** More than anybody reads in a spreadsheet; `tvs teachers export` has no such limit. */
 const maxTeachers = 100_000;
@@ -137,7 +137,7 @@ function startOf(name: string, value: string | undefined, { configuration }: Con
 
 type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read">;
 
-/** A list that `find` reads from its newest row on, `limit` rows since a time in milliseconds since the epoch. */
+/** A list that begins with its newest row. `find` reads `limit` rows since a time in milliseconds since the epoch. */
 function newestFirst<Row>(
   sources: ConsoleSources,
   list: NewestFirst<Row>,
@@ -161,7 +161,7 @@ const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND
 
 export const statusBadge = (status: keyof typeof statusLevels): Cell => badge(statusLevels[status], status);
 
-/** A column of ids, which may break where a table has no room for them. */
+/** A column of ids, which may break into lines. */
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
   return [head, (row) => row[name], (row) => idCell(row[name])];
 }
@@ -172,7 +172,7 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   return {
     path: "/teachers",
     title: "Teachers",
-    nothing: "No teacher fits.",
+    nothing: "No teacher matches.",
     csvRows: maxTeachers,
     fields: [
       ["license", "Licence today", licenseStatuses],
@@ -233,13 +233,13 @@ export function describedPage(
   return { rows, next };
 }
 
-/** "Did we attest this, and to whom?" */
+/** Answers "did we attest this, and to whom?" */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
   const list: NewestFirst<Attestation> = {
     path: "/attestations",
     title: "Attestations",
-    nothing: "Nothing was attested that fits.",
+    nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
       ["Verified at", ({ issuedAt }) => moment(issuedAt * 1_000, timeZone)],
@@ -272,7 +272,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const list: NewestFirst<Delivery> = {
     path: "/deliveries",
     title: "Webhook deliveries",
-    nothing: "There is no delivery that fits.",
+    nothing: "No delivery matches.",
     fields: [["state", "State", deliveryStates], partnerField],
     columns: [
       ["Created", ({ createdAt }) => at(createdAt)],
@@ -291,24 +291,24 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   });
 }
 
-/** All changes but those of teachers' records, each of which has a history. */
+/** All changes except those of teachers' records, which have their own histories. */
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
   const now = ({ detail }: RecordedChange) => detail && inZone(detail, timeZone);
   const list: NewestFirst<RecordedChange> = {
     path: "/changes",
     title: "Changes",
-    nothing: "Nothing was changed that fits.",
+    nothing: "No change matches.",
     fields: [
       ["by", "By", "text"],
-      ["of", "Of (partner:ID, key:KID, setting:NAME)", "text"],
+      ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
       ["Time", ({ at }) => moment(at, timeZone)],
       ["By", ({ actor }) => actor],
-      idColumn("Of", "subject"),
+      idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],
-      ["Now", now, (row) => html`<span class="prose">${now(row) ?? "–"}</span>`],
+      ["New value", now, (row) => html`<span class="prose">${now(row) ?? "–"}</span>`],
     ],
   };
   return newestFirst(sources, list, async ({ by, of }, most) => {

@@ -1,7 +1,7 @@
 /** The parts of the console: tables, bars, badges and short figures. */
 
 import { html } from "hono/html";
-import type { Markup } from "../site/markup.ts";
+import type { Markup } from "../site/shell.ts";
 
 export type { Markup };
 export type Cell = string | Markup;
@@ -19,7 +19,7 @@ export const idCell = (id: string | null): Markup => html`<span class="id">${id 
 
 type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
-/** A table that scrolls, by keyboard too, where it is too wide. */
+/** A table in a region that scrolls, by keyboard too, if the table is too wide. */
 export function tableOf(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>

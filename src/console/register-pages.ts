@@ -1,6 +1,6 @@
 /** The console's pages on the register (decision D7.7). They only read. */
 
-import type { Context, Hono } from "hono";
+import type { Context, Hono, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
@@ -29,19 +29,19 @@ import type { Markup } from "./markup.ts";
 
 const shownImports = 100;
 
-type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;
+type Guard = MiddlewareHandler<AdminEnv>;
 
 export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, signedIn: Guard): void {
-  addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
+  addListing(app, signedIn, teacherListing(sources), searchForm(""));
   addListing(app, signedIn, attestationListing(sources));
   addListing(app, signedIn, deliveryListing(sources));
   addListing(app, signedIn, changeListing(sources));
 
   // A search term may be a personal number, which no address contains (contract C6).
-  app.post(searchPath, (c) => signedIn(c, () => search(c, sources)));
+  app.post(searchPath, signedIn, (c) => search(c, sources));
 
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
-    app.get(path, (c) => signedIn(c, () => shown(c, title, () => part(c))));
+    app.get(path, signedIn, (c) => shown(c, title, () => part(c)));
 
   page("/teacher", "Teacher", async (c) => teacherPart(c.req.query("ref") ?? "", sources));
   page("/partner", "Partner", async (c) => partnerPart(c.req.query("id") ?? "", sources));
@@ -59,49 +59,51 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   });
 }
 
+/** Adds the page of a list and its CSV file. @param before what the page has above the filter */
 function addListing<Row>(
   app: Hono<AdminEnv>,
   signedIn: Guard,
   listing: Listing<Row>,
-  before: () => Markup = () => html``,
+  before: Markup = html``,
 ): void {
   const { path, title, fields } = listing;
-  app.get(path, (c) =>
-    signedIn(c, () =>
-      shown(c, title, async () => {
-        const query = queryOf(fields, c.req.query());
-        const { rows, next } = await listing.read(query, { from: c.req.query("from") ?? "", rows: pageRows });
-        return html`<section class="panel">${before()}${filterForm(listing, query)}</section>
-<section class="panel">${tableOfRows(listing, rows)}${pager(listing, query, next)}</section>`;
-      }),
-    ),
-  );
-  const file = (c: Context<AdminEnv>) =>
-    orSaid(c, title, async () => {
+  app.get(path, signedIn, (c) =>
+    shown(c, title, async () => {
       const query = queryOf(fields, c.req.query());
+      const { rows, next } = await listing.read(query, { from: c.req.query("from") ?? "", rows: pageRows });
+      return html`<section class="panel">${before}${filterForm(listing, query)}</section>
+<section class="panel">${tableOfRows(listing, rows)}${pager(listing, query, next)}</section>`;
+    }),
+  );
+  app.get(`${path}.csv`, signedIn, (c) =>
+    orSaid(c, title, async () => {
       // The first page fails for a malformed query, before the answer begins.
-      const pieces = csvOf(listing, query);
-      const [head, first] = [await pieces.next(), await pieces.next()];
+      const pieces = csvOf(listing, queryOf(fields, c.req.query()));
+      const begun = [await pieces.next(), await pieces.next()].map(({ value }) => value ?? "");
       c.header("Content-Type", "text/csv; charset=utf-8");
       c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
-      const encoder = new TextEncoder();
-      const stream = new ReadableStream<Uint8Array>({
-        start: (controller) => controller.enqueue(encoder.encode(`${head.value ?? ""}${first.value ?? ""}`)),
-        async pull(controller) {
-          const { value, done } = await pieces.next();
-          if (done === true) controller.close();
-          else controller.enqueue(encoder.encode(value));
-        },
-        cancel: () => void pieces.return(undefined),
-      });
-      return c.body(stream);
-    });
-  app.get(`${path}.csv`, (c) => signedIn(c, () => file(c)));
+      return c.body(streamOf(begun.join(""), pieces));
+    }),
+  );
+}
+
+/** A stream of UTF-8 that reads the next piece when the client is ready for more. */
+function streamOf(begun: string, pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode(begun)),
+    async pull(controller) {
+      const { value, done } = await pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    cancel: () => void pieces.return(undefined),
+  });
 }
 
 function searchForm(term: string): Markup {
   return html`<form class="filter" method="post" action="./teachers" role="search">
-<label class="wide">Registration number, teacher id, NIN, e-mail address, phone number, or the beginning of a name
+<label class="wide">Registration number, teacher id, NIN, e-mail address, phone number or first letters of a name
 <input name="term" type="search" value="${term}" autocomplete="off" required></label>
 <button>Find</button></form>`;
 }
@@ -129,10 +131,10 @@ function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>)
 
 const statuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
-/** Answers a malformed or unknown question in words, in its place. */
-async function orSaid(c: Context<AdminEnv>, title: string, act: () => Promise<Response>): Promise<Response> {
+/** Runs a handler; a malformed or unknown question becomes a page that says so. */
+async function orSaid(c: Context<AdminEnv>, title: string, run: () => Promise<Response>): Promise<Response> {
   try {
-    return await act();
+    return await run();
   } catch (error) {
     const status = isTvsError(error) ? statuses[error.code as keyof typeof statuses] : undefined;
     if (!isTvsError(error) || status === undefined) throw error;

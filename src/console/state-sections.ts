@@ -1,4 +1,4 @@
-/** The console's sections on what the service knows: concerns, quotas, keys, webhooks, imports, the log. */
+/** The console's sections on the state of the service: concerns, quotas, keys, webhooks, imports, evidence log. */
 
 import { html } from "hono/html";
 import { type Check, fail, runChecks, warn } from "../domain/checks.ts";
@@ -66,7 +66,7 @@ function meter(use: Use): Markup {
   return html`<span class="meter">${bar(shareOf(use))}<span>${words}</span></span>`;
 }
 
-/** Retired keys never change again: the newest few are enough here. */
+/** How many retired keys are shown: they never change again. */
 const shownRetired = 3;
 const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 
@@ -99,7 +99,7 @@ export function webhooksSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return none(unread);
   const { endpoints, backlog } = readings;
-  // What waits for an endpoint that was removed is held, and has to be seen all the same.
+  // Deliveries to a removed endpoint are held; the operator must see them too.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
     return html`${none("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
@@ -153,7 +153,7 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return none(unread);
-  if (readings.log === null) return none("The log is begun when the service has started.");
+  if (readings.log === null) return none("The log begins when the service has started.");
   return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
 }
 
@@ -178,15 +178,13 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   });
 }
 
-// What needs an operator's attention: what of the checks is not well.
-
-/** Something that an operator should see to, and the command that does it or shows more. */
+/** A failed check, with the command that helps or shows more. */
 type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly command: string };
 
-/** For an hour: whoever looks at the console in the morning has not seen the night's log. */
+/** How long a signer's death is shown. */
 const deathConcernMs = 60 * 60_000;
 
-/** What needs attention, the worst first. */
+/** The failed checks, the worst first. */
 export function concernsOf(state: ConsoleState): Concern[] {
   const { readings, snapshot, commandLine } = state;
   const { timeZone } = snapshot.settings;

@@ -39,7 +39,7 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
     return { operation, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
-  if (sum(totals) === 0) return none("No teacher has been asked about since the service started.");
+  if (sum(totals) === 0) return none("No partner has asked about a teacher since the service started.");
   const body = [
     ...rows.filter(({ total }) => total > 0),
     { operation: "all", counts: totals, total: sum(totals) },
@@ -52,7 +52,7 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
 }
 
 export function statusesSection({ counters, totals: { requests } }: ConsoleState): Markup {
-  if (requests.length === 0) return none("No request since the service started.");
+  if (requests.length === 0) return none("The service has answered no request since it started.");
   const rows = [...counters.routes].flatMap(([route, { durations }]) => {
     const own = requests.filter(({ labels }) => labels.route === route);
     if (own.length === 0) return [];
@@ -72,7 +72,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
 
 const shownCallers = 20;
 
-/** Refused partner calls by key: of the last 15 minutes, and since the start. */
+/** Refused partner calls by key, in the last 15 minutes and since the start. */
 export function refusalsSection(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
@@ -91,11 +91,11 @@ export function refusalsSection(state: ConsoleState): Markup {
     rows.length === 0
       ? none("No partner call was refused since the service started.")
       : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
-${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
+${more > 0 ? html`<p>${count(more)} more callers were refused earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}`;
 }
 
-/** Who is not a partner is refused with 429 by the limit of the IP address alone. */
+/** Public lookups are refused with 429 by the limit of the IP address alone. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
     ({ labels: { route, status } }) =>
@@ -103,8 +103,8 @@ function limitedLookups({ counters, totals }: ConsoleState): Markup {
   );
   const times = sum(limited.map(({ value }) => value));
   return times === 0
-    ? html`<p>No public lookup was refused by the limit of its IP address since the start.</p>`
-    : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;
+    ? html`<p>The limit of IP addresses has refused no public lookup since the start.</p>`
+    : html`<p>The limit of IP addresses has refused ${count(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
 }
 
 function listed(counts: ReadonlyMap<string | number, number>): string {
@@ -157,11 +157,13 @@ function chartFigure([title, unit, series]: Chart, points: readonly Point[], tim
   const highest = (point: Point) => Math.max(0, ...all.map(([key]) => point[key] ?? 0));
   const top = Math.max(0.01, ...points.map(highest));
   const peak = points.find((point) => highest(point) === top);
-  const place = (at: number, value: number) =>
+  const position = (at: number, value: number) =>
     `${((width * (at - from)) / spanMs).toFixed(1)},${(height - 2 - (height - 4) * (value / top)).toFixed(1)}`;
   const lines = all.map(([key], index) => {
-    const places = points.flatMap((point) => (point[key] === null ? [] : [place(point.at, point[key])]));
-    return `<polyline class="s${index + 1}" points="${places.join(" ")}"/>`;
+    const positions = points.flatMap((point) =>
+      point[key] === null ? [] : [position(point.at, point[key])],
+    );
+    return `<polyline class="s${index + 1}" points="${positions.join(" ")}"/>`;
   });
   const legend = all.map(
     ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}

@@ -1,21 +1,21 @@
-// A button that copies what stands in an element exactly, without the ends that its lines have on the screen.
+// A button that copies the exact text of an element, without the line ends of the screen.
 
 const shownMs = 2_000;
 
-/** Where a page came over plain http, browsers have no clipboard for it: the text is selected and copied as by hand. */
+/** A page over plain http has no clipboard: the text is selected and copied as a reader would. */
 async function copy(element) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
   getSelection().selectAllChildren(element);
   const isDone = document.execCommand("copy");
   getSelection().removeAllRanges();
-  if (!isDone) throw new Error("the browser copies nothing");
+  if (!isDone) throw new Error("the browser copied nothing");
 }
 
 /**
- * @param element what is copied
- * @param name what it is, for who hears the button
- * @param words what the button says: copy, copied, copyFailed
- * @param tell told in words that it was copied
+ * Makes the button of an element.
+ * @param name the element's name, for a screen reader
+ * @param words the button's texts: copy, copied, copyFailed
+ * @param tell shows the outcome in words
  */
 export function copyButton(element, { name, words, tell = () => {} }) {
   const button = document.createElement("button");

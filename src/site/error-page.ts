@@ -6,10 +6,9 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
 import { accepts, problemResponse } from "../http/problem.ts";
 import { type Language, queryOf, type Texts } from "./language.ts";
-import type { Markup } from "./markup.ts";
-import { type PageSender, toTop } from "./shell.ts";
+import { type Markup, type PageSender, toTop } from "./shell.ts";
 
-/** The API's paths without the pages among them: their failures are the contract's for browsers too. */
+/** The API's paths, without the pages below them. Browsers too get the contract's JSON for a failure there. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
 
 export function acceptsPage(c: Context): boolean {
@@ -40,7 +39,7 @@ ${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)
 
 type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
 
-/** Answers a failure outside the API's handlers: as every failure, but a browser gets a page as the body. */
+/** Answers a failure outside the API's handlers. A browser gets a page as the body. */
 export function failureResponses({ fresh }: PageSender) {
   return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
     const response = problemResponse(error, c);
@@ -50,7 +49,7 @@ export function failureResponses({ fresh }: PageSender) {
     const { requestId } = c.get("trace");
     return fresh(c, { path, status }, (language) => {
       const main = failureMain(language, { status, requestId, top: toTop(path) });
-      return { title: wordsFor(status, language.texts).title, main, indexed: false };
+      return { title: wordsFor(status, language.texts).title, main };
     });
   };
 }

@@ -1,5 +1,5 @@
-// Puts a button beside each listing that copies it, and in a sandbox makes calls of its own. Without this script everything
-// is there but the buttons.
+// Adds a copy button to each listing and, in a sandbox, lets the buttons make calls. Without this script the page lacks
+// these buttons only.
 
 import { copyButton } from "./copy-button.js";
 
@@ -15,7 +15,7 @@ for (const listing of guide.querySelectorAll(".listing:not(.try .listing) pre"))
   listing.previousElementSibling.append(copyButton(listing, { name, words: guide.dataset, tell }));
 }
 
-/** The event that was fetched last: kept while this tab is open, and for one key. */
+/** The cursor of the last page of events. The tab keeps it, for one key. */
 function openMemory(key) {
   const name = "tvs-try";
   let after = null;
@@ -23,23 +23,23 @@ function openMemory(key) {
     const before = JSON.parse(sessionStorage.getItem(name));
     if (before?.key === key) after = before.after;
   } catch {
-    // A browser that keeps nothing starts with the oldest event.
+    // A browser without storage begins with the oldest event.
   }
   const keep = (newest) => {
     after = newest;
     try {
       sessionStorage.setItem(name, JSON.stringify({ key, after }));
     } catch {
-      // It is not kept, then.
+      // A browser without storage forgets the cursor with the page.
     }
   };
   return { after: () => after, keep };
 }
 
-function startTrying(place) {
-  const words = place.dataset;
-  const status = place.querySelector("[role=status]");
-  const figure = place.querySelector("figure");
+function startTrying(panel) {
+  const words = panel.dataset;
+  const status = panel.querySelector("[role=status]");
+  const figure = panel.querySelector("figure");
   const memory = openMemory(words.key);
 
   async function press({ id, dataset: { method, path } }) {
@@ -59,15 +59,15 @@ function startTrying(place) {
     figure.hidden = value === null;
   }
 
-  for (const button of place.querySelectorAll("button")) {
+  for (const button of panel.querySelectorAll("button")) {
     button.addEventListener("click", () => {
       press(button).catch(() => {
         status.textContent = words.unreachable;
       });
     });
+    button.disabled = false;
   }
-  place.hidden = false;
 }
 
-const place = document.getElementById("try");
-if (place !== null) startTrying(place);
+const panel = document.getElementById("try");
+if (panel !== null) startTrying(panel);

@@ -1,24 +1,22 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
-import { publicDocument, sendDocument } from "../api/public-document.ts";
-import { TvsError } from "../domain/errors.ts";
+import { programFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
-import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-steps.ts";
+import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
-import type { Markup } from "./markup.ts";
-import { type PageSender, styleHash } from "./shell.ts";
+import { type Markup, type PageSender, styleHash } from "./shell.ts";
 import { sentences } from "./texts/sentences.ts";
 
 /** In English only; the HTML in its sentences is ours. */
 const texts = sentences(written);
 
 /**
- * The way from a key to going live, with commands for this server, in the reader's programming language (decisions D2.7 and
- * D14.2). The choice is a link, so it works without a script.
+ * The page that leads partners from a key to going live (decisions D2.7, D14.2). Its commands are for this server, in the
+ * chosen programming language. The choice is a link, so it works without a script.
  */
 export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
@@ -32,7 +30,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
         "style-src": [styleHash, "'self'"],
         "connect-src": [demo === null ? "'none'" : "'self'"],
       },
-      // With a key in it, it is for one reader.
+      // A page with a key is for one reader.
       name: demo === null ? code.id : null,
       // The issuer may change.
       cacheControl: "no-store",
@@ -50,6 +48,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
       };
       return {
         title: texts.title,
+        description: texts.lead,
         main: guide(at),
         scripts: ["getting-started/page.js"],
         styles: ["getting-started/page.css"],
@@ -59,25 +58,33 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
 }
 
 /**
- * Causes an event on a made-up teacher, for the page's button. It is unknown to readers who do not see the demo key, and to
- * scripts of other sites, which cannot hide their origin.
+ * Causes an event of a made-up teacher, for the page's button. Readers who do not see the demo key get 404, as do scripts of
+ * other sites: a script cannot hide its origin.
  */
 export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
     const origin = c.req.header("Origin") ?? "";
     const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
-    if (causeEvent === undefined || offer(c) === null || !isOwn)
-      throw new TvsError("PATH_UNKNOWN", "there is no such path");
+    if (causeEvent === undefined || offer(c) === null || !isOwn) return c.notFound();
     c.header("Cache-Control", "no-store");
     return c.json(await causeEvent());
   };
 }
 
-export const exampleFile: PageHandler = async (c) => {
-  const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
-  if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");
-  return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
-};
+const exampleFiles = new Map(
+  codeLanguages.flatMap((language) =>
+    steps.exampleKinds.map((kind) => {
+      const { file, source } = language[kind];
+      return [
+        `${language.id}/${file}`,
+        programFile("text/plain", async () => ({ default: source })),
+      ] as const;
+    }),
+  ),
+);
+
+export const exampleFile: PageHandler = (c) =>
+  exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
 const operatorOf = ({ hasContact }: steps.Surroundings) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
@@ -144,16 +151,16 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
-/** Calls of the page itself, with the demo key. The script shows them. */
+/** Calls of the page itself, with the demo key. The script enables their buttons. */
 function tryPlace(at: steps.Surroundings): Markup {
   const { tryIt, commands } = texts;
   const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
-  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
+  return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
 <ol>${calls.map(
     ([step, { method, path }]) =>
-      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
+      html`<li><button type="button" disabled id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
 <p role="status">${tryIt.first}</p>
@@ -204,7 +211,7 @@ ${raw(texts.webhookRules(at.query))}`,
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 
-/** The sandbox's own deliveries. A shell receives none, so another language is suggested. */
+/** The sandbox's own deliveries. A shell cannot receive them, so the page suggests another language. */
 function sandboxDelivery(at: steps.Surroundings): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}

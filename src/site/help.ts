@@ -9,7 +9,7 @@ import type { Page, PageSender } from "./shell.ts";
 const folder = "/v1/inter-agency/help/";
 const { manual } = english;
 
-/** The operator's manual (`tvs help`) as pages, rendered on first use, once for each language. */
+/** The operator's manual (`tvs help`) as pages. */
 export function helpPages({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
@@ -21,7 +21,7 @@ export function helpPages({ kept }: PageSender) {
   return { toFolder, contents, topic };
 }
 
-type HelpPage = Pick<Page, "title" | "main" | "languages">;
+type HelpPage = Pick<Page, "title" | "description" | "main" | "languages">;
 
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
@@ -38,7 +38,7 @@ ${group.topics.map(item)}
   const main = html`<h1>${manual.title}</h1>
 <p class="lead">${manual.lead} <code>tvs help TOPIC</code></p>
 ${sections}<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
-  return { title: manual.title, main };
+  return { title: manual.title, description: manual.about, main };
 }
 
 /** The pages of the manual are in English only. */
@@ -47,10 +47,10 @@ async function topicPage(topic: Topic, language: Language): Promise<HelpPage> {
   const text = raw(await renderedHtml(topic.text, query));
   const main = html`<p class="up screen"><a href="./${query}">${manual.title}</a></p>
 ${text}<p><a href="./${query}">${manual.all}</a></p>`;
-  return { title: titleOf(topic), main, languages: false };
+  return { title: titleOf(topic), description: topic.summary, main, languages: false };
 }
 
-/** The Markdown is our own text, without any input. */
+/** Renders a topic. The Markdown is our own text, so its HTML needs no filter. */
 async function renderedHtml(markdown: string, query: string): Promise<string> {
   // Most services never serve a page of the manual.
   const { Marked, Renderer } = await import("marked");

@@ -8,7 +8,7 @@ export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
 
 export type Texts = typeof english;
 
-/** By tag (BCP 47). Hausa, Igbo and Yoruba join as `ha`, `ig` and `yo`: a folder of sentences each, and one line here. */
+/** Texts by language tag (BCP 47). A further language, such as Hausa (`ha`), is a folder of sentences and a line here. */
 const languages: Readonly<Record<string, Texts>> = { en: english };
 
 const fallback = "en";
@@ -16,7 +16,7 @@ const fallback = "en";
 export type Language = {
   readonly tag: string;
   readonly texts: Texts;
-  /** Whether the address asked for it, so that links keep it. */
+  /** Whether the address names the language, so that links keep it. */
   readonly asked?: boolean;
 };
 
@@ -30,19 +30,19 @@ export const allLanguages: readonly Language[] = Object.entries(languages).map((
   texts,
 }));
 
-/** Picks the language of the link, else the browser's best by Accept-Language (RFC 9110, 12.5.4). */
+/** Picks the language of the link, else the best by Accept-Language (RFC 9110, 12.5.4). */
 export function pickTag(
   asked: string | undefined,
   acceptLanguage: string | undefined,
   spoken: readonly string[] = Object.keys(languages),
 ): string {
-  // The most wanted first; those with q=0 are refused.
+  // Sorted by q; a language with q=0 is refused.
   const accepted = parseAccept(acceptLanguage ?? "").filter(({ q }) => q > 0);
   const wanted = [...(asked === undefined ? [] : [asked]), ...accepted.map(({ type }) => type)];
   return wanted.map((tag) => spokenTag(tag, spoken)).find((tag) => tag !== null) ?? fallback;
 }
 
-/** `yo-NG` is answered in `yo`: no page differs by region. */
+/** The known language of a tag: `yo` for `yo-NG`, because pages do not differ by region. */
 function spokenTag(tag: string, spoken: readonly string[]): string | null {
   const [primary = ""] = tag.trim().toLowerCase().split("-");
   return spoken.includes(primary) ? primary : null;

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
-import type { Site } from "../domain/site.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
 import {
   cleanTerm,
@@ -15,7 +15,7 @@ import {
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
 import { dayInWords } from "../partner/date-time.ts";
 import type { Texts } from "./language.ts";
-import type { Markup } from "./markup.ts";
+import type { Markup } from "./shell.ts";
 
 const exampleRegNo = "TR/2019/LA/000001";
 
@@ -23,7 +23,7 @@ export type Asked =
   | { readonly term: string; readonly kind: TermKind }
   | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
 
-/** Reads what people type or paste. A registration number stays as it is, and is looked up before a corrected one. */
+/** Reads what people type or paste. A registration number stays as typed, because it is looked up before a correction. */
 export function readTerm(text: string): Asked {
   const clean = cleanTerm(text);
   const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
@@ -43,15 +43,15 @@ export function readTerm(text: string): Asked {
 }
 
 /**
- * The link that asks for a term; null for a personal one, because links end up in histories, logs and messages. A number
- * that lacks a digit, or its first zero, and so counts as a teacher id, has none either.
+ * The link that asks for a term. A personal term has none, because links end up in histories, logs and messages; nor has a
+ * number of ten digits, which may be a phone number without its zero.
  */
 export function linkTo(term: string, kind: TermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
   return mayRepeat(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
 
-/** Whether the page may show the term again: not a possibly mistyped personal number or address, on screen or paper. */
+/** Whether the page may show the term again. A mistyped term may be a personal number, an address or a name. */
 export function mayRepeat(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
   return term.includes("/") || termKind(term) === "tId";
@@ -64,7 +64,7 @@ export type FormState = {
   readonly error?: string;
 };
 
-/** The form. It is sent by POST, so that no address, history, log or shared link contains the term. */
+/** The form is sent by POST, so that no address, history, log or shared link contains the term. */
 export function lookupForm(texts: Texts["lookup"], { action, term = "", error }: FormState): Markup {
   const value = mayRepeat(term) ? term : "";
   const isEmptied = term !== "" && value === "";
@@ -102,11 +102,8 @@ type Answered = {
   readonly answer: PublicAnswer;
   readonly asked: { readonly term: string; readonly kind: TermKind };
   readonly texts: Texts;
-  readonly timeZone: string;
-  /** The service's public address, for paper. */
-  readonly address: string;
+  readonly settings: Pick<Settings, "issuer" | "timeZone" | "site">;
   readonly form: FormState;
-  readonly site: Site;
 };
 
 type Verdict = {
@@ -116,7 +113,7 @@ type Verdict = {
   readonly means: readonly string[];
 };
 
-/** The answer in a word and a sentence, which say no more of a licence than the public lookup. */
+/** The answer in a word and a sentence, without more about a licence than the public lookup says. */
 export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
@@ -145,7 +142,7 @@ const signs: Readonly<Record<Mood, string>> = {
   none: '<path d="M8.5 9a3.5 3.5 0 1 1 5 3.2c-1 .5-1.5 1-1.5 2.3m0 3v.1"/>',
 };
 
-/** A sign beside the word, because colour alone does not reach everybody. */
+/** The sign beside the word, for readers who cannot tell the colours apart. */
 function sign(mood: Mood): Markup {
   const strokes = 'fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"';
   return raw(
@@ -161,7 +158,7 @@ const printScript =
 export const printScriptHash = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
 
 export function lookupAnswer(answered: Answered): Markup {
-  const { answer, texts, form } = answered;
+  const { answer, texts, form, settings } = answered;
   const { lookup } = texts;
   const { word, mood, summary, means } = verdictOf(answer, texts);
   return html`<section class="verdict ${mood}" aria-labelledby="verdict">
@@ -178,7 +175,7 @@ ${given(answered)}
 ${list(means)}
 <h2>${lookup.meansNot}</h2>
 ${list(answer.found ? lookup.foundMeansNot : lookup.nobodyMeansNot)}
-<p class="paper">${lookup.onPaper(answered.address)}</p>
+<p class="paper">${lookup.onPaper(settings.issuer)}</p>
 <div class="screen">
 ${answer.found ? wrongRecord(answered) : ""}
 <h2>${lookup.keep}</h2>
@@ -215,7 +212,7 @@ function explained(value: string, meaning: string | undefined): Markup | string 
 }
 
 /** How to have a record corrected, if the site names a way. */
-function wrongRecord({ site, texts: { lookup } }: Answered): Markup | string {
+function wrongRecord({ settings: { site }, texts: { lookup } }: Answered): Markup | string {
   const { reportUrl, contact } = site;
   if (reportUrl === null && contact.email === undefined) return "";
   const how =
@@ -270,7 +267,7 @@ function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
 }
 
 /** The term and time of the answer, for paper too. */
-function given({ answer, asked, texts, timeZone }: Answered): Markup[] {
+function given({ answer, asked, texts, settings: { timeZone } }: Answered): Markup[] {
   const { lookup, locale } = texts;
   const { verifiedAt } = answer;
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;

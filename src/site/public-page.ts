@@ -20,80 +20,78 @@ import {
   readTerm,
   verdictOf,
 } from "./lookup-answer.ts";
-import type { Markup } from "./markup.ts";
-import type { Allowances, PageSender } from "./shell.ts";
+import type { Allowances, Page, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 
-/** The public lookup for people (decision D8.1), with the domain and limit of `/teacher/verify-license`, without a script. */
+/** The public lookup for people (decision D8.1): the domain and the limit of `/teacher/verify-license`, without a script. */
 export function publicPage(service: Service, limit: PublicLimit, sender: PageSender) {
-  const page = createPage(service, limit, createQuestions(sender));
+  const questions = createQuestions(sender);
+  const { answer, answerLink } = createAnswers(service, limit, questions);
   const orFailure =
     (handler: PageHandler): PageHandler =>
     async (c) => {
       try {
         return await handler(c);
       } catch (error) {
-        return page.failed(error as Error, c);
+        return questions.failed(error as Error, c);
       }
     };
-
   const show: PageHandler = (c) => {
-    const regNo = c.req.query("regNo");
-    const tId = c.req.query("tId");
-    if (regNo !== undefined) return page.answerLink(c, regNo, "regNo");
-    if (tId !== undefined) return page.answerLink(c, tId, "tId");
-    return page.ask(c, 200);
+    const { regNo, tId } = c.req.query();
+    if (regNo !== undefined) return answerLink(c, regNo, "regNo");
+    if (tId !== undefined) return answerLink(c, tId, "tId");
+    return questions.ask(c);
   };
-  const answer: PageHandler = (c) => {
-    if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
-      return page.ask(c, 415, ({ formWrong }) => formWrong);
-    }
-    return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
+  const submit: PageHandler = (c) => {
+    if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? ""))
+      return questions.refuse(c, 415, ({ formWrong }) => formWrong);
+    return answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
   };
-  return { show: orFailure(show), answer: orFailure(answer) };
+  return { show: orFailure(show), answer: orFailure(submit) };
 }
 
 type SentPage = { readonly status: ContentfulStatusCode; readonly allowances?: Allowances };
+type Lookup = Texts["lookup"];
 
-/** The pages without an answer: the form, and why nothing was looked up. */
+/** Sends the pages without an answer: the form, and why nothing was looked up. */
 function createQuestions({ fresh }: PageSender) {
-  function send(c: PageContext, page: SentPage, part: (texts: Texts) => [string, Markup]) {
-    return fresh(c, { path: "/", ...page }, ({ texts }) => {
-      const [title, main] = part(texts);
-      // Only the bare form is indexed.
-      return { title, main, indexed: title === texts.lookup.title };
-    });
-  }
+  const send = (c: PageContext, page: SentPage, part: (texts: Texts) => Pick<Page, "title" | "main">) =>
+    fresh(c, { path: "/", ...page }, ({ texts }) => part(texts));
 
-  function ask(
+  /** The bare form, the only page of the lookup for search engines. */
+  const ask = (c: PageContext) =>
+    fresh(c, { path: "/" }, ({ texts: { lookup } }) => {
+      const { title, lead: description } = lookup;
+      return { title, description, main: lookupQuestion(lookup, formOf(c)) };
+    });
+
+  /** The form with what is wrong with the request. */
+  const refuse = (
     c: PageContext,
     status: ContentfulStatusCode,
-    problemIn?: (texts: Texts["lookup"]) => string,
+    problem: (texts: Lookup) => string,
     term = "",
-  ) {
-    return send(c, { status }, ({ lookup, shell }) => {
-      const error = problemIn?.(lookup);
-      if (error === undefined) return [lookup.title, lookupQuestion(lookup, { ...formOf(c), term })];
-      return [`${shell.errorPrefix} ${lookup.title}`, lookupQuestion(lookup, { ...formOf(c), term, error })];
-    });
-  }
+  ) =>
+    send(c, { status }, ({ lookup, shell }) => ({
+      title: `${shell.errorPrefix} ${lookup.title}`,
+      main: lookupQuestion(lookup, { ...formOf(c), term, error: problem(lookup) }),
+    }));
 
-  /** A headline that nobody takes for "not licensed". */
-  function noAnswer(
+  /** A page whose headline nobody takes for "not licensed". */
+  const noAnswer = (
     c: PageContext,
     status: ContentfulStatusCode,
-    sentences: (texts: Texts["lookup"]) => { title: string; text: string; note: string },
-  ) {
-    return send(c, { status }, ({ lookup, shell }) => {
+    sentences: (texts: Lookup) => { title: string; text: string; note: string },
+  ) =>
+    send(c, { status }, ({ lookup, shell }) => {
       const { title, text, note } = sentences(lookup);
       const main = html`<h1>${title}</h1>
 <div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
 <h2>${lookup.retry}</h2>
 ${lookupForm(lookup, formOf(c))}`;
-      return [`${shell.errorPrefix} ${title}`, main];
+      return { title: `${shell.errorPrefix} ${title}`, main };
     });
-  }
 
   function tooMany(
     c: PageContext,
@@ -110,7 +108,7 @@ ${lookupForm(lookup, formOf(c))}`;
 
   /** Status, headers and log are those of every failure; the body is for people. */
   function failed(error: Error, c: PageContext) {
-    if (isTvsError(error, "BODY_TOO_LARGE")) return ask(c, 413, ({ formWrong }) => formWrong);
+    if (isTvsError(error, "BODY_TOO_LARGE")) return refuse(c, 413, ({ formWrong }) => formWrong);
     const { status } = problemResponse(error, c);
     return noAnswer(c, status as ContentfulStatusCode, (texts) => ({
       title: status >= 500 ? texts.failed : texts.refused,
@@ -119,49 +117,41 @@ ${lookupForm(lookup, formOf(c))}`;
     }));
   }
 
-  return { send, ask, tooMany, failed };
+  return { send, ask, refuse, tooMany, failed };
 }
 
-function createPage(
+function createAnswers(
   service: Service,
   limit: PublicLimit,
-  { send, ask, tooMany, failed }: ReturnType<typeof createQuestions>,
+  { send, refuse, tooMany }: ReturnType<typeof createQuestions>,
 ) {
-  /** The lookup is counted before its term is read: a caller with none left costs nothing more. */
+  /** Counts the lookup before it reads the term, so that a caller above the limit costs no more work. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
     const caller = limit(c);
     const decision = caller.lookup();
     showLimit(c, decision);
     if (!decision.allowed) return tooMany(c, decision, "tooManyText");
     const asked = await read();
-    if ("problem" in asked) return ask(c, 400, asked.problem, asked.term);
+    if ("problem" in asked) return refuse(c, 400, asked.problem, asked.term);
     const personal = caller.term(asked.term);
     if (personal !== null && personal.remaining <= decision.remaining) showLimit(c, personal);
     if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
     const { settings } = service.configuration.current();
-    return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => [
-      verdictOf(found, texts).word,
-      lookupAnswer({
-        answer: found,
-        asked,
-        texts,
-        timeZone: settings.timeZone,
-        address: settings.issuer,
-        site: settings.site,
-        form: { ...formOf(c), term: asked.term },
-      }),
-    ]);
+    return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => ({
+      title: verdictOf(found, texts).word,
+      main: lookupAnswer({ answer: found, asked, texts, settings, form: { ...formOf(c), term: asked.term } }),
+    }));
   }
 
-  /** A number that may be a NIN is not looked up from a link, which may carry nothing personal. */
+  /** Answers a link, which may contain no personal number: a number that may be a NIN gets 400. */
   function answerLink(c: PageContext, text: string, expected: TermKind) {
     const asked = readTerm(text);
-    if ("problem" in asked || asked.kind !== expected) return ask(c, 400, ({ linkWrong }) => linkWrong);
+    if ("problem" in asked || asked.kind !== expected) return refuse(c, 400, ({ linkWrong }) => linkWrong);
     return answer(c, () => asked);
   }
 
-  return { ask, answer, answerLink, failed };
+  return { answer, answerLink };
 }
 
 function showLimit(c: PageContext, decision: AddressDecision): void {

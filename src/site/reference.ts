@@ -3,15 +3,17 @@
 import { randomBytes } from "node:crypto";
 import { Scalar } from "@scalar/hono-api-reference";
 import { html } from "hono/html";
+import { sendText } from "../api/public-document.ts";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import type { DemoOffer } from "../http/local-caller.ts";
 import { english } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
-import { protectPage } from "./shell.ts";
+import { htmlType, previewOf, protectPage } from "./shell.ts";
 
 const { shell, service } = english;
+const preview = previewOf(shell.reference, shell.referenceAbout);
 
 /** Options that keep Scalar from every address but ours. */
 const withoutElsewhere = {
@@ -61,7 +63,8 @@ export function referencePage(
     const page = (await scalar(c, async () => {})) as Response;
     protectPage(c, allowances(nonce));
     c.header("Cache-Control", "no-store");
-    return c.html(framed(await page.text(), String(head(site, keyKind === "test"))));
+    const html = framed(await page.text(), String(head(site, keyKind === "test")));
+    return sendText(c, html, { type: htmlType });
   };
 }
 
@@ -74,10 +77,13 @@ function head({ name }: Site, sandbox: boolean) {
 </nav>${sandbox ? html`<aside aria-label="${shell.sandbox}"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</aside>` : ""}</div>`;
 }
 
-/** Adds the language, the icon and the head to Scalar's document. */
+/** Adds the language, the icon, the description and the head to Scalar's document. */
 function framed(page: string, head: string): string {
   return page
     .replace("<html>", '<html lang="en">')
-    .replace("<title>", '<link rel="icon" href="../../icon.svg" type="image/svg+xml">\n    <title>')
+    .replace(
+      "<title>",
+      `<link rel="icon" href="../../icon.svg" type="image/svg+xml">\n${String(preview)}\n    <title>`,
+    )
     .replace("<body>", () => `<body>\n    ${head}`);
 }

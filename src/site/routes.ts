@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
 import { type ApiParts, openApiPage } from "../api/public-api.ts";
 import { asKeys, programFile, publicDocument, sendDocument } from "../api/public-document.ts";
-import { TvsError } from "../domain/errors.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
 import type { AppOptions, Service } from "../service.ts";
@@ -12,7 +12,7 @@ import { causeEventHandler, exampleFile, gettingStarted } from "./getting-starte
 import { helpPages } from "./help.ts";
 import { publicPage } from "./public-page.ts";
 import { referencePage } from "./reference.ts";
-import { icon, type PageSender } from "./shell.ts";
+import { icon, type PageSender, telephoneLink } from "./shell.ts";
 import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
 
 type Pages = ReturnType<typeof createPages>;
@@ -37,145 +37,135 @@ export function createPages(
     help: helpPages(sender),
     lookup: publicPage(service, limit, sender),
     envelope: verifyEnvelopePage(sender),
-    site: createSiteRoutes(service),
+    site: createSiteFiles(service),
   };
+}
+
+type Row = readonly [method: "GET" | "POST", path: string, handler: (pages: Pages) => PageHandler];
+
+/** The handlers are made per service; the addresses are known without one. */
+function mount(rows: readonly Row[]): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  for (const [method, path, handler] of rows)
+    app.on(method, path, (c: Context<AppEnv>) => handler(c.get("pages"))(c));
+  return app;
 }
 
 const api = "/v1/inter-agency";
 
-/** Has one of the pages answer. */
-const shown = (page: (pages: Pages) => PageHandler) => (c: Context<AppEnv>) => page(c.get("pages"))(c);
+/** Redirects relative to the requested address, because a proxy may put a path before it. */
+const leadTo = (target: string) => (): PageHandler => (c) => c.redirect(target, 302);
 
 /** What people open. */
-export const pages = new Hono<AppEnv>()
-  .get(
-    `${api}/openapi.json`,
-    shown(({ openApi }) => openApi),
-  )
-  .get(
-    `${api}/docs`,
-    shown(({ reference }) => reference),
-  )
-  .get(
-    `${api}/getting-started`,
-    shown((all) => all.gettingStarted),
-  )
-  .post(
-    `${api}/getting-started/events`,
-    shown(({ causeEvent }) => causeEvent),
-  )
-  .get(
-    `${api}/help`,
-    shown(({ help }) => help.toFolder),
-  )
-  .get(
-    `${api}/help/`,
-    shown(({ help }) => help.contents),
-  )
-  .get(
-    `${api}/help/:topic`,
-    shown(({ help }) => help.topic),
-  )
-  .get(
-    "/docs",
-    shown(({ site }) => site.leadTo("v1/inter-agency/docs")),
-  )
-  .get(
-    api,
-    shown(({ site }) => site.leadTo("inter-agency/docs")),
-  )
-  .get(
-    "/",
-    shown(({ lookup }) => lookup.show),
-  )
-  .post(
-    "/",
-    shown(({ lookup }) => lookup.answer),
-  )
-  .get(
-    "/verify-envelope",
-    shown(({ envelope }) => envelope),
-  );
+export const pages = mount([
+  ["GET", "/", ({ lookup }) => lookup.show],
+  ["POST", "/", ({ lookup }) => lookup.answer],
+  ["GET", "/verify-envelope", ({ envelope }) => envelope],
+  ["GET", "/docs", leadTo("v1/inter-agency/docs")],
+  ["GET", api, leadTo("inter-agency/docs")],
+  ["GET", `${api}/`, leadTo("docs")],
+  ["GET", `${api}/docs`, ({ reference }) => reference],
+  ["GET", `${api}/openapi.json`, ({ openApi }) => openApi],
+  ["GET", `${api}/getting-started`, (all) => all.gettingStarted],
+  ["POST", `${api}/getting-started/events`, ({ causeEvent }) => causeEvent],
+  ["GET", `${api}/help`, ({ help }) => help.toFolder],
+  ["GET", `${api}/help/`, ({ help }) => help.contents],
+  ["GET", `${api}/help/:topic`, ({ help }) => help.topic],
+]);
 
 type LoadText = () => Promise<{ readonly default: string }>;
-const script = (load: LoadText) => programFile("text/javascript", load);
-const styleSheet = (load: LoadText) => programFile("text/css", load);
 
-/** What pages and programs load besides. */
-export const files = new Hono<AppEnv>()
-  .get(
-    `${api}/docs/scalar.js`,
-    script(() => import("./scalar.bundle.js", { with: { type: "text" } })),
-  )
-  .get(
+function script(load: LoadText): () => PageHandler {
+  const file = programFile("text/javascript", load);
+  return () => file;
+}
+
+const guideStyle = programFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
+
+/** What pages, crawlers and programs load. */
+export const files = mount([
+  ["GET", `${api}/docs/scalar.js`, script(() => import("./scalar.bundle.js", { with: { type: "text" } }))],
+  [
+    "GET",
     `${api}/getting-started/page.js`,
     script(() => import("./getting-started.client.js", { with: { type: "text" } })),
-  )
-  .get(
-    `${api}/getting-started/page.css`,
-    styleSheet(() => import("./getting-started.css", { with: { type: "text" } })),
-  )
-  .get(
+  ],
+  ["GET", `${api}/getting-started/page.css`, () => guideStyle],
+  [
+    "GET",
     `${api}/getting-started/copy-button.js`,
     script(() => import("./copy-button.client.js", { with: { type: "text" } })),
-  )
-  .get(`${api}/examples/:language/:file`, exampleFile)
-  .get(
-    "/robots.txt",
-    shown(({ site }) => site.robots),
-  )
-  .get(
-    "/logo",
-    shown(({ site }) => site.logo),
-  )
-  .get(
-    "/site.css",
-    shown(({ site }) => site.style),
-  )
-  .get(
-    "/icon.svg",
-    shown(({ site }) => site.icon),
-  )
-  .get("/verify-envelope-worker.js", envelopeWorker)
-  .get("/verify-envelope/:file", envelopeFile);
-
-// The small files that belong to the site as a whole, and the short ways to its pages.
+  ],
+  ["GET", `${api}/examples/:language/:file`, () => exampleFile],
+  ["GET", "/robots.txt", ({ site }) => site.robots],
+  ["GET", "/.well-known/security.txt", ({ site }) => site.security],
+  ["GET", "/logo", ({ site }) => site.logo],
+  ["GET", "/site.css", ({ site }) => site.style],
+  ["GET", "/icon.svg", ({ site }) => site.icon],
+  ["GET", "/verify-envelope-worker.js", () => envelopeWorker],
+  ["GET", "/verify-envelope/:file", () => envelopeFile],
+]);
 
 /**
- * Crawlers need not ask the API; a link to an answer they may follow, because only then do they see that it must not
- * be shown (the page says `noindex`). Of a sandbox nothing is for them.
+ * Crawlers need not ask the API. They may follow a link to an answer, because only the answer's page tells them not to
+ * show it (`noindex`). A sandbox has nothing for crawlers.
  */
 const robots = {
   live: "User-agent: *\nDisallow: /teacher/\nDisallow: /v1/inter-agency/log/\n",
   test: "User-agent: *\nDisallow: /\n",
 };
 
-function createSiteRoutes({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
+const plainText = "text/plain; charset=utf-8";
+
+/** How long a reader may rely on a copy of security.txt; RFC 9116 wants less than a year. */
+const securityTextLifeMs = 180 * 86_400_000;
+
+/** How to report a vulnerability (RFC 9116); null for a site without a contact that has an address of the web. */
+function securityText({ issuer, site }: Settings, now: number): string | null {
+  const { email, url, phone } = site.contact;
+  const contacts = [
+    ...(email === undefined ? [] : [`mailto:${email}`]),
+    ...(url?.startsWith("https:") ? [url] : []),
+    ...(phone === undefined ? [] : [telephoneLink(phone)]),
+  ];
+  if (contacts.length === 0) return null;
+  // The same text all day, so that its tag stays too.
+  const expires = `${new Date(now + securityTextLifeMs).toISOString().slice(0, 10)}T00:00:00Z`;
+  const lines = [...contacts.map((contact) => `Contact: ${contact}`), `Expires: ${expires}`];
+  return [...lines, "Preferred-Languages: en", `Canonical: ${issuer}/.well-known/security.txt`, ""].join(
+    "\n",
+  );
+}
+
+/** The small files of the whole site, which depend on its settings. */
+function createSiteFiles({
+  configuration,
+  keyKind,
+  clock,
+}: Pick<Service, "configuration" | "keyKind" | "clock">) {
   const iconFile = publicDocument(icon, "image/svg+xml");
-  const robotsFile = publicDocument(robots[keyKind], "text/plain; charset=utf-8");
-  const logo: PageHandler = (c) => {
-    const { site } = configuration.current().settings;
-    if (site.logo === null) throw new TvsError("PATH_UNKNOWN", "this site has no logo");
-    // Opened by itself it is a document, and as such may do nothing at all.
-    c.header("Content-Security-Policy", "default-src 'none'; sandbox");
-    c.header("Cache-Control", asKeys);
-    c.header("Content-Type", site.logo.type);
-    return c.body(new Uint8Array(Buffer.from(site.logo.data, "base64")));
-  };
-  const style: PageHandler = (c) => {
-    const { accent } = configuration.current().settings.site;
-    const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;
-    return sendDocument(c, publicDocument(css, "text/css; charset=utf-8"));
-  };
+  const robotsFile = publicDocument(robots[keyKind], plainText);
+  const settings = () => configuration.current().settings;
   return {
     icon: ((c) => sendDocument(c, iconFile)) satisfies PageHandler,
     robots: ((c) => sendDocument(c, robotsFile)) satisfies PageHandler,
-    logo,
-    style,
-    /** Leads on, relative to the address that was asked for, which may have a proxy's path before it. */
-    leadTo:
-      (way: string): PageHandler =>
-      (c) =>
-        c.redirect(way, 302),
+    security: ((c) => {
+      const text = securityText(settings(), clock.now());
+      return text === null ? c.notFound() : sendDocument(c, publicDocument(text, plainText));
+    }) satisfies PageHandler,
+    logo: ((c) => {
+      const { logo } = settings().site;
+      if (logo === null) return c.notFound();
+      // Opened alone the picture is a document, and this policy forbids that document everything.
+      c.header("Content-Security-Policy", "default-src 'none'; sandbox");
+      c.header("Cache-Control", asKeys);
+      c.header("Content-Type", logo.type);
+      return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
+    }) satisfies PageHandler,
+    style: ((c) => {
+      const { accent } = settings().site;
+      const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;
+      return sendDocument(c, publicDocument(css, "text/css; charset=utf-8"));
+    }) satisfies PageHandler,
   };
 }

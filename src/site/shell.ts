@@ -4,13 +4,15 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { compressedDocument, keptDocuments, sendDocument } from "../api/public-document.ts";
+import { compressedDocument, keptDocuments, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
 import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
-import type { Markup } from "./markup.ts";
 import pageStyle from "./style.css" with { type: "text" };
+
+/** HTML; the `html` tag of hono/html has escaped the values in it. */
+export type Markup = ReturnType<typeof html>;
 
 const drawing =
   '<path fill="currentColor" d="M12 1 3 4.5v6.3c0 5.4 3.8 10.4 9 12.2 5.2-1.8 9-6.8 9-12.2V4.5L12 1z"/>' +
@@ -18,7 +20,7 @@ const drawing =
 
 const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
 
-/** The service's mark as a file, for the browser's tab. */
+/** The service's mark as a file, for the browser tab. */
 export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
 /** The registry's logo and name, and the service's name. @param top the relative way to the first page */
@@ -32,6 +34,8 @@ function siteHead(site: Site, language: Language, top: string): Markup {
   return html`<header><div class="width">${picture}<a href="${top}${queryOf(language)}">${names}</a></div></header>`;
 }
 
+export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
+
 /** The contact, and the site's pages about privacy, accessibility and wrong records. */
 function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
@@ -39,7 +43,7 @@ function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const facts: [string, Markup | string][] = [];
   if (address !== undefined) facts.push([shell.address, address]);
   if (email !== undefined) facts.push([shell.email, link(`mailto:${email}`, email)]);
-  if (phone !== undefined) facts.push([shell.phone, link(`tel:${phone.replace(/[^\d+]/g, "")}`, phone)]);
+  if (phone !== undefined) facts.push([shell.phone, link(telephoneLink(phone), phone)]);
   if (url !== undefined) facts.push([shell.website, link(url, new URL(url).host)]);
   const pages: [string | null, string][] = [
     [site.reportUrl, shell.report],
@@ -57,18 +61,18 @@ ${links.length === 0 ? "" : html`<ul class="nav">${links.map((one) => html`<li>$
 
 export type Page = {
   readonly language: Language;
-  /** The path under which the application knows the page, `/` first; links are relative to it. */
+  /** The path of the page in the app, with `/` first; links are relative to it. */
   readonly path: string;
   /** The service's name follows it. */
   readonly title: string;
+  /** One sentence for search engines and link previews. A page without it is closed to search engines. */
+  readonly description?: string;
   readonly main: Markup;
   /** Whether to say that nobody in this register is real. */
   readonly sandbox: boolean;
   readonly site: Site;
   /** False for a page whose main part is in English only. */
   readonly languages?: boolean;
-  /** Whether search engines may show the page: no answer about a person, and no failure. */
-  readonly indexed?: boolean;
   /** Relative addresses of modules. */
   readonly scripts?: readonly string[];
   /** Relative addresses of style sheets, added to the common one. */
@@ -122,7 +126,7 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** No page lies deeper. Without it an address of nothing but slashes would be repeated many times over. */
+/** No page is deeper. The bound keeps a requested address of thousands of slashes from growing in every link. */
 const deepest = 16;
 
 /** The relative way from a page to the top: `/v1/a/b` is two folders down. */
@@ -143,7 +147,7 @@ function pageFrame(page: Page): Markup {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(page)}</title>
-${page.indexed === false ? html`<meta name="robots" content="noindex, nofollow">` : ""}
+${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewOf(page.title, page.description)}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
 ${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
@@ -170,6 +174,13 @@ ${languageChoice(language)}
 </body>
 </html>
 `;
+}
+
+/** What search engines and messengers show of a page. */
+export function previewOf(title: string, description: string): Markup {
+  return html`<meta name="description" content="${description}">
+<meta property="og:title" content="${title}">
+<meta property="og:description" content="${description}">`;
 }
 
 function titleOf({ title, site, language }: Page): string {
@@ -202,10 +213,12 @@ function minified(css: string): string {
 type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
 type About = {
-  /** The path under which the application knows the page. */
+  /** The path of the page in the app. */
   readonly path: string;
   readonly allowances?: Allowances | undefined;
 };
+
+export const htmlType = "text/html; charset=utf-8";
 
 export type PageSender = ReturnType<typeof createPageSender>;
 
@@ -215,21 +228,23 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
   return {
     sandbox,
 
-    fresh(
+    /** Sends a page that is made for this request. */
+    async fresh(
       c: Context,
       { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
       part: (language: Language) => Part,
-    ): Response | Promise<Response> {
+    ): Promise<Response> {
       const language = languageOf(c);
       protectPage(c, allowances);
       c.header("Cache-Control", "no-store");
       const { site } = configuration.current().settings;
-      return c.html(pageFrame({ ...part(language), language, path, sandbox, site }), status);
+      const frame = pageFrame({ ...part(language), language, path, sandbox, site });
+      return sendText(c, String(await frame), { type: htmlType, status });
     },
 
     /**
-     * Sends a page that is made once for each language, and again when the issuer or the site changes.
-     * @param about.name distinguishes pages of one path; null for a page for this reader alone, which is not kept
+     * Sends a page that is made once for each language, and again after the issuer or the site has changed.
+     * @param about.name tells pages of one path apart; null for a page for this reader alone, which is not kept
      */
     async kept(
       c: Context,
@@ -242,7 +257,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       const make = async (settings: Settings) => {
         const own = await part(language, settings);
         const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
-        return compressedDocument(String(await frame), "text/html; charset=utf-8");
+        return compressedDocument(String(await frame), htmlType);
       };
       const key = JSON.stringify([path, name, language.tag, language.asked]);
       const document = await (name === null ? make(configuration.current().settings) : documents(key, make));

@@ -1,20 +1,20 @@
-// The service worker of the envelope page: without a network it gives what the page has put into the cache. It keeps
-// nothing by itself but newer copies of that, and with a network it changes nothing.
+// The service worker of the envelope page. Without a network it answers from the cache, which the page fills. With a network
+// it answers from the network and refreshes the cached copies.
 
-/** A hall's network may be there and lead nowhere. */
+/** Milliseconds to wait for a network that is connected and leads nowhere. */
 const patienceMs = 5_000;
 
-/** A language or an encoding that is asked for differently must not lose the only copy. */
-const however = { ignoreVary: true };
+/** Finds the only copy for any language or encoding of the request. */
+const anyVariant = { ignoreVary: true };
 
 async function answer(request) {
   const cache = await caches.open("verify-envelope");
-  const kept = await cache.match(request, however);
+  const kept = await cache.match(request, anyVariant);
   if (kept === undefined) return fetch(request);
   const late = new Promise((resolve) => setTimeout(resolve, patienceMs));
   const fresh = await Promise.race([fetch(request), late]).catch(() => undefined);
   if (fresh?.ok !== true) return kept;
-  // A device without room has the older copy still, and the page gets the newer one.
+  // A device without room keeps the older copy, and the page gets the newer one.
   await cache.put(request, fresh.clone()).catch(() => undefined);
   return fresh;
 }

@@ -3,8 +3,7 @@ import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import { type CompressedDocument, compressedDocument, once, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
-import type { Markup } from "./markup.ts";
-import { type Allowances, type PageSender, styleHash } from "./shell.ts";
+import { type Allowances, type Markup, type PageSender, styleHash } from "./shell.ts";
 
 /** The sentences that the server writes, so that the script does not contain them again. */
 type FormTexts = typeof english;
@@ -179,7 +178,7 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
       const scripts = { app: at(app.name), extras: at(extras.name) };
       const { integrity } = app;
       const main = envelopeMain({ texts, pasted, issuer, registry: site.name, scripts, integrity });
-      return { title: texts.title, main, styles: [at(style.name)] };
+      return { title: texts.title, description: texts.lead, main, styles: [at(style.name)] };
     });
   };
 }

@@ -3,6 +3,7 @@ import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { beginTrace } from "../../src/http/context.ts";
 import type { App } from "../../src/http/serve.ts";
+import { configureLog } from "../../src/logger.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
@@ -69,6 +70,34 @@ test.each<[ApiErrorCode, PartnerName | null]>([
   expect(status).toBeGreaterThanOrEqual(400);
   const key = partnerId === null ? null : expect.any(String);
   expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
+});
+
+test("the log names a failure's route by its pattern, never by its path", async () => {
+  const gone = await openTestService();
+  const lines: Record<string, unknown>[] = [];
+  configureLog((line) => lines.push(JSON.parse(line)));
+  try {
+    await gone.operator.driver.close();
+    const answers = [
+      await gone.call(`${api}/lookup/by-reg-no/LA/2019/PRI/04417`, { as: "full" }),
+      await gone.call(`${api}/eligibility-check`, { as: "full", body: question }),
+      await gone.call(`/teacher/verify-license?searchTerm=${known.nin}`),
+    ];
+    for (const { status } of answers) expect(status).toBeGreaterThanOrEqual(500);
+    const failures = lines.filter(({ message }) => message === "request failed");
+    const patterns = [
+      `${api}/lookup/by-reg-no/{regNo}`,
+      `${api}/eligibility-check`,
+      "/teacher/verify-license",
+    ];
+    expect(failures.map(({ route, requestId }) => [route, requestId])).toEqual(
+      patterns.map((route, at) => [route, answers[at]?.headers.get("X-Request-Id")]),
+    );
+    expect(JSON.stringify(lines)).not.toMatch(/12345678901|04417/);
+  } finally {
+    configureLog(() => {});
+    await gone.close().catch(() => {});
+  }
 });
 
 test("the record of a call never holds a path, a search term or an unknown method", async () => {

@@ -107,7 +107,7 @@ test("a site's script may read the code where it may read the answer", async () 
   }
 });
 
-test("the standard rate-limit fields tell of each window what the contract's tell of the tightest", async () => {
+test("the standard rate-limit headers describe each window, and the contract's headers the tightest one", async () => {
   const told = async (code: ApiErrorCode) => {
     const [cause] = Object.values(errorSituations[code]);
     const headers = (await cause?.(on, {}))?.headers;

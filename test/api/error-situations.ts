@@ -181,6 +181,8 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "an id of letters": ({ ask, keys }, headers) =>
       ask(`${api}/lookup/by-tid/x`, { key: keys.full, headers }),
     "no search term": ({ ask }, headers) => ask("/teacher/verify-license", { headers }),
+    "a search term of 321 characters": ({ ask }, headers) =>
+      ask(`/teacher/verify-license?searchTerm=${"x".repeat(321)}`, { headers }),
     "a cursor that no list gave": ({ ask, keys }, headers) =>
       ask(`${api}/watch?after=x`, { key: keys.full, headers }),
   },

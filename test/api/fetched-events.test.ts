@@ -9,7 +9,7 @@ type Page = { data: WebhookEvent[]; iterator: string | null; done: boolean };
 
 const world = sharedTestService();
 
-/** Newcomers, of whom partners are told two events each: their licence's, then their certificate's. */
+/** Adds teachers. Each causes two events: the licence's, then the certificate's. */
 const register = (...regNos: string[]) =>
   world.operator.stores.teachers.apply(regNos.map((regNo) => aTeacherWrite(regNo)));
 

@@ -45,7 +45,7 @@ const hooks = () => {
   return { webhooks, partners, secrets: world.operator.secrets, clock };
 };
 
-test("GET /me shows what was agreed, told and used, and no key or secret", async () => {
+test("GET /me shows terms, event filter and use, and no key or secret", async () => {
   const { status, answer: seen, headers } = await ask("GET", "");
   expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
   expect(seen).toMatchObject({ partnerId: "full", webhook: null });

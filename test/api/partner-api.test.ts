@@ -8,7 +8,7 @@ import { known, openTestService, refusedPurpose, type TestService } from "../har
 
 const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
 
-test("a call that is answered after the turn of its minute tells of the minute, and the day, that it is charged to", async () => {
+test("a call that is answered after its minute has ended reports the minute and day that were charged", async () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
   const world = await openTestService({ clock });
   try {
@@ -84,7 +84,7 @@ async function withTwo(
 const disable = ({ operator }: TestService, partnerId: string) =>
   operator.stores.partners.disable(partnerId, Date.now());
 
-test("a call with two credentials is refused as the second one's, and not with what the first one was refused for", () =>
+test("a retried call with two credentials is answered by the credential that is still valid", () =>
   withTwo(
     async ({ world, otherKey, send }) => {
       const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };
@@ -104,7 +104,7 @@ test("a call with two credentials is refused as the second one's, and not with w
     { ...question, purpose: refusedPurpose },
   ));
 
-test("a call whose evidence the database refuses costs nothing, is not kept waiting for a charge, nor told what is left", async () => {
+test("a call whose attestation the database refuses gets 503, is not charged, and has no rate-limit headers", async () => {
   const world = await openTestService();
   try {
     const refuse = "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END";

@@ -15,9 +15,6 @@ test("the partners' module is one file for scripts of any site, which caches may
   const text = await response.text();
   expect(text).not.toMatch(/^import\b|\bimport\(|\brequire\(/m);
   expect(text).toContain("createKeySet");
-  const etag = response.headers.get("ETag") ?? "";
-  const again = await get("verify.mjs", { "If-None-Match": etag });
-  expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
 test("the partners' package is a gzipped file that caches may keep, and is sent as it is", async () => {

@@ -44,7 +44,7 @@ test("lookups by NIN, e-mail or phone have a third of the limit, which page, API
   expect(await lookUp("API", nin, "192.0.2.2")).toBe(200);
 });
 
-test("whoever asks the evidence log spends of the same limit, and is refused in the same words", async () => {
+test("calls of the evidence log share the limit of lookups and get the same refusal", async () => {
   world = await openTestService({ publicPerMinute: 5 });
   const ask = (log: string, method = "GET") =>
     world.call(`/v1/inter-agency/log/${log}`, { method, from: "192.0.2.1" });

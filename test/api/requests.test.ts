@@ -14,7 +14,7 @@ async function read(body: BodyInit | null): Promise<unknown> {
 
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
-test("a body is given back as it was sent, unknown members and all", async () => {
+test("readBody returns the checked value and the body as sent, with unknown members", async () => {
   expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
     value: { nin: "12345678901" },
     raw: { nin: "12345678901", x: [1] },

@@ -65,7 +65,7 @@ const verify = async (envelope: object) => {
   return verifyEnvelope(JSON.stringify(envelope), options);
 };
 
-test("an envelope says inside its signature where to look whether it was withdrawn, and verifies", async () => {
+test("an envelope names its status list inside its signature, and verifies", async () => {
   const envelope = await envelopeOf(known.tId);
   expect(payloadOf(envelope.signature).status).toEqual({
     status_list: { idx: expect.any(Number), uri: `https://teachers.example${api}/status/0` },
@@ -76,7 +76,7 @@ test("an envelope says inside its signature where to look whether it was withdra
   expect(payloadOf(again.signature).status).toEqual(payloadOf(envelope.signature).status);
 });
 
-test("every envelope of a batch for a found teacher names its place in the status list", async () => {
+test("every envelope of a batch for a found teacher names its index in the status list", async () => {
   const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
   const items = [known.tId, 1, legacy.tId].map((tId) => ({ identifier: { tId }, purpose }));
   const answer = await world.call(`${api}/batch`, { as: "full", body: { items } });
@@ -86,7 +86,7 @@ test("every envelope of a batch for a found teacher names its place in the statu
   expect(claims[0]).not.toBe(claims[2]);
 });
 
-test("an envelope names no status list while there are none", async () => {
+test("an envelope names no status list while status lists are off", async () => {
   await turn("off");
   expect(payloadOf((await envelopeOf(known.tId)).signature)).not.toContainKey("status");
   for (const path of ["status", "status/0"]) expect((await world.call(`${api}/${path}`)).status).toBe(404);
@@ -139,7 +139,7 @@ test("the aggregation document names every status list, and other numbers get 40
     ]);
 });
 
-test("a status list shows what the operator withdraws and gives back, at that place alone", async () => {
+test("a status list shows what the operator withdraws and restores, at that index alone", async () => {
   const [one, other] = [await envelopeOf(known.tId), await envelopeOf(legacy.tId)];
   const both = async () => [await statusOf(one.signature), await statusOf(other.signature)];
   expect(await both()).toEqual([0, 0]);

@@ -19,19 +19,22 @@ test.each([
   known.regNo.toLowerCase(),
   known.regNo.replaceAll("/", "-"),
   `${encodeURIComponent(known.regNo)}%20`,
-])("%s is the number that a look-up takes it for, put in twice and taken out twice", async (written) => {
-  for (const [method, watched] of [
-    ["PUT", [known.regNo]],
-    ["PUT", [known.regNo]],
-    ["DELETE", []],
-    ["DELETE", []],
-  ] as const) {
-    const answer = await ask(`/${written}`, method);
-    expect([answer.status, await answer.text(), await all()]).toEqual([204, "", [...watched]]);
-  }
-});
+])(
+  "watching %s watches the number that a lookup reads, and repeating a change changes nothing",
+  async (written) => {
+    for (const [method, watched] of [
+      ["PUT", [known.regNo]],
+      ["PUT", [known.regNo]],
+      ["DELETE", []],
+      ["DELETE", []],
+    ] as const) {
+      const answer = await ask(`/${written}`, method);
+      expect([answer.status, await answer.text(), await all()]).toEqual([204, "", [...watched]]);
+    }
+  },
+);
 
-test("nothing tells whether somebody has a number", async () => {
+test("no answer of /watch reveals whether somebody has a number", async () => {
   const answers = [];
   for (const regNo of [known.regNo, "N/O/B/ODY"]) {
     const each = [
@@ -53,7 +56,7 @@ test("nothing tells whether somebody has a number", async () => {
   expect(answers[0]).toEqual(answers[1] as never);
 });
 
-test("a partner's list is its own, read page by page while it changes", async () => {
+test("a partner reads only its own watch list, page by page while it changes", async () => {
   expect(await (await ask("", "POST", { add: regNos(1, 5) })).json()).toEqual({ watched: 5 });
   expect(await (await ask("", "POST", { add: ["O/T/H/ER"] }, "unscoped")).json()).toEqual({ watched: 1 });
   const page = async (query: string, as?: PartnerName) => (await ask(query, "GET", undefined, as)).json();
@@ -75,13 +78,13 @@ const many = regNos(0, 2_001);
 const bad = [...regNos(0, 1_234), "A/B/C"];
 const refused: [string, string, string, unknown, string][] = [
   [
-    "a bad number, by its place",
+    "a bad number, named by its index",
     "",
     "POST",
     { add: bad },
     "add[1234] must have four segments separated by /",
   ],
-  ["what is no text", "", "POST", { remove: [1] }, "remove[0] must be text"],
+  ["a number that is not text", "", "POST", { remove: [1] }, "remove[0] must be text"],
   [
     "a number in both lists",
     "",
@@ -98,20 +101,23 @@ const refused: [string, string, string, unknown, string][] = [
     "the body must have at most 2000",
   ],
   ["neither of the two lists", "", "POST", { regNos: ["A/B/C/D"] }, "body must have add or remove"],
-  ["a number in the path that is none", "/A/B/C", "PUT", undefined, "regNo must have four segments"],
-  ["what is no UTF-8", "/A/B/C/%ff", "DELETE", undefined, "regNo must be percent-encoded UTF-8"],
+  ["a bad number in the path", "/A/B/C", "PUT", undefined, "regNo must have four segments"],
+  ["a path that is not UTF-8", "/A/B/C/%ff", "DELETE", undefined, "regNo must be percent-encoded UTF-8"],
 ];
-test.each(refused)("%s is refused, and changes nothing", async (_name, at, method, body, message) => {
-  const before = await all();
-  const answer = await ask(at, method, body);
-  const told = await answer.json();
-  expect([answer.status, told.message]).toEqual([400, expect.stringContaining(message)]);
-  const code = message.includes("at most") ? "BATCH_SIZE" : "REQUEST_INVALID";
-  expect(answer.headers.get("X-Error-Code")).toBe(code);
-  expect(await all()).toEqual(before);
-});
+test.each(refused)(
+  "a watch call with %s gets 400 and changes nothing",
+  async (_name, at, method, body, message) => {
+    const before = await all();
+    const answer = await ask(at, method, body);
+    const told = await answer.json();
+    expect([answer.status, told.message]).toEqual([400, expect.stringContaining(message)]);
+    const code = message.includes("at most") ? "BATCH_SIZE" : "REQUEST_INVALID";
+    expect(answer.headers.get("X-Error-Code")).toBe(code);
+    expect(await all()).toEqual(before);
+  },
+);
 
-test("2,000 numbers are taken at once, and none beyond the limit", async () => {
+test("one call watches 2,000 numbers, and a number beyond the limit gets 409", async () => {
   expect(await (await ask("", "POST", { add: many.slice(1) })).json()).toEqual({ watched: 2_000 });
   await world.operator.partners.update({ partnerId: "full", watchLimit: 2_001 });
   for (const [at, method, body] of [
@@ -128,7 +134,7 @@ test("2,000 numbers are taken at once, and none beyond the limit", async () => {
   expect(await all()).toHaveLength(2_001);
 });
 
-test("who was disabled or let in a moment ago is judged by that, in the commit of the change", async () => {
+test("a watch call obeys a disabling or enabling of a moment ago", async () => {
   const { stores, clock } = world.operator;
   await stores.partners.disable("full", clock.now());
   expect([(await ask("/A/B/C/D", "PUT")).status, await all()]).toEqual([401, []]);

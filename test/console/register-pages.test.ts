@@ -69,7 +69,7 @@ describe("the console's pages on the register", () => {
     expect((await get(`/changes?by=${actor.replace("cli:", "")}&of=partner:agency`)).text).toContain(
       ">added<",
     );
-    expect((await get("/changes?by=nobody")).text).toContain("Nothing was changed that fits.");
+    expect((await get("/changes?by=nobody")).text).toContain("No change matches.");
     expect((await get("/changes.csv?of=partner:agency")).text).toContain(`,${actor},partner:agency,added,`);
   });
 

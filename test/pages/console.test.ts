@@ -72,6 +72,8 @@ test("the console opens by its link, draws its charts, and axe finds nothing", (
     expect(tab.page.url()).toMatch(inSession);
     await isLive(tab);
     expect(await tab.page.locator(".plot svg").count()).toBe(6);
+    const figures = "getComputedStyle(document.querySelector('.figures dd')).fontVariantNumeric";
+    expect(await tab.page.evaluate(figures)).toBe("tabular-nums");
     await expectSound(tab.page, [390, 1280]);
     expect(tab.complaints).toEqual([]);
     expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
@@ -95,9 +97,22 @@ test("the console shows the register, with nothing that axe finds and nothing cu
     await page.getByRole("link", { name: "Teachers" }).click();
     await page.getByRole("searchbox").fill("nobody");
     await page.keyboard.press("Enter");
-    await page.getByText("No teacher fits.").waitFor();
+    await page.getByText("No teacher matches.").waitFor();
     expect(page.url()).toMatch(/\/s\/[\w-]{22}\/teachers$/);
     expect(complaints).toEqual([]);
+  }));
+
+test("the console in a browser shows a change of the service within seconds, without a reload", () =>
+  inBrowser(desktop, async (tab) => {
+    await tab.page.goto(await world.newLink());
+    await isLive(tab);
+    const key = { keyId: "key of newcomer", partnerId: "newcomer", mac: new Uint8Array(32), createdAt: 1 };
+    await world.operator.stores.partners.add(aPartner("newcomer"), {
+      ...key,
+      expiresAt: null,
+      revokedAt: null,
+    });
+    await tab.page.locator('[data-section="quotas"]', { hasText: "newcomer" }).waitFor();
   }));
 
 test("the console in a browser offers its commands for copying, by keyboard too", async () => {

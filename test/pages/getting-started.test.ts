@@ -118,6 +118,30 @@ test("getting started has nothing that axe finds, and nothing in it scrolls side
   await page.close();
 });
 
+test("getting started keeps its layout while it loads, and prints no button", async () => {
+  const { page } = await browser.open();
+  await page.addInitScript(() => {
+    const shifts: number[] = [];
+    Object.assign(globalThis, { shifts });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 844 });
+    await page.goto(site.url + path);
+    await page.locator("#try-me:enabled").waitFor();
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
+    const shifted = await page.evaluate("shifts.reduce((sum, shift) => sum + shift, 0)");
+    expect(shifted).toBeLessThan(0.01);
+  }
+  await page.emulateMedia({ media: "print" });
+  expect(await page.locator("button").filter({ visible: true }).count()).toBe(0);
+  await page.close();
+});
+
 test("the buttons of getting started show the terms, watch a teacher, cause an event and fetch it", async () => {
   const own = await openSite();
   const { page, complaints } = await browser.open();

@@ -53,6 +53,32 @@ test("the printed public page has the answer and no form", async () => {
   await tab.page.close();
 });
 
+test("the print button of an answer opens the browser's print dialogue", () =>
+  inBrowser({}, async (_, browser) => {
+    await browser.context.addInitScript(() => {
+      globalThis.print = () => Object.assign(globalThis, { isPrinted: true });
+    });
+    const { page } = await ask(browser, "1001");
+    await page.getByRole("button", { name: lookup.print }).click();
+    expect(await page.evaluate("isPrinted")).toBe(true);
+  }));
+
+test("a script of another site reads the public lookup and no answer for partners", () =>
+  inBrowser({}, async ({ page }) => {
+    await page.goto(`${site.url.replace("127.0.0.1", "localhost")}/robots.txt`);
+    const read = (path: string) =>
+      page.evaluate(
+        ([url, key]) =>
+          fetch(`${url}`, { headers: key === undefined ? {} : { Authorization: `Bearer ${key}` } }).then(
+            (answer) => answer.text(),
+            () => "refused by the browser",
+          ),
+        path.startsWith("/teacher") ? [site.url + path] : [site.url + path, site.demo.apiKey],
+      );
+    expect(await read("/teacher/verify-license?searchTerm=1001")).toContain("Adaeze Okafor");
+    expect(await read("/v1/inter-agency/lookup/by-tid/1001")).toBe("refused by the browser");
+  }));
+
 test("axe finds nothing on any screen, for every answer of the public page", () =>
   inBrowser({}, async (_, browser) => {
     for (const term of [...asked.map(([term]) => term), "", "A/B/C"]) {

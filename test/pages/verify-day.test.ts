@@ -40,7 +40,7 @@ test("the page shows the age of a month-old yes, and links to today's answer", (
   within(openAt(daysLater(45)), async ({ page }) => {
     await verify(page, envelope);
     expect(await shownIn(page, ".since")).toContain(
-      "This answer is 45 days old, and does not say how things stand today.",
+      "This answer is 45 days old, and says nothing about today.",
     );
     expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
     // The link opens a new page, because the result is stored nowhere.

@@ -132,7 +132,7 @@ test.each<[name: string, one: Case]>([
       verdict: "Not an envelope",
       says: [
         /This is an error answer \(401: there was no valid credential\), not an envelope\./,
-        "It says nothing about any teacher",
+        "This says nothing about any teacher",
       ],
       never: ["Every check"],
       tones: ["warn"],
@@ -174,7 +174,7 @@ test.each<[name: string, one: Case]>([
       verdict: "Cannot be decided here",
       says: [
         "KID_UNKNOWN",
-        "It says it comes from https://teachers.example, which is another service. Check it there",
+        "It claims to come from https://teachers.example, which is another service. Nothing here proves that. Check it there",
         "This does not mean that it is false.",
       ],
       never: ["JWKS"],
@@ -232,7 +232,7 @@ test("missing keys give no verdict, and are fetched again", () =>
     await page.unroute("**/offline-pack");
     await page.route("**/offline-pack", (route) => route.fulfill({ body: "{}" }));
     await submit(page);
-    await untilOutcomeSays(page, "(what came is no offline pack)");
+    await untilOutcomeSays(page, "(the answer is not an offline pack)");
     await page.unroute("**/offline-pack");
     await submit(page);
     await untilOutcomeSays(page, "Signature: genuine");

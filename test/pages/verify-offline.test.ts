@@ -67,7 +67,7 @@ test("the page that was opened once verifies without a network, and shows the da
   const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" }).format(new Date());
   const kept = await page.locator("#kept:not(:empty)").innerText();
   expect(kept).toStartWith(`Keys and lists of ${day}, `);
-  expect(kept).toEndWith("but for proofs of the log.");
+  expect(kept).toEndWith("except for proofs of the log.");
   const { verdict, text } = await verify(page, envelope);
   expect(verdict).toBe("Signature: genuine");
   expect(text).toContain(`Not withdrawn since, by this service’s list of ${day}, `);
@@ -82,8 +82,8 @@ test("the page without a network refuses an answer that its list withdraws", asy
   await cutNetwork();
   const tab = await openPage();
   const { verdict, text } = await verify(tab.page, envelope);
-  expect(verdict).toBe("Withdrawn since: no longer to be relied on");
-  expect(text).toContain("The signature is good, and the answer was given on its day.");
+  expect(verdict).toBe("Withdrawn since: do not rely on it");
+  expect(text).toContain("The signature is good: the answer was given on that day, and was withdrawn later.");
   expect(text).toContain("WITHDRAWN_SINCE");
   expect(await axeFindings(tab.page)).toEqual([]);
   await tab.page.close();
@@ -112,7 +112,7 @@ test("the page with a network uses the newest list, not its stored one", async (
   await page.reload();
   const { verdict, text } = await verify(page, envelope);
   expect([verdict, text]).toEqual([
-    "Withdrawn since: no longer to be relied on",
+    "Withdrawn since: do not rely on it",
     expect.stringContaining("WITHDRAWN_SINCE"),
   ]);
   await page.close();

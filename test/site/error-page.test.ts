@@ -17,7 +17,7 @@ afterAll(() => world.close());
 const asBrowser = { Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
 test.each(["/nowhere", "/a/b/c", "/v1/inter-agency/help/nothing", "/logo", "/verify-envelope/none.js"])(
-  "a failure that a browser meets at %s is a page in the site's frame",
+  "a browser's failure at %s is a page in the site's frame",
   async (path) => {
     const response = await world.call(path, { headers: asBrowser });
     const html = await response.text();
@@ -33,7 +33,7 @@ test.each(["/nowhere", "/a/b/c", "/v1/inter-agency/help/nothing", "/logo", "/ver
   },
 );
 
-test("a failure that a browser meets by a method that the page does not have says so, with the methods that it has", async () => {
+test("a browser's wrong method gets 405 with a page and the allowed methods", async () => {
   const response = await world.call("/verify-envelope", { method: "POST", headers: asBrowser });
   expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
   expect(await response.text()).toContain(failures[405].title);
@@ -43,29 +43,26 @@ test.each([
   [503, new TvsError("STORE_UNAVAILABLE", "no such file: /secret")],
   [500, new Error("the secret cause")],
   [400, new TvsError("REQUEST_INVALID", "wrong")],
-])(
-  "a failure that a browser meets with status %p says in words whose fault it is, and never the cause",
-  async (status, failure) => {
-    const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
-    app.get("/broken", () => {
-      throw failure;
-    });
-    const response = await app.request(
-      "/broken",
-      { headers: asBrowser },
-      { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
-    );
-    const html = await response.text();
-    const words = status === 400 ? failures[405] : failures[status as 500 | 503];
-    expect(response.status).toBe(status);
-    expect(html).toContain(`<h1>${words.title}</h1>`);
-    expect(html).not.toContain("secret");
-    expect(html.includes(response.headers.get("X-Request-Id") ?? "?")).toBe(status >= 500);
-    expect(response.headers.has("Retry-After")).toBe(status === 503);
-  },
-);
+])("a browser's failure with status %p is explained in words, without its cause", async (status, failure) => {
+  const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
+  app.get("/broken", () => {
+    throw failure;
+  });
+  const response = await app.request(
+    "/broken",
+    { headers: asBrowser },
+    { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
+  );
+  const html = await response.text();
+  const words = status === 400 ? failures[405] : failures[status as 500 | 503];
+  expect(response.status).toBe(status);
+  expect(html).toContain(`<h1>${words.title}</h1>`);
+  expect(html).not.toContain("secret");
+  expect(html.includes(response.headers.get("X-Request-Id") ?? "?")).toBe(status >= 500);
+  expect(response.headers.has("Retry-After")).toBe(status === 503);
+});
 
-test("an address of nothing but slashes is not given back many times over", async () => {
+test("an address of thousands of slashes does not grow the page", async () => {
   const response = await world.call(`/nowhere${"/".repeat(4_000)}`, { headers: asBrowser });
   expect(response.status).toBe(404);
   const plain = await (await world.call("/nowhere", { headers: asBrowser })).text();
@@ -82,7 +79,7 @@ const cases: [path: string, accept: string | undefined, status: number][] = [
 ];
 
 test.each(cases)(
-  "a failure that a program meets at %s with Accept %p is the contract's",
+  "a program's failure at %s with Accept %p has the contract's body",
   async (path, accept, status) => {
     const response = await world.call(path, { headers: accept === undefined ? {} : { Accept: accept } });
     expect(response.status).toBe(status);

@@ -49,7 +49,7 @@ test("the getting-started page of a live service allows no script but its own fi
   }
 });
 
-test("the getting-started page of a live service leads to the operator's contact wherever it sends the reader there, and has no such link without one", async () => {
+test("the getting-started page of a live service links to the operator's contact if the site names one", async () => {
   const withLink = async () => (await (await world.call(path)).text()).split('href="#contact"').length - 1;
   expect(await withLink()).toBe(0);
   const site = { ...defaultSite, contact: { email: "help@council.example" } };
@@ -59,7 +59,7 @@ test("the getting-started page of a live service leads to the operator's contact
   expect(await (await world.call(path)).text()).toContain('id="contact"');
 });
 
-test("the getting-started page of a live service is found from every other page, and finds them", async () => {
+test("the getting-started page of a live service links only to pages that exist, and other pages link to it", async () => {
   const html = await (await world.call(path)).text();
   for (const link of new Set(linksOf(html))) {
     expect([link, (await world.call(link)).status]).toEqual([link, 200]);
@@ -69,7 +69,7 @@ test("the getting-started page of a live service is found from every other page,
   }
 });
 
-test("a sandbox's teachers to try each say what they show, in words", async () => {
+test("the getting-started page of a sandbox says what each teacher shows", async () => {
   const sandbox = await openSite();
   try {
     const html = await (await fetch(sandbox.url + path)).text();

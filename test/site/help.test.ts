@@ -39,7 +39,7 @@ test.each(topics.map(({ name }) => name))(
   },
 );
 
-test("the manual's pages link only to what is there", async () => {
+test("the manual's pages link only to pages and headings that exist", async () => {
   const pages = [folder, ...topics.map(({ name }) => folder + name)];
   const links = (await Promise.all(pages.map(async (path) => linksOf(await textOf(path), path)))).flat();
   const own = links.filter(({ host }) => host === "service.test");

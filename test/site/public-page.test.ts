@@ -37,16 +37,13 @@ test.each<[string, string, number]>([
   ["2026-03-02", "2 March 2026 (1 day left)", 7002],
   ["2028-02-29", "29 February 2028 (730 days left)", 7003],
   ["2092-02-29", "29 February 2092 (more than 65 years left)", 7004],
-])(
-  "a licence to %s says what is left in days, and in years where those say nothing",
-  async (end, words, tId) => {
-    await world.operator.stores.teachers.apply([
-      aTeacherWrite(`TR/2019/LA/00${tId}`, { tId, licenseIssueDate: "2019-03-01", licenseExpiryDate: end }),
-    ]);
-    const html = await (await ask(String(tId))).text();
-    expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
-  },
-);
+])("the answer for a licence to %s says how many days or years are left", async (end, words, tId) => {
+  await world.operator.stores.teachers.apply([
+    aTeacherWrite(`TR/2019/LA/00${tId}`, { tId, licenseIssueDate: "2019-03-01", licenseExpiryDate: end }),
+  ]);
+  const html = await (await ask(String(tId))).text();
+  expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
+});
 
 test("the public form is sent by POST, so that no search term becomes part of an address", async () => {
   const response = await world.call("/");
@@ -100,19 +97,19 @@ test.each([
   ["a revoked licence", revokedNo, lookup.notLicensed],
   ["a licence that begins later", laterNo, lookup.notLicensed],
   ["nobody", "XX/2019/PRI/00000", lookup.nobody],
-])("the answer to %s is its verdict", async (_, term, verdict) => {
+])("the public page answers %s with the verdict", async (_, term, verdict) => {
   const response = await ask(term);
   const html = await response.text();
   expect([response.status, verdictIn(html)]).toEqual([200, verdict]);
   expect(html).toContain(`<title>${verdict} – `);
   expect(response.headers.get("Cache-Control")).toBe("no-store");
   expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
-  // The time in the operator's zone, which is named; the clock of this world stands still.
+  // The time of the test's clock, in the operator's time zone and with its name.
   expect(html).toContain('<time datetime="2026-03-01T09:30:00.250Z">1 March 2026 at 10:30:00');
   expect(html).toContain("(Africa/Lagos)");
 });
 
-test("the answer is the one that the address for machines gives", async () => {
+test("the public page gives the same answer as the API", async () => {
   for (const term of [known.regNo, legacy.regNo, revokedNo, laterNo]) {
     const answer = (await (
       await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`)
@@ -123,20 +120,20 @@ test("the answer is the one that the address for machines gives", async () => {
   }
 });
 
-test("the answer of a revoked licence says no more than that there is none", async () => {
+test("the public page says nothing about a revocation", async () => {
   const html = await (await ask(revokedNo)).text();
   expect(html).toContain(lookup.noLicense);
   expect(html).not.toMatch(/revok|misconduct|2025|November/i);
 });
 
-test("the answer links to a photo and does not load it, and escapes what the register holds", async () => {
+test("the public page links to a photo without loading it, and escapes the register's values", async () => {
   const html = await (await ask(photoNo)).text();
   expect(html).toContain('<a href="https://photos.example/888.jpg" rel="external noreferrer noopener">');
   expect(html).not.toContain("<img");
   expect(html).toContain("A &amp; B &lt;i&gt;");
 });
 
-test("the answer never holds a personal number, and offers no link made of one", async () => {
+test("the public page never repeats a personal number, and offers no link with one", async () => {
   const html = await (await ask(known.nin)).text();
   expect(html).not.toContain(known.nin);
   expect(html).toContain(`href="./?tId=${known.tId}"`);

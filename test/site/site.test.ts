@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
+import { gunzipSync } from "node:zlib";
 import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
 import { english } from "../../src/site/language.ts";
 import { known, sharedTestService } from "../harness/service.ts";
@@ -101,15 +102,63 @@ test("the OpenAPI document names whose service it is, and whom to ask", async ()
   expect([info.title, info.contact]).toEqual([english.service, undefined]);
 });
 
-test("search engines may show the form, and no answer about a person", async () => {
-  expect(await pageOf("/")).not.toContain("noindex");
-  expect(await pageOf(`/?regNo=${encodeURIComponent(known.regNo)}`)).toContain('content="noindex, nofollow"');
+test.each([
+  "/",
+  "/verify-envelope",
+  "/v1/inter-agency/getting-started",
+  "/v1/inter-agency/docs",
+  "/v1/inter-agency/help/",
+  "/v1/inter-agency/help/keys",
+])("the page %s describes itself to search engines in one sentence, and is sent compressed", async (path) => {
+  const response = await world.call(path, { headers: { "Accept-Encoding": "gzip" } });
+  expect(response.headers.get("Content-Encoding")).toBe("gzip");
+  expect(response.headers.get("Vary")).toContain("Accept-Encoding");
+  const html = gunzipSync(await response.arrayBuffer()).toString();
+  expect(html).not.toContain("noindex");
+  const [, description = ""] = /<meta name="description" content="([^"]*)">/.exec(html) ?? [];
+  expect(description).toMatch(/^[A-Z].{30,190}\.?$/);
+  expect(html).toContain(`<meta property="og:description" content="${description}">`);
+});
+
+test("an answer about a person and a failure are closed to search engines, and are sent compressed", async () => {
+  for (const path of [`/?regNo=${encodeURIComponent(known.regNo)}`, "/nowhere"]) {
+    const headers = { ...browser.headers, "Accept-Encoding": "gzip" };
+    const response = await world.call(path, { headers });
+    const html = gunzipSync(await response.arrayBuffer()).toString();
+    expect(html).toContain('<meta name="robots" content="noindex, nofollow">');
+    expect(html).not.toContain('name="description"');
+  }
+});
+
+test("security.txt names the site's contact for half a year, and is 404 where there is none", async () => {
+  const path = "/.well-known/security.txt";
+  await remember(council);
+  const response = await world.call(path);
+  expect(response.headers.get("Content-Type")).toBe("text/plain; charset=utf-8");
+  expect((await response.text()).split("\n")).toEqual([
+    "Contact: mailto:help@council.example",
+    "Contact: https://council.example/",
+    "Contact: tel:+23490000000",
+    "Expires: 2026-08-28T00:00:00Z",
+    "Preferred-Languages: en",
+    "Canonical: https://teachers.example/.well-known/security.txt",
+    "",
+  ]);
+  for (const contact of [{}, { address: "1 Road, Abuja", url: "http://council.example/" }]) {
+    await remember({ ...council, contact });
+    expect((await world.call(path)).status).toBe(404);
+  }
+  await remember(defaultSite);
+});
+
+test("crawlers are asked to leave out the API's lookup", async () => {
   expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
 });
 
 test.each([
   ["/docs", "v1/inter-agency/docs"],
   ["/v1/inter-agency", "inter-agency/docs"],
+  ["/v1/inter-agency/", "docs"],
 ])("%s leads to the reference", async (path, way) => {
   const response = await world.call(path);
   expect([response.status, response.headers.get("Location")]).toEqual([302, way]);

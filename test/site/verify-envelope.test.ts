@@ -65,7 +65,7 @@ test("the envelope page gives the digest of its script, which the browser then i
   expect(`sha384-${createHash("sha384").update(body).digest("base64")}`).toBe(integrity ?? "");
 });
 
-test("the envelope page is light: what everybody loads weighs under 50 kB as it is sent", async () => {
+test("the envelope page and its first files weigh under 50 kB as they are sent", async () => {
   const html = await (await world.call(path)).text();
   const first = (await filesOf(html)).filter((file) => /\/(app|page)-/.test(file));
   const addresses = [path, ...first.map((file) => `/${file}`)];
@@ -80,7 +80,7 @@ test("the envelope page is light: what everybody loads weighs under 50 kB as it 
   expect(weight).toBeLessThan(50_000);
 });
 
-/** What it gives for a page that is kept, on a device whose browser answers as told. */
+/** The worker's answer for a cached page, with a network and a cache of the test. */
 async function answered(put: () => Promise<void>, load: () => Promise<Response>): Promise<string> {
   const source = await (await world.call("/verify-envelope-worker.js")).text();
   let answer = Promise.resolve(new Response("none"));

@@ -8,7 +8,7 @@ type Values<Names extends string> = Names extends `${string}, ${infer Rest}`
   ? [Value, ...Values<Rest>]
   : [Value];
 
-/** The same sentences; one with values is a function of them. */
+/** The same texts; a sentence with values is a function of the values. */
 type Sentences<Written> = {
   readonly [Key in keyof Written as Key extends `${infer Name}(${string}`
     ? Name
@@ -27,12 +27,12 @@ function said([key, part]: [string, string | Readonly<Record<string, string>>]):
   const [, name, names] = /^(\w+)\((.*)\)$/.exec(key) ?? [];
   if (name === undefined || names === undefined)
     return [key, typeof part === "string" || Array.isArray(part) ? part : sentences(part)];
-  const places = names.split(", ");
+  const order = names.split(", ");
   return [
     name,
     (...values: Value[]) => {
       const form = typeof part === "string" ? part : (part[String(values[0])] ?? part.other ?? "");
-      return form.replace(/\{(\w+)\}/g, (_, place: string) => String(values[places.indexOf(place)]));
+      return form.replace(/\{(\w+)\}/g, (_, value: string) => String(values[order.indexOf(value)]));
     },
   ];
 }

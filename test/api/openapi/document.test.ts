@@ -27,7 +27,7 @@ test("the OpenAPI document is valid OpenAPI 3.1", async () => {
   expect(outcome).toEqual({ valid: true });
 });
 
-test("the OpenAPI document refers only to what it has, and has nothing that it does not refer to", () => {
+test("the OpenAPI document refers only to its own components, and uses each of them", () => {
   const used = new Set<string>();
   for (const [path, { $ref }] of objects(document)) {
     if (typeof $ref !== "string") continue;
@@ -39,6 +39,14 @@ test("the OpenAPI document refers only to what it has, and has nothing that it d
     Object.keys(components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
   );
   expect(defined.filter((ref) => !used.has(ref))).toEqual([]);
+});
+
+test("the OpenAPI document has no two components whose names differ only in case, which generators write to one file", () => {
+  const names = new Set(
+    Object.values(document.components as Json).flatMap((kind) => Object.keys(kind as Json)),
+  );
+  const groups = Map.groupBy(names, (name) => name.toLowerCase());
+  expect([...groups.values()].filter(({ length }) => length > 1)).toEqual([]);
 });
 
 test("the OpenAPI document describes every schema, every member and every parameter", () => {
@@ -85,7 +93,7 @@ test("the OpenAPI document takes its enumerations from the contract", () => {
   expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
 });
 
-test("the OpenAPI document names the codes of every error, and every code but those of what is no call", () => {
+test("the OpenAPI document names the codes of every error, and every code of a call", () => {
   const named = new Set<string>();
   const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
   const answers = operations.flatMap(({ responses }) =>
@@ -113,7 +121,7 @@ test("the OpenAPI document has a sentence for every word of its lists, in their 
   }
 });
 
-test("the OpenAPI document says of every operation who may call it, of a delivery too, and under which license it stands", () => {
+test("the OpenAPI document states the security of every operation and webhook, and its license", () => {
   const operations = [...Object.values(document.paths), ...Object.values(document.webhooks as Json)]
     .flatMap((path) => Object.values(path as Record<string, Json>))
     .map(({ operationId, security }) => [operationId, Array.isArray(security)]);
@@ -167,26 +175,17 @@ test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
   },
 );
 
-test("the example envelopes verify with the example key set", async () => {
-  const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
+test("the example envelopes verify with the example key set, key history and status list", async () => {
   const { issuer, audience } = examples;
+  const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
   const outcome = await verifyEnvelope(JSON.stringify(examples.foundEnvelope), {
     keys: keySet,
     issuer,
     audience,
   });
   expect(outcome.valid).toBe(true);
-});
-
-test("the example envelopes come with a status list that the service would sign, at the address that is named", async () => {
-  const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
+  expect(await readKeyHistory(examples.keyHistory, issuer)).toMatchObject({ issuer });
   const [list] = await openStatusLists([examples.statusList], keySet);
   const [uri] = examples.statusLists.status_lists;
   expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
-});
-
-test("the example envelopes come with a key history that verifies", async () => {
-  expect(await readKeyHistory(examples.keyHistory, examples.issuer)).toMatchObject({
-    issuer: examples.issuer,
-  });
 });

@@ -22,8 +22,8 @@ import { resolve } from "./document.ts";
 import * as examples from "./examples.ts";
 
 /**
- * Asks the real app for every answer that the OpenAPI document shows. Only what is made anew each time (ids, keys and
- * signatures) may differ; that the shown signatures are genuine is in document.test.ts.
+ * Asks the real app for every answer that the OpenAPI document shows. Only ids, keys and signatures differ each time;
+ * document.test.ts verifies the signatures of the examples.
  */
 
 const prefix = "/v1/inter-agency";

@@ -7,7 +7,7 @@ import type {
 } from "../../../src/partner/contract.ts";
 import { resolve } from "./document.ts";
 
-/** The examples of the document, by what they show: whatever a test holds to be genuine is what partners read. */
+/** The examples of the OpenAPI document, so that the tests check what partners read. */
 
 function shownAs<Value>(name: string): Value {
   return (resolve(`#/components/examples/${name}`) as { value: Value }).value;
@@ -61,7 +61,7 @@ export const [statusList] = inSchema<string>("StatusList");
 export const health = shownAs<object>("HealthOk");
 export const unavailable = shownAs<object>("HealthUnavailable");
 
-/** The text that a response of a document which is no JSON shows. */
+/** The example of a response whose body is text, not JSON. */
 export function textOf(response: string): string {
   const { schema } = Object.values(
     (resolve(`#/components/responses/${response}`) as { content: Record<string, { schema: object }> })

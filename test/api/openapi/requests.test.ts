@@ -43,7 +43,7 @@ function withoutWords($ref: string): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => !(name in words)));
 }
 
-test.each(schemas)("%s is in the document what the routes check", (name, schema) => {
+test.each(schemas)("the document describes %s as the routes check it", (name, schema) => {
   const { $schema: _, ...checked } = toJsonSchema(schema, {
     target: "draft-2020-12",
     // An object is checked not to be an array before it is read as one; the schema is the part after that.
