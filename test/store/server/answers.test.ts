@@ -110,19 +110,20 @@ describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows onl
 
   test("a transaction that reads and then writes makes two requests, and a third that ends its stream", async () => {
     await opened(async (driver) => {
-      await driver.batch([{ sql: "CREATE TABLE counted (n INTEGER)", args: [] }]);
       let requests = 0;
       change = (text) => {
         requests++;
         return text;
       };
+      await driver.batch([{ sql: "CREATE TABLE counted (n INTEGER)", args: [] }]);
+      await until(() => requests === 2);
       await driver.write(async (tx) => {
         const [[row] = []] = await tx.batch([{ sql: "SELECT count(*) AS n FROM counted", args: [] }]);
         await tx.finish([{ sql: "INSERT INTO counted VALUES (?)", args: [Number(row?.n)] }]);
       });
-      await until(() => requests === 3);
+      await until(() => requests === 5);
       expect(await driver.query("SELECT n FROM counted")).toMatchObject([{ n: 0 }]);
-      expect(requests).toBe(4);
+      expect(requests).toBe(6);
     });
   });
 
