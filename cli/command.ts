@@ -149,7 +149,7 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
   return { ...Object.fromEntries(read), _: given._ };
 }
 
-/** A group of commands, which is none itself. */
+/** A group of commands, which does nothing alone. */
 export function group(description: string, subCommands: Commands): OurCommand {
   return { description, subCommands };
 }
@@ -194,7 +194,7 @@ export function configOf(args: object): Config {
   return config;
 }
 
-/** As {@link configOf}, with what `serve` is told besides. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
+/** As {@link configOf}, with the options that only `serve` has. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
 export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
   const config = readServeConfig(flags, environment);
   requireOwnFolder(config);

@@ -39,7 +39,7 @@ function withoutComments(text: string): string {
 }
 
 const source = filesOf("src");
-/** The commands, and what builds and starts the program from its source, which is no part of it. */
+/** The commands, and what builds and starts the program from its source. */
 const commands = [...filesOf("cli"), ...filesOf(".ci")];
 const tests = filesOf("test");
 const data = filesOf("data");

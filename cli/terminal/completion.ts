@@ -84,7 +84,7 @@ type Line = {
   readonly operands: number;
   /** The option that waits for its value. */
   readonly open: string | null;
-  /** Whether the word before the command is `help`, which is no command itself. */
+  /** Whether the word before the command is `help`, which is not a command. */
   readonly isHelp: boolean;
 };
 

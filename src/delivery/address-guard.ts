@@ -29,7 +29,7 @@ type GuardOptions = {
   readonly allowPrivate: boolean;
 };
 
-/** Finds every address of a host name; rejects when there is none. */
+/** Finds every address of a host name; rejects if it finds no address. */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
 type ResolveOptions = GuardOptions & {

@@ -102,7 +102,7 @@ export function deliveryHeaders(
 /**
  * The value of `X-AGENCY-Signature` (contract C21): `t=<unix_seconds>,v1=<hex>`, with a second `v1` during a rotation. Each
  * attempt has its own, because a receiver refuses a signature older than 300 seconds.
- * @throws RangeError when there are not one or two secrets, a secret is empty, or the time is no whole second
+ * @throws RangeError when there are not one or two secrets, a secret is empty, or the time is not a whole second
  */
 export function signDelivery({
   body,

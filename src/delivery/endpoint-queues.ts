@@ -85,7 +85,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
     },
     /**
-     * The next attempt, endpoints in turn; null when there is none or no room. Leases before `leasedSinceMs` are left for
+     * The next attempt, endpoints in turn; null without one, or without room. Leases before `leasedSinceMs` are left for
      * `takeStale`: a process that stood still may have lost them to another.
      */
     next(leasedSinceMs = Number.NEGATIVE_INFINITY): Attempt | null {

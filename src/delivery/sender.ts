@@ -55,7 +55,7 @@ export function startSender(dependencies: SenderDependencies) {
   let isClosing = false;
   let nextLaunch: ReturnType<typeof setImmediate> | undefined;
 
-  /** Leases deliveries and begins attempts until there is no room or nothing due. */
+  /** Leases deliveries and begins attempts until the room is used up or nothing is due. */
   async function fill(): Promise<void> {
     launch();
     while (!isClosing && (await intake.lease())) launch();
@@ -169,7 +169,7 @@ function createIntake(
       isStale = false;
       await giveBack(queues.update(await outbox.open(), clock.now()));
     },
-    /** Leases deliveries while there is room. @returns false when there is no room or nothing due */
+    /** Leases deliveries while there is room. @returns false without room, or if nothing is due */
     async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;

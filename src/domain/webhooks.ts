@@ -107,7 +107,7 @@ export async function rotateWebhookSecret(
   throw new TvsError("STORE_BUSY", "the secret is being rotated again and again; check it and try again");
 }
 
-/** @throws TvsError NOT_KNOWN when there is no such partner, or it has no endpoint */
+/** @throws TvsError NOT_KNOWN without such a partner, or it has no endpoint */
 export async function requireEndpoint(
   { webhooks, partners }: Pick<WebhookDependencies, "webhooks" | "partners">,
   partnerId: string,

@@ -3,7 +3,7 @@ import { type Clock, createCalendar } from "../../src/domain/clock.ts";
 /** The calendar of the service's default time zone. */
 export const lagos = createCalendar("Africa/Lagos");
 
-/** A clock that stands still until the test moves it. */
+/** A clock that only the test moves. */
 export type TestClock = Clock & { set(time: string): void; add(ms: number): void };
 
 export function aClock(time: string): TestClock {

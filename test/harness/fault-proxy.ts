@@ -31,7 +31,7 @@ type Link = {
 
 type Pair = { readonly near: Socket; readonly far: Socket; request: string; replied: number };
 
-/** Stands before the `http` address of a target on the loopback interface. */
+/** Listens before the `http` address of a target on the loopback interface. */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const link: Link = { isCut: false, delayMs: 0, loss: null, open: Promise.resolve() };
   const pairs = new Set<Pair>();

@@ -84,7 +84,7 @@ export async function makeMissingRegister(
   } catch {}
 }
 
-/** The real composition over a data directory, closed afterwards; an empty register is made where there is none. */
+/** The real composition over a data directory, closed afterwards; an empty register is made in an empty folder. */
 export async function withTestContext<T>(
   dataDir: string,
   act: (operator: CommandContext) => Promise<T>,

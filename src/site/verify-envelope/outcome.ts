@@ -157,7 +157,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Text that is no envelope at all is as harmless as one that cannot be decided, and says nothing of a teacher. */
+/** Text that is not an envelope at all is as harmless as one that cannot be decided, and says nothing of a teacher. */
 function isNone({ verification }: Checked): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }

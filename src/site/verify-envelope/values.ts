@@ -87,7 +87,7 @@ export function signatureFacts(verification: Verification, signer = verification
   ];
 }
 
-/** `signed` and `outer` are JSON texts; undefined where there is no such member. */
+/** `signed` and `outer` are JSON texts; undefined without such a member. */
 type Difference = { member: string; signed: string | undefined; outer: string | undefined };
 
 const maxDifferences = 200;

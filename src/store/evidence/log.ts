@@ -178,7 +178,7 @@ function writeTree(driver: Driver, recorded: Recorder) {
     /**
      * Stores a checkpoint of the newest log.
      * @param previous the checkpoint that the new one names
-     * @returns false, having stored nothing, if `previous` is no longer the newest, a later log has begun, or the tree was cut
+     * @returns false, having stored nothing, if `previous` is not the newest any more, a later log has begun, or the tree was cut
      */
     addCheckpoint(next: StoredCheckpoint, previous: StoredCheckpoint | null) {
       return driver.write(async (tx) => {

@@ -8,7 +8,7 @@ const builtFolder = fileURLToPath(new URL("../../../.cache/bench/", import.meta.
 
 /**
  * Starts Fastify with jose on Node over a copy of the register, and makes sure that it does the same work.
- * @returns null where there is no Node
+ * @returns null without Node
  * @throws Error when it answers something else than tvs
  */
 export async function startRival(

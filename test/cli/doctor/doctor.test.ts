@@ -38,7 +38,7 @@ test("tvs doctor finds no failure on a healthy machine", () =>
     }
     // How fast it signs is the machine's affair, which may be busy.
     expect(of("signing")?.result).not.toBe("fail");
-    // A new pending key is no fault, and nothing is to be done about it, but it cannot be promoted yet.
+    // A new pending key is not a fault, and nothing is to be done about it, but it cannot be promoted yet.
     expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
     expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
     expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);

@@ -104,7 +104,7 @@ describe("signing", () => {
       expect((await writer.checkpoint())?.size).toBe(1_100);
     }));
 
-  test("of two checkpoints with the same predecessor only the first is stored", () =>
+  test("two checkpoints with the same predecessor are not both stored, only the first", () =>
     withLog(async ({ driver, store, writer, dependencies, attestAll }) => {
       await attestAll(1);
       await writer.checkpoint();
@@ -129,7 +129,7 @@ describe("signing", () => {
     }));
 });
 
-test("hashes that can be computed again from the attestations are no loss", () =>
+test("lost hashes that can be computed again from the attestations do not count as a loss", () =>
   withLog(async ({ writer, attestAll, run }) => {
     await attestAll(1, 2, 3);
     const signed = await writer.checkpoint();
