@@ -1,4 +1,4 @@
-/** Completion at Tab: the scripts for the shells, and what could come next on a command line. */
+/** Completion at Tab: the scripts for the shells, and the words that may come next on a command line. */
 
 import { parseArgs } from "node:util";
 import { topics } from "../../src/manual.ts";
@@ -18,7 +18,7 @@ import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 import { parseChoice, print } from "./output.ts";
 
-/** Each hands the words to `__complete` of the very program on the line, and shows the lines that come back. */
+/** Each script calls `__complete` of the program on the line and shows the lines that come back. */
 export const scripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
@@ -50,8 +50,8 @@ type Words = readonly string[];
 type Candidate = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that may follow, a line each; nothing where the shell shall offer files.
- * @param words those before the cursor, the last one begun @returns 0: nobody who presses Tab wants to read of an error
+ * Prints the words that may follow, a line each, and nothing where the shell should offer files.
+ * @param words those before the cursor; the last one may be incomplete @returns 0, because a Tab shows no error
  */
 export async function complete(root: OurCommand, words: Words): Promise<number> {
   const found = await candidates(root, words).catch((): Candidate[] => []);
@@ -61,7 +61,7 @@ export async function complete(root: OurCommand, words: Words): Promise<number> 
   return 0;
 }
 
-/** What may follow the words, of which the last one is begun. */
+/** The words that may stand in place of the last one, which may be incomplete. */
 export async function candidates(root: OurCommand, words: Words): Promise<Candidate[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
@@ -71,8 +71,9 @@ export async function candidates(root: OurCommand, words: Words): Promise<Candid
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-/** What `tvs help` explains: the topics of the manual, and the commands that are no topics too. */
-async function helpOffers({ command, operands }: Line, root: OurCommand): Promise<Candidate[]> {
+/** The words after `tvs help`: topics, commands without a topic of that name, and files after `--print`. */
+async function helpOffers({ command, operands, open }: Line, root: OurCommand): Promise<Candidate[]> {
+  if (open !== null) return Object.keys((await import("./manual.ts")).printedFiles).map((name) => [name, ""]);
   if (operands > 0) return [];
   const pages = command === root ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
   const commands = await subCommands(command);
@@ -82,22 +83,23 @@ async function helpOffers({ command, operands }: Line, root: OurCommand): Promis
 type Line = {
   readonly command: OurCommand;
   readonly operands: number;
-  /** The option that waits for its value. */
+  /** The option whose value comes next. */
   readonly open: string | null;
-  /** Whether the word before the command is `help`, which is not a command. */
+  /** Whether `help`, which is not in the table of commands, is the first word. */
   readonly isHelp: boolean;
 };
 
-/** Reads a begun line: which command it names, how many operands it has, and which option waits for its value. */
+/** Reads the words before the cursor. */
 async function readLine(root: OurCommand, words: Words): Promise<Line> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
   for (const word of words) {
-    // Before a command only the options of every command stand.
+    // Only common options may come before a command.
     const args: Args = command.args === undefined ? commonArgs : argsOf(command);
     const table = commandsOf(command);
     const load = operands === 0 && Object.hasOwn(table, word) ? table[word] : undefined;
     if (open !== null) open = null;
+    else if (isHelp && word === "--print") open = "print";
     else if (word.startsWith("--")) open = args[word.slice(2)]?.type === "string" ? word.slice(2) : null;
     else if (word === "help" && command === root && !isHelp && operands === 0) isHelp = true;
     else if (load === undefined) operands++;

@@ -37,6 +37,7 @@ test.each([
     ["help", "ke"],
     ["keys", "key-theft"],
   ],
+  [["help", "--print", "al"], ["alerts.yml"]],
   [["help", "keys", "ro"], ["rotate"]],
   [["keys", "co"], ["compromise"]],
   [["partners", "show", ""], ["exam-body"]],
