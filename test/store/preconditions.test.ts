@@ -218,24 +218,39 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
     await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));
     const keys: UniqueKey[] = [
-      ...known.map((value) => ({ by: "regNo" as const, value })),
-      ...Array.from({ length: 20 }, (_, n) => ({ by: "tId" as const, value: 880_000 + n })),
-      ...Array.from({ length: 20 }, (_, n) => ({
+      ...[...known, ...Array.from({ length: 20 }, (_, n) => `B/2/A/${n}`)].map((value) => ({
+        by: "regNo" as const,
+        value,
+      })),
+      ...Array.from({ length: 10 }, (_, n) => ({ by: "tId" as const, value: 880_000 + n })),
+      ...Array.from({ length: 10 }, (_, n) => ({
         by: "nin" as const,
         value: new Uint8Array(16).fill(100 + n),
       })),
     ];
-    const read: ReadTeacher[] = (await teachers.findEach(keys)).map(
-      (one, index) => one ?? (keys[index] as UniqueKey),
-    );
-    const limits = { minute: 1_000, day: 1_000 };
-    const charge = { partnerId: "batches", starts: { minute: 600_000, day: 0 }, calls: 100, limits };
+    const read = async (): Promise<ReadTeacher[]> =>
+      (await teachers.findEach(keys)).map((one, index) => one ?? (keys[index] as UniqueKey));
+    const charge = {
+      partnerId: "batches",
+      starts: { minute: 600_000, day: 0 },
+      calls: 100,
+      limits: { minute: 1_000, day: 1_000 },
+    };
     const answers = anAnswer(100);
-    expect(await attest(driver, answers, { read, charge })).toEqual({ minute: 100, day: 100 });
+    expect(await attest(driver, answers, { read: await read(), charge })).toEqual({ minute: 100, day: 100 });
     const ids = JSON.stringify(answers.map(({ verificationId }) => verificationId));
     const sql = "SELECT 1 FROM attestations WHERE verification_id IN (SELECT value FROM json_each(?))";
     expect(await driver.query(sql, [ids])).toHaveLength(100);
-    await put("B/1/A/59", { name: "Other" });
-    expect(await isStored({ read }, anAnswer(100))).toBe(false);
+    for (const [regNo, changes] of [
+      ["B/1/A/59", { name: "Other" }],
+      ["B/2/A/19", {}],
+      ["B/3/A/1", { tId: 880_009 }],
+      ["B/3/A/2", { ninIndex: new Uint8Array(16).fill(109) }],
+    ] as const) {
+      const before = await read();
+      expect(await isStored({ read: before }, anAnswer(100))).toBe(true);
+      await put(regNo, changes);
+      expect(await isStored({ read: before }, anAnswer(100))).toBe(false);
+    }
   });
 });

@@ -45,25 +45,32 @@ export async function createServerRequests({ url, token }: ServerAddress) {
      */
     async transaction<R>(work: (tx: Transaction) => Promise<R>, limit: TransactionLimit): Promise<R> {
       const transaction = await clientFor(limit.waitMs).transaction("write");
-      let isOver = false;
+      let [hasBegun, isOver, isCommitted] = [false, false, false];
+      async function send(statements: readonly Statement[], end: readonly "COMMIT"[] = []): Promise<Row[][]> {
+        hasBegun = true;
+        return rowsOf(await transaction.batch([...statements.map(sentStatement), ...end]));
+      }
       async function batch(statements: readonly Statement[]): Promise<Row[][]> {
         if (isOver) throw new TypeError("the transaction is over");
         if (statements.length === 0) return [];
-        const results = await transaction.batch(statements.map(sentStatement));
+        const rows = await send(statements);
         if (limit.isOver()) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
-        return rowsOf(results);
+        return rows;
       }
       /** The server runs each statement only after the success of the one before, and so the COMMIT too. */
       async function finish(statements: readonly Statement[]): Promise<Row[][]> {
+        // The server may give the lock after the caller has left, so the first statements do not bring the COMMIT along.
+        if (!hasBegun) return batch(statements).finally(() => (isOver = true));
         if (isOver) throw new TypeError("the transaction is over");
         isOver = true;
-        const results = await transaction.batch([...statements.map(sentStatement), "COMMIT"]);
-        return rowsOf(results.slice(0, -1));
+        const rows = await send(statements, ["COMMIT"]);
+        isCommitted = true;
+        return rows.slice(0, statements.length);
       }
       const query: Transaction["query"] = async (sql, args = []) => (await batch([{ sql, args }]))[0] ?? [];
       try {
         const result = await work({ query, batch, finish });
-        if (!isOver) await transaction.commit();
+        if (!isCommitted) await transaction.commit();
         return result;
       } finally {
         // Rolls back what is not committed.

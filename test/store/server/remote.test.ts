@@ -115,8 +115,10 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     });
     await begun.promise;
     const insert = statement("INSERT INTO probe VALUES ('given up')");
-    const write = () => driver.write(async (tx) => void (await tx.batch([insert])));
-    expect(await rejection(write())).toMatchObject(lost);
+    for (const step of ["batch", "finish"] as const) {
+      const write = driver.write(async (tx) => void (await tx[step]([insert])));
+      expect(await rejection(write)).toMatchObject(lost);
+    }
     end.resolve();
     await holder;
     await driver.write(async (tx) => void (await tx.batch([statement("INSERT INTO probe VALUES ('next')")])));
