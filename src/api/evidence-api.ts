@@ -11,11 +11,11 @@ import { type ApiContext, type ApiHandler, withinLimit } from "./public-api.ts";
 import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** A new checkpoint is signed every half minute while there are calls. */
+/** Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
 const asCheckpoint = "public, max-age=5";
-/** A leaf keeps its index, and the checkpoint in the answer names the tree of the proof. */
+/** For inclusion proofs, which stay valid: a leaf keeps its index, and the response contains the checkpoint of the tree. */
 const forEver = "public, max-age=31536000, immutable";
-/** A later log may have another tree of the same two sizes. */
+/** For consistency proofs, which caches must revalidate: after a restore, a new log can have other trees of these sizes. */
 const whileConfirmed = "public, no-cache";
 
 const evidenceOf = (c: ApiContext) => c.get("parts").evidence;
@@ -52,10 +52,10 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
 
 export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
 
-/** How long the newest checkpoint and the keys are served before they are read again. */
+/** How long {@link createRecent} serves a value before it reads the database again. */
 const recentMs = 1_000;
 
-/** Makes the public documents. Each throws TvsError NOT_KNOWN if the log cannot give the document yet. */
+/** Makes the log's public documents. All but `key` throw TvsError NOT_KNOWN until a signed checkpoint covers them. */
 export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
     const found = await evidence.newest();
@@ -74,7 +74,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
     /**
      * Proves that a leaf is in the log.
      * @param leafHash in lower-case hexadecimal
-     * @param size of a stored checkpoint; by default the earliest checkpoint that covers the leaf
+     * @param size the tree size of a stored checkpoint; by default the size of the earliest checkpoint that covers the leaf
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
@@ -99,7 +99,7 @@ export function notKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** Loads a value on request, at most once in {@link recentMs}. The next call retries a failed load. */
+/** Makes a function that keeps the result of `load` for {@link recentMs}. After a failed load, the next call loads again. */
 export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {

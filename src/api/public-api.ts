@@ -26,7 +26,7 @@ export type ApiParts = {
   readonly limit: PublicLimit;
   readonly evidence: EvidenceDocuments;
   readonly statusLists: StatusDocuments;
-  /** Whether an address is that of a proxy whose `Client-Cert` is believed. */
+  /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
   readonly forwardsCertificates: (remoteAddress: string) => boolean;
 };
 
@@ -39,7 +39,7 @@ declare module "hono" {
 export type ApiContext = Context<AppEnv>;
 export type ApiHandler = (c: ApiContext) => Promise<Response>;
 
-/** The public lookup (contract C2). */
+/** Answers a public lookup (contract C2). The limit comes before the term is read, so that a refused call costs little. */
 const publicLookup: ApiHandler = async (c) => {
   const { service, limit } = c.get("parts");
   const caller = limit(c);
@@ -54,7 +54,7 @@ const publicLookup: ApiHandler = async (c) => {
 
 export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
 
-/** Counts a public call that names no teacher as a lookup. */
+/** Puts a public route, such as those of the evidence log, under the limit of lookups per IP address. */
 export function withinLimit(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
@@ -73,16 +73,16 @@ function tooMany(c: ApiContext, decision: AddressDecision, what: string): Respon
 
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
-/** The limit of lookups for each IP address, which the API and the pages share. */
+/** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
 export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
   const findSource = createSourceAddress({ trustedProxies });
   return ({ env, req }: Caller) => {
     const keys = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
-      /** Counts any lookup, before its term is read. */
+      /** Counts a lookup, whatever its term is. */
       lookup: () => limit.lookup(keys),
-      /** Counts the same lookup against the limit of personal terms. @returns null for another term */
+      /** Counts the lookup against the lower limit of NINs, e-mails and phones. @returns null for any other term */
       term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };
@@ -99,7 +99,7 @@ function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
   );
 }
 
-/** The module that partners import, the same file as in their package (decision D14.1). */
+/** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
 const moduleCode = programFile(
   "text/javascript",
   () => import("./verify.bundle.js", { with: { type: "text" } }),
@@ -107,7 +107,7 @@ const moduleCode = programFile(
 
 const partnerModule: PageHandler = async (c) => {
   const reply = await moduleCode(c);
-  // Deno and editors find the declarations by this header.
+  // Deno and editors find the TypeScript declarations by this header.
   if (reply.ok) reply.headers.set("X-TypeScript-Types", "./verify.d.mts");
   return reply;
 };
@@ -125,7 +125,7 @@ const partnerPackage = once(async () => {
 const health: ApiHandler = async (c) => {
   const { service } = c.get("parts");
   const status = await healthOf(service);
-  // The probe has refreshed the configuration.
+  // The probe has just refreshed the configuration, so `current` needs no refresh.
   const { settings, keys } = service.configuration.current();
   c.header("Cache-Control", "no-store");
   if (status !== "ok") c.header("Retry-After", "1");
@@ -135,7 +135,7 @@ const health: ApiHandler = async (c) => {
 
 const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
 
-/** The key set, the key history, the health probe, the partners' module and package: public, the same for everybody. */
+/** Public routes: the key set, the key history, the health probe, the partners' module and package. */
 export const documentsApi = new Hono<AppEnv>()
   .get("/.well-known/jwks.json", async (c) =>
     sendDocument(c, publicDocument((await recent(c)).jwks, "application/json")),
@@ -148,7 +148,7 @@ export const documentsApi = new Hono<AppEnv>()
   .get("/verify.d.mts", partnerTypes)
   .get("/tvs-partner.tgz", async (c) => sendDocument(c, await partnerPackage()));
 
-/** The OpenAPI document of this service. */
+/** Makes the handler of `openapi.json`. */
 export function openApiPage({ configuration }: Service): PageHandler {
   const kept = keptDocuments(configuration);
   return async (c) => {

@@ -10,7 +10,6 @@ import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.t
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
-/** The public documents of the status lists. A missing document throws TvsError NOT_KNOWN. */
 export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
 
 type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
@@ -18,14 +17,17 @@ type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | 
 type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/** Makes the documents and keeps them until their sources change. The sources are read at most once a second. */
+/**
+ * Makes the documents of the routes below and keeps each until its sources change. The database is read at most once a second.
+ * Each method throws TvsError NOT_KNOWN if its document does not exist.
+ */
 export function createStatusDocuments(sources: Sources, evidence: EvidenceDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };
   let pack: Pack | undefined;
 
   const newest = createRecent(async () => {
-    // Verifiers would refuse the list's time, or accept the list for days too long.
+    // With a wrong clock, verifiers would refuse a list's `iat`, or accept the list for days too long.
     if (sources.isClockWrong())
       throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
     const lists = await sources.statusLists.newest();
@@ -39,13 +41,13 @@ export function createStatusDocuments(sources: Sources, evidence: EvidenceDocume
       const uri = `${configuration.current().settings.issuer}${statusListPath}/${number}`;
       return documents.get(uri) ?? notKnown("there is no status list of this number");
     },
-    /** The addresses of all lists (draft-ietf-oauth-status-list-21, 9). */
+    /** Returns the URLs of all lists (draft-ietf-oauth-status-list-21, 9). */
     async aggregation(): Promise<PublicDocument> {
       const { lists } = await newest();
       if (lists === null) return notKnown("this service has no status lists");
       return publicDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
     },
-    /** The file that verifies envelopes without a network. */
+    /** Returns the file with which a verifier without a network checks envelopes. */
     async pack(): Promise<PublicDocument> {
       const [{ lists }, checkpoint] = await Promise.all([newest(), newestCheckpoint(evidence)]);
       const { settings, jwks, keyHistory } = configuration.current();
@@ -69,7 +71,7 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
   return new Map(tokens.map(([uri, token]) => [uri, publicDocument(token, "application/statuslist+jwt")]));
 }
 
-/** The newest checkpoint of the evidence log; null before there is one. */
+/** Reads the newest checkpoint of the evidence log. @returns null before the log's first checkpoint */
 async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | null> {
   try {
     return (await evidence.checkpoint()).body;
@@ -79,7 +81,7 @@ async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | n
   }
 }
 
-/** Makes the handler of one document, which caches may keep for a list's `ttl`. */
+/** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
 function sendOne(find: (documents: StatusDocuments, c: ApiContext) => Promise<PublicDocument>): ApiHandler {
   const cacheControl = `public, max-age=${ttlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
