@@ -11,12 +11,12 @@ import { queryOf } from "./language.ts";
 import { type Markup, type PageSender, styleHash } from "./shell.ts";
 import { sentences } from "./texts/sentences.ts";
 
-/** In English only; the HTML in its sentences is ours. */
+/** The page's sentences, in English only. They contain HTML, which `raw` inserts unescaped. */
 const texts = sentences(written);
 
 /**
- * The page that leads partners from a key to going live (decisions D2.7, D14.2). Its commands are for this server, in the
- * chosen programming language. The choice is a link, so it works without a script.
+ * Makes the handler of the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this
+ * server, in the programming language that the query `?code=` names.
  */
 export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
@@ -30,9 +30,9 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
         "style-src": [styleHash, "'self'"],
         "connect-src": [demo === null ? "'none'" : "'self'"],
       },
-      // A page with a key is for one reader.
+      // A page with the demo key is for one reader, so it is not cached.
       name: demo === null ? code.id : null,
-      // The issuer may change.
+      // The page contains the issuer's URL, which the operator can change at any time.
       cacheControl: "no-store",
     };
     return kept(c, about, (language, { issuer, site }) => {
@@ -58,8 +58,8 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
 }
 
 /**
- * Causes an event of a made-up teacher, for the page's button. Readers who do not see the demo key get 404, as do scripts of
- * other sites: a script cannot hide its origin.
+ * Makes the handler of the page's button that causes an event for a made-up teacher. Callers who are not offered the demo key
+ * get 404. So do scripts of other sites, whose requests have their own `Origin`.
  */
 export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
@@ -151,7 +151,7 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
-/** Calls of the page itself, with the demo key. The script enables their buttons. */
+/** Makes the buttons that call the API with the demo key. The page's script enables them. */
 function tryPlace(at: steps.Surroundings): Markup {
   const { tryIt, commands } = texts;
   const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
@@ -211,7 +211,7 @@ ${raw(texts.webhookRules(at.query))}`,
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 
-/** The sandbox's own deliveries. A shell cannot receive them, so the page suggests another language. */
+/** Explains deliveries from the sandbox. With shell commands nobody can receive them, so the page suggests another language. */
 function sandboxDelivery(at: steps.Surroundings): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}

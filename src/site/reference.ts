@@ -1,4 +1,4 @@
-/** The API reference: Scalar over the OpenAPI document (decision D8.7). */
+/** The page of the API reference: Scalar shows the OpenAPI document (decision D8.7). */
 
 import { randomBytes } from "node:crypto";
 import { Scalar } from "@scalar/hono-api-reference";
@@ -15,7 +15,7 @@ import { htmlType, previewOf, protectPage } from "./shell.ts";
 const { shell, service } = english;
 const preview = previewOf(shell.reference, shell.referenceAbout);
 
-/** Options that keep Scalar from every address but ours. */
+/** Options with which Scalar makes no request to another host and links to none. */
 const withoutElsewhere = {
   withDefaultFonts: false,
   telemetry: false,
@@ -26,7 +26,7 @@ const withoutElsewhere = {
   externalUrls: { dashboardUrl: "", registryUrl: "", proxyUrl: "", apiBaseUrl: "" },
 } as const;
 
-/** The page loads from this service and calls this service alone. Scalar writes style elements without the nonce. */
+/** Makes the page's CSP directives: requests to this service only. Inline styles are allowed, because Scalar's lack the nonce. */
 function allowances(nonce: string) {
   return {
     "script-src": ["'self'", `'nonce-${nonce}'`],
@@ -51,7 +51,7 @@ export function referencePage(
       nonce,
       pageTitle: [shell.reference, service, ...(site.name === null ? [] : [site.name])].join(" – "),
       url: "openapi.json",
-      // Calls go to the address that the page came from, under the path of the issuer.
+      // A relative URL, so that the page's calls go to the host that it was loaded from.
       servers: [{ url: new URL(issuer).pathname }],
       theme: "default",
       customCss: `${css}${site.accent === null ? "" : `:root { --brand: ${site.accent}; }`}`,
@@ -77,7 +77,7 @@ function head({ name }: Site, sandbox: boolean) {
 </nav>${sandbox ? html`<aside aria-label="${shell.sandbox}"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</aside>` : ""}</div>`;
 }
 
-/** Adds the language, the icon, the description and the head to Scalar's document. */
+/** Inserts the language, the icon, the meta elements and the site's navigation into Scalar's HTML. */
 function framed(page: string, head: string): string {
   return page
     .replace("<html>", '<html lang="en">')

@@ -1,4 +1,4 @@
-/** The pages of the service: what people open, and what pages load. */
+/** The routes of the site: the pages that people open, and the files that pages and crawlers load. */
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
@@ -43,7 +43,7 @@ export function createPages(
 
 type Row = readonly [method: "GET" | "POST", path: string, handler: (pages: Pages) => PageHandler];
 
-/** The handlers are made per service; the addresses are known without one. */
+/** Makes an app of routes. Handlers come from the request's context, so the list of paths exists without a service. */
 function mount(rows: readonly Row[]): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   for (const [method, path, handler] of rows)
@@ -53,10 +53,10 @@ function mount(rows: readonly Row[]): Hono<AppEnv> {
 
 const api = "/v1/inter-agency";
 
-/** Redirects relative to the requested address, because a proxy may put a path before it. */
+/** Redirects to a URL relative to the requested one, because a proxy may serve the site under a path of its own. */
 const leadTo = (target: string) => (): PageHandler => (c) => c.redirect(target, 302);
 
-/** What people open. */
+/** The routes that people open in a browser. */
 export const pages = mount([
   ["GET", "/", ({ lookup }) => lookup.show],
   ["POST", "/", ({ lookup }) => lookup.answer],
@@ -82,7 +82,7 @@ function script(load: LoadText): () => PageHandler {
 
 const guideStyle = programFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
 
-/** What pages, crawlers and programs load. */
+/** The routes of files that pages, crawlers and programs load. */
 export const files = mount([
   ["GET", `${api}/docs/scalar.js`, script(() => import("./scalar.bundle.js", { with: { type: "text" } }))],
   [
@@ -107,8 +107,8 @@ export const files = mount([
 ]);
 
 /**
- * Crawlers need not ask the API. They may follow a link to an answer, because only the answer's page tells them not to
- * show it (`noindex`). A sandbox has nothing for crawlers.
+ * The texts of robots.txt by kind of key. A live service keeps crawlers from the API only: crawlers may load an answer's page,
+ * because only there do they read `noindex`. A sandbox refuses crawlers everything.
  */
 const robots = {
   live: "User-agent: *\nDisallow: /teacher/\nDisallow: /v1/inter-agency/log/\n",
@@ -117,10 +117,10 @@ const robots = {
 
 const plainText = "text/plain; charset=utf-8";
 
-/** How long a reader may rely on a copy of security.txt; RFC 9116 wants less than a year. */
+/** The time from now to `Expires` of security.txt. RFC 9116 recommends less than a year. */
 const securityTextLifeMs = 180 * 86_400_000;
 
-/** How to report a vulnerability (RFC 9116); null for a site without a contact that has an address of the web. */
+/** Makes the text of security.txt (RFC 9116). @returns null if the site has no e-mail address, HTTPS URL or phone number */
 function securityText({ issuer, site }: Settings, now: number): string | null {
   const { email, url, phone } = site.contact;
   const contacts = [
@@ -129,7 +129,7 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
     ...(phone === undefined ? [] : [telephoneLink(phone)]),
   ];
   if (contacts.length === 0) return null;
-  // The same text all day, so that its tag stays too.
+  // Midnight, so that the text and its entity tag are the same all day.
   const expires = `${new Date(now + securityTextLifeMs).toISOString().slice(0, 10)}T00:00:00Z`;
   const lines = [...contacts.map((contact) => `Contact: ${contact}`), `Expires: ${expires}`];
   return [...lines, "Preferred-Languages: en", `Canonical: ${issuer}/.well-known/security.txt`, ""].join(
@@ -137,7 +137,7 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
   );
 }
 
-/** The small files of the whole site, which depend on its settings. */
+/** Makes the handlers of small files: icon, robots.txt, security.txt, and the logo and accent colour of the settings. */
 function createSiteFiles({
   configuration,
   keyKind,
@@ -156,7 +156,7 @@ function createSiteFiles({
     logo: ((c) => {
       const { logo } = settings().site;
       if (logo === null) return c.notFound();
-      // Opened alone the picture is a document, and this policy forbids that document everything.
+      // A browser that opens the URL shows the picture as a document. This policy keeps a script in an SVG from running.
       c.header("Content-Security-Policy", "default-src 'none'; sandbox");
       c.header("Cache-Control", asKeys);
       c.header("Content-Type", logo.type);

@@ -1,4 +1,4 @@
-/** The frame of every page: head, header, footer, and the headers that protect it. */
+/** The HTML frame of every page (head, header, footer) and the security headers of the response. */
 
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
@@ -11,7 +11,7 @@ import type { Service } from "../service.ts";
 import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
-/** HTML; the `html` tag of hono/html has escaped the values in it. */
+/** HTML whose inserted values the `html` tag of hono/html has escaped. */
 export type Markup = ReturnType<typeof html>;
 
 const drawing =
@@ -20,10 +20,10 @@ const drawing =
 
 const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
 
-/** The service's mark as a file, for the browser tab. */
+/** The service's symbol as an SVG file, which browsers show in the tab. */
 export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
-/** The registry's logo and name, and the service's name. @param top the relative way to the first page */
+/** Makes the page's header: the registry's logo and name, and the service's name. @param top relative path to the first page */
 function siteHead(site: Site, language: Language, top: string): Markup {
   const { texts } = language;
   const picture = site.logo === null ? mark : html`<img class="logo" src="${top}logo" alt="">`;
@@ -36,7 +36,7 @@ function siteHead(site: Site, language: Language, top: string): Markup {
 
 export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
 
-/** The contact, and the site's pages about privacy, accessibility and wrong records. */
+/** Makes the operator's contact and the links to the operator's pages on privacy, accessibility and wrong records. */
 function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
   const link = (href: string, text: string) => html`<a href="${href}">${text}</a>`;
@@ -63,31 +63,31 @@ export type Page = {
   readonly language: Language;
   /** The path of the page in the app, with `/` first; links are relative to it. */
   readonly path: string;
-  /** The service's name follows it. */
+  /** The title without the service's name, which the frame adds. */
   readonly title: string;
-  /** One sentence for search engines and link previews. A page without it is closed to search engines. */
+  /** One sentence for search engines and link previews. Without a description, the page is `noindex`. */
   readonly description?: string;
   readonly main: Markup;
-  /** Whether to say that nobody in this register is real. */
+  /** True if the page must say that nobody in this register is a real person. */
   readonly sandbox: boolean;
   readonly site: Site;
-  /** False for a page whose main part is in English only. */
+  /** False if `main` is in English only. */
   readonly languages?: boolean;
-  /** Relative addresses of modules. */
+  /** Relative URLs of JavaScript modules. */
   readonly scripts?: readonly string[];
-  /** Relative addresses of style sheets, added to the common one. */
+  /** Relative URLs of further style sheets; the common one is inline. */
   readonly styles?: readonly string[];
 };
 
 const style = minified(pageStyle);
 
-/** Allows the inline common style sheet, which saves a slow phone a round trip. */
+/** CSP source that allows the common style sheet. The sheet is inline, which saves a slow phone a round trip. */
 export const styleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
 
-/** Directives of a page's Content-Security-Policy, by name. */
+/** The sources of each directive of a Content-Security-Policy. */
 export type Allowances = Readonly<Record<string, readonly string[]>>;
 
-/** Nothing but our style, icon, logo and forms; `allowances` add or replace directives. */
+/** Makes a policy that allows only this service's styles, images and forms. `allowances` adds or replaces directives. */
 function contentSecurityPolicy(allowances: Allowances): string {
   const directives: Allowances = {
     "default-src": ["'none'"],
@@ -102,7 +102,7 @@ function contentSecurityPolicy(allowances: Allowances): string {
   return written.join("; ");
 }
 
-/** The policy of a page that consists of files of its own. */
+/** The policy of a page without inline scripts and styles: all of them are files of this service. */
 export const ownFilesPolicy = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
@@ -110,7 +110,7 @@ export const ownFilesPolicy = contentSecurityPolicy({
   "connect-src": ["'self'"],
 });
 
-/** Sets the headers of every page; no address is sent to another site. */
+/** Sets the security headers of a page. `Referrer-Policy` keeps the page's URL, which may name a teacher, from other sites. */
 export function protectPage(c: Context, allowances: Allowances = {}): void {
   c.header("Content-Security-Policy", contentSecurityPolicy(allowances));
   c.header("Referrer-Policy", "no-referrer");
@@ -118,7 +118,7 @@ export function protectPage(c: Context, allowances: Allowances = {}): void {
   c.header("X-Frame-Options", "DENY");
 }
 
-/** Picks the reader's language, by `?lang=` and Accept-Language, and sets its headers. */
+/** Picks the reader's language by `?lang=` and `Accept-Language`, and sets `Content-Language` and `Vary`. */
 function languageOf(c: Context): Language {
   const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"));
   c.header("Content-Language", language.tag);
@@ -126,10 +126,10 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** No page is deeper. The bound keeps a requested address of thousands of slashes from growing in every link. */
+/** More folders than any page's path has. Without the bound, a URL of thousands of slashes would lengthen every link. */
 const deepest = 16;
 
-/** The relative way from a page to the top: `/v1/a/b` is two folders down. */
+/** Makes the relative path from a page to the site's root: `../../` for `/v1/a/b`. */
 export function toTop(path: string): string {
   return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
 }
@@ -176,7 +176,7 @@ ${languageChoice(language)}
 `;
 }
 
-/** What search engines and messengers show of a page. */
+/** Makes the meta elements from which search engines and messengers show a page. */
 export function previewOf(title: string, description: string): Markup {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
@@ -188,7 +188,7 @@ function titleOf({ title, site, language }: Page): string {
   return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");
 }
 
-/** Links to the page in every language, if there are several. */
+/** Makes the links to the same page in the other languages, if there are any. */
 function languageChoice(current: Language): Markup | string {
   if (allLanguages.length < 2) return "";
   return html`<ul class="nav" aria-label="${current.texts.shell.languages}">
@@ -200,7 +200,7 @@ ${allLanguages.map(({ tag, texts }) =>
 </ul>`;
 }
 
-/** Removes comments and white space, which cost a slow phone bytes. */
+/** Removes comments and white space, because the style sheet is in every page. */
 function minified(css: string): string {
   return css
     .replace(/\/\*.*?\*\//gs, "")
@@ -213,7 +213,6 @@ function minified(css: string): string {
 type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
 type About = {
-  /** The path of the page in the app. */
   readonly path: string;
   readonly allowances?: Allowances | undefined;
 };
@@ -228,7 +227,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
   return {
     sandbox,
 
-    /** Sends a page that is made for this request. */
+    /** Makes a page for this request and sends it with `no-store`. */
     async fresh(
       c: Context,
       { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
@@ -243,8 +242,8 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
     },
 
     /**
-     * Sends a page that is made once for each language, and again after the issuer or the site has changed.
-     * @param about.name tells pages of one path apart; null for a page for this reader alone, which is not kept
+     * Sends a page from the cache of pages, which has one copy per path, `name` and language.
+     * @param about.name distinguishes pages of one path; null if the page is for this reader only and must not be cached
      */
     async kept(
       c: Context,
