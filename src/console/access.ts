@@ -1,4 +1,4 @@
-/** Access to the console: from this machine alone, by a session that a one-time link begins. */
+/** Access to the console: only from this machine, with a session that a one-time link begins. */
 
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -16,14 +16,15 @@ import { plainPage } from "./console-page.ts";
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running service has its console. The id is new at each start. A link's MAC covers port and id, so that a changed
- * file cannot lead a token to another listener.
+ * The port of a running service's console, and an id that is new at each start. The service writes both to a file, from which
+ * `tvs console` makes a link. The link's MAC covers both. If somebody changes the port in the file and receives the link's
+ * token there, the token does not open the console.
  */
 export type ConsolePlace = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Reads the file of {@link writePlace}; null for no file. @throws TvsError REFUSED */
+/** Parses the text of {@link writePlace}. @param text the file's text; null if the file is missing @throws TvsError REFUSED */
 export function readPlace(text: string | null): ConsolePlace {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
@@ -34,7 +35,7 @@ export function readPlace(text: string | null): ConsolePlace {
 
 export const writePlace = ({ port, id }: ConsolePlace): string => `${port} ${id}\n`;
 
-/** Makes a link that opens the console once. Its token has a MAC, so nothing is stored for the link. */
+/** Makes a link that opens the console once. Its token is authenticated by a MAC, so no link has to be stored. */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
@@ -42,13 +43,13 @@ export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
-/** Checks a token, but not whether it was used. @returns `expired` for a token that was good before */
+/** Checks a token's MAC and its time, but not whether it was used. @returns `expired` if only its time has passed */
 export function checkToken(token: string, { secrets, place, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
   const expected = macOf(secrets, place, `${expiry}.${nonce}`);
-  // Compared as text: base64 has several spellings of the same bytes, and each would open the console once.
+  // The MAC is compared as text. Several base64 texts decode to the same bytes, and each would open the console once.
   if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
@@ -59,9 +60,9 @@ function macOf(secrets: Secrets, { id, port }: ConsolePlace, content: string): s
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/** Each session's secret folder is its cookie's path, because browsers send cookies of 127.0.0.1 to all its ports. */
+/** The secret path of a session, also its cookie's `Path`: browsers send cookies of 127.0.0.1 to servers on all its ports. */
 export const sessionPath = "/s/:folder";
-/** The path inside the session's folder; an address outside a folder is unchanged. */
+/** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
 export const searchPath = "/teachers";
@@ -74,13 +75,13 @@ const refusals: Readonly<Record<NotLocal, string>> = {
   proxy: "the console answers this machine only, not through a proxy; use an SSH tunnel",
 };
 
-/** Refuses requests from other machines and from pages of other sites in a browser on this machine. */
+/** Refuses requests from other machines, through a proxy, or with a `Host` that is not this machine (DNS rebinding). */
 export function guarded(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
     const reason = notLocal(c);
     if (reason !== null) return failed(c, 403, refusals[reason]);
-    // A search is POST, because its term may be a personal number, which no address contains.
+    // The search is the only POST: its term may be a personal number, which no URL may contain.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
       return failed(c, 405, "the console only reads: GET and HEAD");
@@ -98,7 +99,7 @@ const titles = {
   500: "Sorry, something went wrong",
 } as const;
 
-/** Answers a failure with a page for browsers (decision D8.5), else with JSON. */
+/** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
 export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
   if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
@@ -117,12 +118,12 @@ function protect(c: Context<AdminEnv>): void {
   c.header("Cache-Control", "no-store");
 }
 
-/** The life of a session: a working day. */
+/** How long a session lasts: 12 hours, more than a working day. */
 export const sessionLifeMs = 12 * 3_600_000;
-/** The most sessions; a further one signs the oldest out. */
+/** The most sessions at a time. One more session ends the oldest. */
 const maxSessions = 32;
 
-/** A session's folder and the secret of its cookie, which are only valid together. */
+/** The folder in a session's URL and the secret in its cookie. A request must have both. */
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
@@ -130,15 +131,14 @@ export type Opening =
   | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
-/** The signed-in browsers. A link begins one session. */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Sessions live in memory: a restart signs everybody out, and its new id invalidates earlier links. */
+/** Makes the sessions, which are in memory only. A restart ends them, and its new id invalidates earlier links. */
 export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
   const { secrets, place, clock } = dependencies;
-  /** Used tokens, with their end. */
+  /** Used tokens, each with the time when it expires. */
   const used = new Map<string, number>();
-  /** The end of each session, by folder and secret together, so that no answer reveals whether a folder exists. */
+  /** When each session ends, by folder and secret in one key: a wrong secret and an unknown folder get the same response. */
   const sessions = new Map<string, number>();
 
   function forgetWhatEnded(now: number): void {

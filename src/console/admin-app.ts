@@ -1,4 +1,4 @@
-/** The operator's console and the metrics over HTTP. */
+/** The app of the admin port: the operator's console and the Prometheus metrics. */
 
 import { Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
@@ -26,14 +26,14 @@ type AdminOptions = {
   readonly sessions: Sessions;
 };
 
-/** Sent for the path of its session alone. */
+/** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
 const cookieName = "tvs_console";
-/** What the page's script fetches. */
+/** The path from which the console's script fetches the sections. */
 const livePath = "/live.json";
 
 /**
- * Makes the app of the console's port. The console needs a session, which a one-time link begins (decision D8.3). The
- * metrics need none, because a scraper cannot open a link.
+ * Makes the app of the admin port. The console requires a session, which a one-time link begins (decision D8.3). `/metrics`
+ * requires no session, because a scraper cannot open a link.
  */
 export function createAdminApp({ sources, exposition, sessions }: AdminOptions): Hono<AdminEnv> {
   const command = sources.commandLine("console");

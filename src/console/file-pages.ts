@@ -17,7 +17,7 @@ import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
 
-/** A teacher's record and history. @throws TvsError USAGE, NOT_KNOWN */
+/** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function teacherPart(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
   const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
@@ -62,7 +62,7 @@ function recordPanel(facts: readonly (readonly [name: string, value: Cell | numb
   )}</dl></section>`;
 }
 
-/** A partner's rights, quota, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
+/** Makes the page of a partner: scopes, quotas, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
 export async function partnerPart(partnerId: string, sources: ConsoleSources): Promise<Markup> {
   const { credentials, settings } = sources.configuration.current();
   const partner = credentials.partners.get(partnerId);
@@ -151,7 +151,7 @@ function importBadge(one: ImportRecord, now: number): Markup {
 
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
-/** The rejected and remarked rows of an import, by code: their line numbers, never their values. */
+/** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
 export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
   const rows = one.codes
     .map(describeCode)
@@ -171,5 +171,5 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
 <p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
-/** Folders may name people. */
+/** Removes the folders from a path, because a folder's name may be a person's. */
 const fileName = (path: string): string => path.replace(/^.*[\\/]/, "");

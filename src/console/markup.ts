@@ -1,4 +1,4 @@
-/** The parts of the console: tables, bars, badges and short figures. */
+/** The building blocks of the console's HTML: tables, bars, badges and formatted numbers. */
 
 import { html } from "hono/html";
 import type { Markup } from "../site/shell.ts";
@@ -6,10 +6,10 @@ import type { Markup } from "../site/shell.ts";
 export type { Markup };
 export type Cell = string | Markup;
 
-/** Characters of a plain cell on one line: a time with the name of its zone has fewer. */
+/** Longest text of a table cell, in characters, that is kept on one line. A time with its zone's name is shorter. */
 const maxOneLine = 24;
 
-/** A long value breaks into lines, so that no column is pushed off a small screen. */
+/** Lets a long text break into lines, so that the table's last columns stay on a small screen. */
 function fitted(cell: Cell | undefined): Cell | undefined {
   const isLong = typeof cell === "string" && cell.length > maxOneLine;
   return isLong ? html`<span class="long">${cell}</span>` : cell;
@@ -19,7 +19,7 @@ export const idCell = (id: string | null): Markup => html`<span class="id">${id 
 
 type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
-/** A table in a region that scrolls, by keyboard too, if the table is too wide. */
+/** Makes a table that scrolls if it is too wide. @param numbersFrom the first column of right-aligned numbers */
 export function tableOf(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
@@ -30,7 +30,7 @@ export function tableOf(label: string, { head, rows, numbersFrom = head.length }
 
 export const none = (text: string): Markup => html`<p class="none">${text}</p>`;
 
-/** A command to paste; the script adds a copy button. */
+/** Makes a box with a command that the operator can paste into a terminal. The page's script adds a copy button. */
 export const commandBox = (command: string): Markup =>
   html`<p class="paste"><code class="command">${command}</code></p>`;
 
@@ -47,7 +47,7 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export const count = (value: number): string => whole.format(value);
 
-/** Three figures at most: 0.04, 3.2, 47, 1,260. */
+/** Formats a number with two significant digits or as a whole number: 0.04, 3.2, 47, 1,260. */
 export function figure(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -58,15 +58,15 @@ export function figure(value: number | null): string {
 export const bytes = (value: number): string =>
   value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 
-/** A moment in the service's time zone, to the minute, with the zone's name: 2026-03-01 09:30 WAT. */
+/** Formats a time to the minute, in the service's time zone: 2026-03-01 09:30 WAT. @param at milliseconds since the epoch */
 export function moment(at: number, timeZone: string): string {
   const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
-  // Nigerian English has a name for Nigeria's zone; other locales of English say GMT+1.
+  // Only the locale en-NG names Nigeria's time zone WAT; other English locales name it GMT+1.
   const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
   return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
 }
 
-/** A sentence with its UTC times in the service's time zone. */
+/** Replaces each ISO 8601 time in UTC of a sentence with the time in the service's time zone. */
 export function inZone(text: string, timeZone: string): string {
   return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => moment(Date.parse(time), timeZone));
 }

@@ -1,4 +1,4 @@
-/** The console's pages on the register (decision D7.7). They only read. */
+/** The console's pages on teachers, partners, attestations, deliveries and imports (decision D7.7). No page changes anything. */
 
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
@@ -37,7 +37,7 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   addListing(app, signedIn, deliveryListing(sources));
   addListing(app, signedIn, changeListing(sources));
 
-  // A search term may be a personal number, which no address contains (contract C6).
+  // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
   app.post(searchPath, signedIn, (c) => search(c, sources));
 
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
@@ -59,7 +59,7 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   });
 }
 
-/** Adds the page of a list and its CSV file. @param before what the page has above the filter */
+/** Adds the routes of a list: its page and its CSV file. @param before markup above the page's filter */
 function addListing<Row>(
   app: Hono<AdminEnv>,
   signedIn: Guard,
@@ -77,7 +77,7 @@ function addListing<Row>(
   );
   app.get(`${path}.csv`, signedIn, (c) =>
     orSaid(c, title, async () => {
-      // The first page fails for a malformed query, before the answer begins.
+      // The first rows are read before the response begins, so that a malformed query gets a 400 and not a broken file.
       const pieces = csvOf(listing, queryOf(fields, c.req.query()));
       const begun = [await pieces.next(), await pieces.next()].map(({ value }) => value ?? "");
       c.header("Content-Type", "text/csv; charset=utf-8");
@@ -87,7 +87,7 @@ function addListing<Row>(
   );
 }
 
-/** A stream of UTF-8 that reads the next piece when the client is ready for more. */
+/** Makes a stream of UTF-8 that pulls the next piece only when the client can receive more. */
 function streamOf(begun: string, pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>({
@@ -131,7 +131,7 @@ function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>)
 
 const statuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
-/** Runs a handler; a malformed or unknown question becomes a page that says so. */
+/** Runs a handler. For a malformed query or an unknown id, it sends a page with the error's message. */
 async function orSaid(c: Context<AdminEnv>, title: string, run: () => Promise<Response>): Promise<Response> {
   try {
     return await run();

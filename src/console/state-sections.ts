@@ -1,4 +1,4 @@
-/** The console's sections on the state of the service: concerns, quotas, keys, webhooks, imports, evidence log. */
+/** The console's sections on the service's state: failed checks, quotas, keys, webhooks, imports, evidence log. */
 
 import { html } from "hono/html";
 import { type Check, fail, runChecks, warn } from "../domain/checks.ts";
@@ -66,7 +66,7 @@ function meter(use: Use): Markup {
   return html`<span class="meter">${bar(shareOf(use))}<span>${words}</span></span>`;
 }
 
-/** How many retired keys are shown: they never change again. */
+/** The most retired and compromised keys that are shown. */
 const shownRetired = 3;
 const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 
@@ -99,7 +99,7 @@ export function webhooksSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return none(unread);
   const { endpoints, backlog } = readings;
-  // Deliveries to a removed endpoint are held; the operator must see them too.
+  // The deliveries of a removed endpoint are held, not deleted, so the operator must see them too.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
     return html`${none("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
@@ -178,17 +178,17 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   });
 }
 
-/** A failed check, with the command that helps or shows more. */
+/** A failed check, with the command that solves the problem or shows more of it. */
 type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly command: string };
 
-/** How long a signer's death is shown. */
+/** How long the death of a signer thread is shown, in milliseconds. */
 const deathConcernMs = 60 * 60_000;
 
-/** The failed checks, the worst first. */
+/** Runs the checks and returns those that failed, the worst first. */
 export function concernsOf(state: ConsoleState): Concern[] {
   const { readings, snapshot, commandLine } = state;
   const { timeZone } = snapshot.settings;
-  const checks = [...judgeProcess(state)];
+  const checks = [...checkProcess(state)];
   if (readings !== null) {
     const areWebhooksHeld = readings.backlog.some(({ heldBy }) => heldBy === "restore");
     const { keys, credentials } = snapshot;
@@ -212,7 +212,7 @@ function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith(".") ? "" : "."}`;
 }
 
-function judgeProcess(state: ConsoleState): Check[] {
+function checkProcess(state: ConsoleState): Check[] {
   const { hasFailed, readings, isDiskRefusing, history, signers, clockAheadMs, now } = state;
   const checks: Check[] = [checkClockDifference(clockAheadMs())];
   if (hasFailed) {

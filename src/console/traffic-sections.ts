@@ -1,4 +1,4 @@
-/** The console's sections on traffic: figures, charts, answers, requests, refusals. */
+/** The console's sections on traffic: current figures, charts, answers, requests and refusals. */
 
 import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
@@ -72,7 +72,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
 
 const shownCallers = 20;
 
-/** Refused partner calls by key, in the last 15 minutes and since the start. */
+/** Makes the table of refused partner calls by API key, in the last 15 minutes and since the start. */
 export function refusalsSection(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
@@ -95,7 +95,7 @@ ${more > 0 ? html`<p>${count(more)} more callers were refused earlier.</p>` : ""
   return html`${shown}${limitedLookups(state)}`;
 }
 
-/** Public lookups are refused with 429 by the limit of the IP address alone. */
+/** Counts the lookups that got 429. Only the limit per IP address answers 429 on routes that are not the partners'. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
     ({ labels: { route, status } }) =>
@@ -111,7 +111,7 @@ function listed(counts: ReadonlyMap<string | number, number>): string {
   return counts.size === 0 ? "–" : [...counts].map(([kind, times]) => `${kind}: ${count(times)}`).join(", ");
 }
 
-/** The count of a status class, by status unless all are 200. */
+/** Formats the requests of a status class: a count if all are 200, else a count per status. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
