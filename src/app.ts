@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { createEvidenceDocuments } from "./api/evidence-api.ts";
+import { createLogDocuments } from "./api/evidence-api.ts";
 import { type ApiParts, createPublicLimit } from "./api/public-api.ts";
 import { createStatusDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
@@ -63,7 +63,7 @@ function accompany(
 const strictTransport = "max-age=31536000";
 
 function createParts(service: Service, options: AppOptions): ApiParts {
-  const evidence = createEvidenceDocuments(service);
+  const evidence = createLogDocuments(service);
   return {
     service,
     limit: createPublicLimit(service, options),

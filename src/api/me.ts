@@ -13,7 +13,7 @@ import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, coded, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
-import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
+import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
 /** Answers one attempt. A write throws `ConflictError` if the configuration is newer than the snapshot; the call is retried. */
@@ -24,7 +24,7 @@ type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>
  * reads of `self` see every commit that an earlier response to this partner has shown.
  */
 function forSelf(self: SelfHandler): ApiHandler {
-  return forCallers(null, async (attempt) =>
+  return createPartnerHandler(null, async (attempt) =>
     (await attempt.charge()) ? self(attempt, attempt.c.get("parts").service) : null,
   );
 }

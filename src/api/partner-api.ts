@@ -9,7 +9,7 @@ import type { Answer, Asked, IdempotentBody, Question } from "../domain/verifica
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, readBody } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
-import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
+import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import {
   batchCheckSchema,
@@ -29,7 +29,7 @@ type Reader = (c: ApiContext) => Promise<PartnerAsked>;
 
 /** Makes the handler of the operation that a scope permits. The body is read after the caller is authenticated. */
 function forScope(scope: Scope, read: Reader): ApiHandler {
-  return forCallers(scope, (attempt) => answer(attempt, scope, read));
+  return createPartnerHandler(scope, (attempt) => answer(attempt, scope, read));
 }
 
 /**

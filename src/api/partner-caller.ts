@@ -45,7 +45,7 @@ export type AuthorizedCall = Admitted & {
  * Makes the handler of a partner route. It authenticates the caller and runs `work`.
  * @param work one attempt; if it returns null because the configuration changed, the whole call is authenticated and run again
  */
-export function forCallers(
+export function createPartnerHandler(
   scope: Scope | null,
   work: (attempt: AuthorizedCall) => Promise<Response | null>,
 ): ApiHandler {

@@ -8,13 +8,13 @@ import { problemResponse } from "../http/problem.ts";
 import { check } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
-import type { EvidenceDocuments } from "./evidence-api.ts";
+import type { LogDocuments } from "./evidence-api.ts";
 import {
   compressedDocument,
-  keptDocuments,
-  once,
-  packedDocument,
-  programFile,
+  createDocumentCache,
+  createFileHandler,
+  loadOnce,
+  precompressedDocument,
   publicDocument,
   sendDocument,
 } from "./public-document.ts";
@@ -24,7 +24,7 @@ import type { StatusDocuments } from "./status-api.ts";
 export type ApiParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
-  readonly evidence: EvidenceDocuments;
+  readonly evidence: LogDocuments;
   readonly statusLists: StatusDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
   readonly forwardsCertificates: (remoteAddress: string) => boolean;
@@ -55,7 +55,7 @@ const publicLookup: ApiHandler = async (c) => {
 export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
 
 /** Puts a public route, such as those of the evidence log, under the limit of lookups per IP address. */
-export function withinLimit(handler: ApiHandler): ApiHandler {
+export function limitPerAddress(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
     return decision.allowed ? handler(c) : tooMany(c, decision, "lookups");
@@ -100,7 +100,7 @@ function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
 }
 
 /** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
-const moduleCode = programFile(
+const moduleCode = createFileHandler(
   "text/javascript",
   () => import("./verify.bundle.js", { with: { type: "text" } }),
 );
@@ -112,14 +112,14 @@ const partnerModule: PageHandler = async (c) => {
   return reply;
 };
 
-const partnerTypes = programFile(
+const partnerTypes = createFileHandler(
   "application/typescript",
   () => import("./verify.types.txt", { with: { type: "text" } }),
 );
 
-const partnerPackage = once(async () => {
+const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
-  return packedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+  return precompressedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
 });
 
 const health: ApiHandler = async (c) => {
@@ -149,8 +149,8 @@ export const documentsApi = new Hono<AppEnv>()
   .get("/tvs-partner.tgz", async (c) => sendDocument(c, await partnerPackage()));
 
 /** Makes the handler of `openapi.json`. */
-export function openApiPage({ configuration }: Service): PageHandler {
-  const kept = keptDocuments(configuration);
+export function createOpenApiHandler({ configuration }: Service): PageHandler {
+  const kept = createDocumentCache(configuration);
   return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
       const { openApiDocument } = await import("./openapi.ts");

@@ -25,7 +25,7 @@ export function publicDocument(body: string, type: string): PublicDocument {
 }
 
 /** Makes the document of a file that is compressed already, such as a .tgz file. */
-export function packedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+export function precompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
   return { plain: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
@@ -43,7 +43,7 @@ function etagOf(body: string | Uint8Array): string {
 }
 
 /** Makes a function that calls `load` once and keeps the result. After a failed load, the next call loads again. */
-export function once<T>(load: () => Promise<T>): () => Promise<T> {
+export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   return () => {
     loaded ??= load().catch((error) => {
@@ -58,27 +58,27 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
  * Caches documents that depend on the settings `issuer` and `site`, by name. A document is made at its first request, and again
  * at the first request after one of the two settings has changed. Nothing else is evicted, so callers use few names.
  */
-export function keptDocuments({ current }: Pick<Configuration, "current">) {
+export function createDocumentCache({ current }: Pick<Configuration, "current">) {
   const kept = new Map<string, () => Promise<CompressedDocument>>();
   let madeFor: Settings | undefined;
   return (name: string, make: (settings: Settings) => Promise<CompressedDocument>) => {
     const { settings } = current();
     if (madeFor?.issuer !== settings.issuer || madeFor.site !== settings.site) kept.clear();
     madeFor = settings;
-    const document = kept.get(name) ?? once(() => make(settings));
+    const document = kept.get(name) ?? loadOnce(() => make(settings));
     kept.set(name, document);
     return document();
   };
 }
 
 /** `Cache-Control` of documents with public keys. Five minutes are safe, because a key is published a day before it signs. */
-export const asKeys = "public, max-age=300, must-revalidate";
+export const keyCacheControl = "public, max-age=300, must-revalidate";
 
 /** Sends a document, or 304 if `If-None-Match` has its entity tag. */
 export function sendDocument(
   c: Context,
   document: PublicDocument | CompressedDocument,
-  cacheControl = asKeys,
+  cacheControl = keyCacheControl,
 ): Response {
   const gzipped = "gzipped" in document ? document.gzipped : null;
   const compress = gzipped !== null && acceptsGzip(c.req.header("Accept-Encoding"));
@@ -112,11 +112,11 @@ export async function sendText(
  * Makes the handler that sends a file of the program. The file is loaded and compressed at its first request.
  * @param type the media type; `charset=utf-8` is added
  */
-export function programFile(
+export function createFileHandler(
   type: string,
   load: () => Promise<{ readonly default: string }>,
 ): (c: Context) => Promise<Response> {
-  const file = once(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
+  const file = loadOnce(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
   return async (c) => sendDocument(c, await file());
 }
 

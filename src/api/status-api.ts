@@ -6,7 +6,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import type { Service } from "../service.ts";
-import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.ts";
+import { createRecentCache, type LogDocuments, throwNotKnown } from "./evidence-api.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
@@ -21,12 +21,12 @@ type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly doc
  * Makes the documents of the routes below and keeps each until its sources change. The database is read at most once a second.
  * Each method throws TvsError NOT_KNOWN if its document does not exist.
  */
-export function createStatusDocuments(sources: Sources, evidence: EvidenceDocuments) {
+export function createStatusDocuments(sources: Sources, evidence: LogDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };
   let pack: Pack | undefined;
 
-  const newest = createRecent(async () => {
+  const newest = createRecentCache(async () => {
     // With a wrong clock, verifiers would refuse a list's `iat`, or accept the list for days too long.
     if (sources.isClockWrong())
       throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
@@ -39,12 +39,12 @@ export function createStatusDocuments(sources: Sources, evidence: EvidenceDocume
     async list(number: string): Promise<PublicDocument> {
       const { documents } = await newest();
       const uri = `${configuration.current().settings.issuer}${statusListPath}/${number}`;
-      return documents.get(uri) ?? notKnown("there is no status list of this number");
+      return documents.get(uri) ?? throwNotKnown("there is no status list of this number");
     },
     /** Returns the URLs of all lists (draft-ietf-oauth-status-list-21, 9). */
     async aggregation(): Promise<PublicDocument> {
       const { lists } = await newest();
-      if (lists === null) return notKnown("this service has no status lists");
+      if (lists === null) return throwNotKnown("this service has no status lists");
       return publicDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
     },
     /** Returns the file with which a verifier without a network checks envelopes. */
@@ -72,7 +72,7 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
 }
 
 /** Reads the newest checkpoint of the evidence log. @returns null before the log's first checkpoint */
-async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | null> {
+async function newestCheckpoint(evidence: LogDocuments): Promise<string | null> {
   try {
     return (await evidence.checkpoint()).body;
   } catch (error) {

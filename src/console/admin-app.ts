@@ -3,7 +3,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
-import { programFile } from "../api/public-document.ts";
+import { createFileHandler } from "../api/public-document.ts";
 import { log } from "../logger.ts";
 import { type Exposition, look } from "../metrics/exposition.ts";
 import {
@@ -77,9 +77,9 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   return app;
 }
 
-const script = (load: Parameters<typeof programFile>[1]) => programFile("text/javascript", load);
-const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
-  "/console.css": programFile("text/css", () => import("./console.css", { with: { type: "text" } })),
+const script = (load: Parameters<typeof createFileHandler>[1]) => createFileHandler("text/javascript", load);
+const files: Readonly<Record<string, ReturnType<typeof createFileHandler>>> = {
+  "/console.css": createFileHandler("text/css", () => import("./console.css", { with: { type: "text" } })),
   "/copy-button.js": script(() => import("../site/copy-button.client.js", { with: { type: "text" } })),
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };

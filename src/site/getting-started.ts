@@ -1,6 +1,6 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
-import { programFile } from "../api/public-document.ts";
+import { createFileHandler } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
@@ -77,7 +77,7 @@ const exampleFiles = new Map(
       const { file, source } = language[kind];
       return [
         `${language.id}/${file}`,
-        programFile("text/plain", async () => ({ default: source })),
+        createFileHandler("text/plain", async () => ({ default: source })),
       ] as const;
     }),
   ),

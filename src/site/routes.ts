@@ -2,8 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
-import { type ApiParts, openApiPage } from "../api/public-api.ts";
-import { asKeys, programFile, publicDocument, sendDocument } from "../api/public-document.ts";
+import { type ApiParts, createOpenApiHandler } from "../api/public-api.ts";
+import { createFileHandler, keyCacheControl, publicDocument, sendDocument } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
@@ -30,7 +30,7 @@ export function createPages(
 ) {
   const offer = createDemoOffer(demo);
   return {
-    openApi: openApiPage(service),
+    openApi: createOpenApiHandler(service),
     reference: referencePage(service, offer),
     gettingStarted: gettingStarted(sender, offer),
     causeEvent: causeEventHandler(offer, causeEvent),
@@ -76,11 +76,14 @@ export const pages = mount([
 type LoadText = () => Promise<{ readonly default: string }>;
 
 function script(load: LoadText): () => PageHandler {
-  const file = programFile("text/javascript", load);
+  const file = createFileHandler("text/javascript", load);
   return () => file;
 }
 
-const guideStyle = programFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
+const guideStyle = createFileHandler(
+  "text/css",
+  () => import("./getting-started.css", { with: { type: "text" } }),
+);
 
 /** The routes of files that pages, crawlers and programs load. */
 export const files = mount([
@@ -158,7 +161,7 @@ function createSiteFiles({
       if (logo === null) return c.notFound();
       // A browser that opens the URL shows the picture as a document. This policy keeps a script in an SVG from running.
       c.header("Content-Security-Policy", "default-src 'none'; sandbox");
-      c.header("Cache-Control", asKeys);
+      c.header("Cache-Control", keyCacheControl);
       c.header("Content-Type", logo.type);
       return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
     }) satisfies PageHandler,

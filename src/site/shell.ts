@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { compressedDocument, keptDocuments, sendDocument, sendText } from "../api/public-document.ts";
+import { compressedDocument, createDocumentCache, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
@@ -223,7 +223,7 @@ export type PageSender = ReturnType<typeof createPageSender>;
 
 export function createPageSender({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
   const sandbox = keyKind === "test";
-  const documents = keptDocuments(configuration);
+  const documents = createDocumentCache(configuration);
   return {
     sandbox,
 

@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
-import { type CompressedDocument, compressedDocument, once, sendDocument } from "../api/public-document.ts";
+import {
+  type CompressedDocument,
+  compressedDocument,
+  loadOnce,
+  sendDocument,
+} from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type Allowances, type Markup, type PageSender, styleHash } from "./shell.ts";
 
@@ -34,7 +39,7 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
   };
 }
 
-const loadAssets = once(async () => {
+const loadAssets = loadOnce(async () => {
   const [app, extras, style] = await Promise.all([
     import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/extras.bundle.js", { with: { type: "text" } }),
@@ -189,7 +194,7 @@ export const envelopeFile: PageHandler = async (c) => {
   return sendDocument(c, found.document, "public, max-age=31536000, immutable");
 };
 
-const loadWorker = once(async () => {
+const loadWorker = loadOnce(async () => {
   const worker = await import("./verify-envelope-worker.client.js", { with: { type: "text" } });
   return compressedDocument(worker.default, "text/javascript; charset=utf-8");
 });

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { type CompressedDocument, compressedDocument, keptDocuments } from "../../src/api/public-document.ts";
+import {
+  type CompressedDocument,
+  compressedDocument,
+  createDocumentCache,
+} from "../../src/api/public-document.ts";
 import type { Snapshot } from "../../src/domain/configuration.ts";
 
 const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
@@ -7,7 +11,7 @@ const site = {};
 
 test("a kept document is made once for each name, and again after the issuer has changed", async () => {
   let snapshot = settingsOf("https://one.example");
-  const kept = keptDocuments({ current: () => snapshot });
+  const kept = createDocumentCache({ current: () => snapshot });
   const made: string[] = [];
   const get = (name: string): Promise<CompressedDocument> =>
     kept(name, ({ issuer }) => {
@@ -27,7 +31,7 @@ test("a kept document is made once for each name, and again after the issuer has
 });
 
 test("a kept document that could not be made is made at the next request", async () => {
-  const kept = keptDocuments({ current: () => settingsOf("https://one.example") });
+  const kept = createDocumentCache({ current: () => settingsOf("https://one.example") });
   let tries = 0;
   const get = () =>
     kept("a", async () => {
