@@ -10,7 +10,7 @@ import { createAddressTest } from "./http/peer.ts";
 import { failureHeaders } from "./http/problem.ts";
 import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
-import { failureResponses } from "./site/error-page.ts";
+import { createFailureHandler } from "./site/error-page.ts";
 import { createPages } from "./site/routes.ts";
 import { createPageSender } from "./site/shell.ts";
 
@@ -18,7 +18,7 @@ import { createPageSender } from "./site/shell.ts";
 export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const sender = createPageSender(service);
-  const failed = failureResponses(sender);
+  const failed = createFailureHandler(sender);
   app.onError(failed);
   app.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   app.use(accompany(service, options, sender));
@@ -89,7 +89,7 @@ const openToAll: MiddlewareHandler = async (c, next) => {
 };
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
+function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof createFailureHandler>): void {
   for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.all(pattern, (c) => {

@@ -11,7 +11,7 @@ import { documentsApi, publicLookupApi } from "./api/public-api.ts";
 import { statusApi } from "./api/status-api.ts";
 import type { AppEnv } from "./http/context.ts";
 import type { Traffic } from "./metrics/counters.ts";
-import { files, pages } from "./site/routes.ts";
+import { fileRoutes, pageRoutes } from "./site/routes.ts";
 
 type Resource = {
   readonly at: string;
@@ -39,8 +39,8 @@ export const resources: readonly Resource[] = [
   { at: api, app: documentsApi, traffic: "other", cors: true },
   { at: api, app: evidenceApi, traffic: "other", cors: true },
   { at: api, app: statusApi, traffic: "other", cors: true },
-  { at: "", app: pages, traffic: "other" },
-  { at: "", app: files },
+  { at: "", app: pageRoutes, traffic: "other" },
+  { at: "", app: fileRoutes },
 ];
 
 export const routes: readonly Route[] = resources.flatMap(({ at, app, ...facts }) =>

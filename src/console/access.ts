@@ -9,8 +9,8 @@ import { TvsError } from "../domain/errors.ts";
 import { equalBytes, type Secrets } from "../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/context.ts";
 import { type NotLocal, notLocal } from "../http/local-caller.ts";
-import { acceptsPage } from "../site/error-page.ts";
-import { ownFilesPolicy } from "../site/shell.ts";
+import { acceptsHtml } from "../site/error-page.ts";
+import { ownFilesCsp } from "../site/shell.ts";
 import { plainPage } from "./console-page.ts";
 
 export const linkLifeMs = 5 * 60_000;
@@ -101,7 +101,7 @@ const titles = {
 
 /** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
 export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
-  if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
+  if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;
   const home = path.slice(0, path.length - pathInSession(path).length);
@@ -110,7 +110,7 @@ export function failed(c: Context<AdminEnv>, status: keyof typeof titles, messag
 }
 
 function protect(c: Context<AdminEnv>): void {
-  c.header("Content-Security-Policy", ownFilesPolicy);
+  c.header("Content-Security-Policy", ownFilesCsp);
   c.header("Referrer-Policy", "no-referrer");
   c.header("X-Content-Type-Options", "nosniff");
   c.header("Cross-Origin-Resource-Policy", "same-origin");

@@ -29,7 +29,7 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
 export const codeLanguages = languages as unknown as readonly [CodeLanguage, ...CodeLanguage[]];
 
 /** The values that the page's commands and links depend on. */
-export type Surroundings = {
+export type GuideContext = {
   /** The service's public URL, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
@@ -67,7 +67,7 @@ const parts = new Map(
 );
 
 /** Fills the placeholders of a part of getting-started.sh. @param file an example of the chosen language */
-function filled(part: string, { issuer, apiKey, partnerId, code }: Surroundings, file = ""): string {
+function filled(part: string, { issuer, apiKey, partnerId, code }: GuideContext, file = ""): string {
   const api = `${issuer}/v1/inter-agency`;
   const run = code.run.replace("{file}", file);
   const values: Readonly<Record<string, unknown>> = {
@@ -78,7 +78,7 @@ function filled(part: string, { issuer, apiKey, partnerId, code }: Surroundings,
 }
 
 /** Makes the commands that download an example from this service and run it (decision D14.2). */
-function runExample(kind: ExampleKind, at: Surroundings): string {
+function runExample(kind: ExampleKind, at: GuideContext): string {
   const { file } = at.code[kind];
   const fetched = filled("fetch", at, file);
   const started = filled(kind, at, file);
@@ -93,7 +93,7 @@ export type Step =
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
 /** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
-export function commandOf(step: Step, at: Surroundings): string {
+export function commandsOf(step: Step, at: GuideContext): string {
   const { prepare, isServer, receive } = at.code;
   if (step === "prepare") return prepare ?? "";
   // The commands sign a delivery as the service does, and pass it to the reader's receiver.
@@ -110,11 +110,11 @@ export function commandOf(step: Step, at: Surroundings): string {
 }
 
 /** The calls of the page's buttons, in order. Paths are relative to the page's URL. */
-export const trySteps = {
+export const tryCalls = {
   me: { method: "GET", path: "me" },
   watch: { method: "PUT", path: watched },
   cause: { method: "POST", path: "getting-started/events" },
   events: { method: "GET", path: "events" },
 } satisfies Readonly<Record<string, { method: string; path: string }>>;
 
-export type TryStep = keyof typeof trySteps;
+export type TryStep = keyof typeof tryCalls;

@@ -7,27 +7,27 @@ import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
-import { queryOf } from "./language.ts";
-import { type Markup, type PageSender, styleHash } from "./shell.ts";
-import { sentences } from "./texts/sentences.ts";
+import { languageQuery } from "./language.ts";
+import { type Markup, type PageSender, styleCspSource } from "./shell.ts";
+import { loadSentences } from "./texts/sentences.ts";
 
 /** The page's sentences, in English only. They contain HTML, which `raw` inserts unescaped. */
-const texts = sentences(written);
+const texts = loadSentences(written);
 
 /**
  * Makes the handler of the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this
  * server, in the programming language that the query `?code=` names.
  */
-export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
+export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
     const demo = offer(c);
     const asked = c.req.query("code");
     const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
     const about = {
       path: "/v1/inter-agency/getting-started",
-      allowances: {
+      cspDirectives: {
         "script-src": ["'self'"],
-        "style-src": [styleHash, "'self'"],
+        "style-src": [styleCspSource, "'self'"],
         "connect-src": [demo === null ? "'none'" : "'self'"],
       },
       // A page with the demo key is for one reader, so it is not cached.
@@ -36,13 +36,13 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
       cacheControl: "no-store",
     };
     return kept(c, about, (language, { issuer, site }) => {
-      const at: steps.Surroundings = {
+      const at: steps.GuideContext = {
         issuer,
         sandbox,
         offered: demo !== null,
         apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-        query: queryOf(language),
+        query: languageQuery(language),
         hasContact: Object.keys(site.contact).length > 0,
         code,
       };
@@ -61,7 +61,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
  * Makes the handler of the page's button that causes an event for a made-up teacher. Callers who are not offered the demo key
  * get 404. So do scripts of other sites, whose requests have their own `Origin`.
  */
-export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
+export function createEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
     const origin = c.req.header("Origin") ?? "";
     const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
@@ -83,13 +83,13 @@ const exampleFiles = new Map(
   ),
 );
 
-export const exampleFile: PageHandler = (c) =>
+export const sendExampleFile: PageHandler = (c) =>
   exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
-const operatorOf = ({ hasContact }: steps.Surroundings) =>
+const operatorOf = ({ hasContact }: steps.GuideContext) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
-function keyStateOf({ offered, sandbox }: steps.Surroundings): keyof typeof texts.keyHere {
+function keyStateOf({ offered, sandbox }: steps.GuideContext): keyof typeof texts.keyHere {
   if (offered) return "offered";
   return sandbox ? "sandbox" : "live";
 }
@@ -103,8 +103,8 @@ function listing(
 `;
 }
 
-function run(step: steps.Step, at: steps.Surroundings): Markup {
-  const text = steps.commandOf(step, at);
+function run(step: steps.Step, at: steps.GuideContext): Markup {
+  const text = steps.commandsOf(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,
@@ -112,7 +112,7 @@ function run(step: steps.Step, at: steps.Surroundings): Markup {
   });
 }
 
-function example(kind: ExampleKind, at: steps.Surroundings): Markup {
+function example(kind: ExampleKind, at: steps.GuideContext): Markup {
   const one = at.code[kind];
   return html`${run(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
@@ -120,7 +120,7 @@ ${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, t
 </details>`;
 }
 
-function guide(at: steps.Surroundings): Markup {
+function guide(at: steps.GuideContext): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -141,7 +141,7 @@ ${sections[id as keyof typeof sections](at)}
 </div>`;
 }
 
-function codeChoice(at: steps.Surroundings): Markup {
+function codeChoice(at: steps.GuideContext): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -152,9 +152,9 @@ ${codeLanguages.map(
 }
 
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
-function tryPlace(at: steps.Surroundings): Markup {
+function tryPlace(at: steps.GuideContext): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
+  const calls = Object.entries(steps.tryCalls) as [steps.TryStep, { method: string; path: string }][];
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
@@ -168,7 +168,7 @@ function tryPlace(at: steps.Surroundings): Markup {
 </section>`;
 }
 
-const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.Surroundings) => Markup>> = {
+const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideContext) => Markup>> = {
   key: (
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
@@ -212,7 +212,7 @@ ${raw(texts.webhookRules(at.query))}`,
 };
 
 /** Explains deliveries from the sandbox. With shell commands nobody can receive them, so the page suggests another language. */
-function sandboxDelivery(at: steps.Surroundings): Markup {
+function sandboxDelivery(at: steps.GuideContext): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
 ${isServer ? run("sandbox-delivery", at) : ""}`;

@@ -3,14 +3,14 @@ import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
 import { groups, headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
-import { english, type Language, queryOf } from "./language.ts";
+import { englishTexts, type Language, languageQuery } from "./language.ts";
 import type { Page, PageSender } from "./shell.ts";
 
 const folder = "/v1/inter-agency/help/";
-const { manual } = english;
+const { manual } = englishTexts;
 
 /** Makes the handlers of the operator's manual, whose topics `tvs help` prints too. */
-export function helpPages({ kept }: PageSender) {
+export function createHelpHandlers({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
   const topic: PageHandler = (c) => {
@@ -25,7 +25,7 @@ type HelpPage = Pick<Page, "title" | "description" | "main" | "languages">;
 
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
-  const query = queryOf(language);
+  const query = languageQuery(language);
   const item = (topic: Topic) =>
     html`<li><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
   const sections = groups.map(
@@ -42,7 +42,7 @@ ${sections}<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
 }
 
 async function topicPage(topic: Topic, language: Language): Promise<HelpPage> {
-  const query = queryOf(language);
+  const query = languageQuery(language);
   const text = raw(await renderedHtml(topic.text, query));
   const main = html`<p class="up screen"><a href="./${query}">${manual.title}</a></p>
 ${text}<p><a href="./${query}">${manual.all}</a></p>`;

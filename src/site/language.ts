@@ -1,15 +1,15 @@
 import { parseAccept } from "hono/utils/accept";
 import written from "../../data/texts/en/pages.json" with { type: "json" };
 import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
-import { sentences } from "./texts/sentences.ts";
+import { loadSentences } from "./texts/sentences.ts";
 
-const pages = sentences(written);
-export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
+const pages = loadSentences(written);
+export const englishTexts = { ...pages, lookup: { ...pages.lookup, ...statuses } };
 
-export type Texts = typeof english;
+export type Texts = typeof englishTexts;
 
 /** Texts by language tag (BCP 47). To add a language, such as Hausa (`ha`), add a folder to data/texts and a line here. */
-const languages: Readonly<Record<string, Texts>> = { en: english };
+const languages: Readonly<Record<string, Texts>> = { en: englishTexts };
 
 const fallback = "en";
 
@@ -21,7 +21,7 @@ export type Language = {
 };
 
 /** Makes the query with which a link keeps the page's `?lang=`; empty if the page's URL has none. */
-export function queryOf({ asked, tag }: Language): string {
+export function languageQuery({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
 
@@ -51,5 +51,5 @@ function spokenTag(tag: string, spoken: readonly string[]): string | null {
 export function pickLanguage(asked: string | undefined, acceptLanguage: string | undefined): Language {
   const tag = pickTag(asked, acceptLanguage);
   const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;
-  return { tag, texts: languages[tag] ?? english, ...(isAsked ? { asked: true } : {}) };
+  return { tag, texts: languages[tag] ?? englishTexts, ...(isAsked ? { asked: true } : {}) };
 }

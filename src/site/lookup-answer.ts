@@ -19,12 +19,12 @@ import type { Markup } from "./shell.ts";
 
 const exampleRegNo = "TR/2019/LA/000001";
 
-export type Asked =
+export type TermInput =
   | { readonly term: string; readonly kind: TermKind }
   | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
 
 /** Reads a term that a person has typed or pasted. A well-formed registration number is not corrected, because it may exist. */
-export function readTerm(text: string): Asked {
+export function readTerm(text: string): TermInput {
   const clean = cleanTerm(text);
   const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
@@ -46,13 +46,13 @@ export function readTerm(text: string): Asked {
  * Makes the link that looks a term up. Links end up in histories, logs and messages, so they contain no personal data.
  * @returns null if the term is personal, or may be: ten digits can be a phone number without its zero
  */
-export function linkTo(term: string, kind: TermKind | null): string | null {
+export function lookupLink(term: string, kind: TermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
-  return mayRepeat(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
+  return canShowTerm(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
 
 /** True if the page may show the term again. A mistyped term may be a personal number, an e-mail address or a name. */
-export function mayRepeat(term: string): boolean {
+export function canShowTerm(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
   return term.includes("/") || termKind(term) === "tId";
 }
@@ -66,7 +66,7 @@ export type FormState = {
 
 /** Makes the search form. It is sent by POST, so that no URL, history or log contains the term. */
 export function lookupForm(texts: Texts["lookup"], { action, term = "", error }: FormState): Markup {
-  const value = mayRepeat(term) ? term : "";
+  const value = canShowTerm(term) ? term : "";
   const isEmptied = term !== "" && value === "";
   const described = `${error === undefined ? "" : "term-error "}term-hint${isEmptied ? " term-emptied" : ""}`;
   return html`<form method="post" action="${action}" novalidate>
@@ -154,7 +154,7 @@ const printScript =
   'const button = document.getElementById("print"); button.hidden = false; button.addEventListener("click", () => print());';
 
 /** CSP source that allows the print button's script. The script is inline, which saves a slow phone a round trip. */
-export const printScriptHash = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
+export const printScriptCspSource = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
 
 export function lookupAnswer(answered: Answered): Markup {
   const { answer, texts, form, settings } = answered;
@@ -190,7 +190,7 @@ ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 /** Suggests a registration number if the given one looks mistyped. */
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
   const likely = asked.kind === "regNo" ? likelyRegNo(asked.term) : null;
-  const href = likely === null ? null : linkTo(likely, "regNo");
+  const href = likely === null ? null : lookupLink(likely, "regNo");
   if (href === null) return "";
   return html`<p>${lookup.didYouMean} <a href="./${href}">${likely}</a>?</p>
 <p>${lookup.didYouMeanWhy}</p>`;
@@ -270,7 +270,7 @@ function given({ answer, asked, texts, settings: { timeZone } }: Answered): Mark
   const { verifiedAt } = answer;
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
   const isPublic = asked.kind === "regNo" || asked.kind === "tId";
-  const mayLink = linkTo(asked.term, asked.kind) !== null;
+  const mayLink = lookupLink(asked.term, asked.kind) !== null;
   const isLong = isPublic && !mayLink && /\d{10}/.test(asked.term);
   const by = lookup.kinds[isLong ? "longNumber" : asked.kind];
   const shown = mayLink ? `${by} ${asked.term}` : by;
@@ -281,8 +281,8 @@ function given({ answer, asked, texts, settings: { timeZone } }: Answered): Mark
 function sharing({ answer, asked, texts }: Answered): Markup {
   const { lookup } = texts;
   const tId = answer.found ? answer.tId : null;
-  const byId = tId === null ? null : linkTo(tId, termKind(tId));
-  const href = linkTo(asked.term, asked.kind) ?? byId;
+  const byId = tId === null ? null : lookupLink(tId, termKind(tId));
+  const href = lookupLink(asked.term, asked.kind) ?? byId;
   if (href === null) return html`<p>${lookup.noLink}</p>`;
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
 }

@@ -11,21 +11,21 @@ import { readForm } from "../http/request-body.ts";
 import type { Service } from "../service.ts";
 import type { Texts } from "./language.ts";
 import {
-  type Asked,
   type FormState,
   lookupAnswer,
   lookupForm,
   lookupQuestion,
-  printScriptHash,
+  printScriptCspSource,
   readTerm,
+  type TermInput,
   verdictOf,
 } from "./lookup-answer.ts";
-import type { Allowances, Page, PageSender } from "./shell.ts";
+import type { CspDirectives, Page, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 
 /** Makes the handlers of the lookup page (decision D8.1). It shares its answers and its limit with `/teacher/verify-license`. */
-export function publicPage(service: Service, limit: PublicLimit, sender: PageSender) {
+export function createLookupHandlers(service: Service, limit: PublicLimit, sender: PageSender) {
   const questions = createQuestions(sender);
   const { answer, answerLink } = createAnswers(service, limit, questions);
   const orFailure =
@@ -51,7 +51,7 @@ export function publicPage(service: Service, limit: PublicLimit, sender: PageSen
   return { show: orFailure(show), answer: orFailure(submit) };
 }
 
-type SentPage = { readonly status: ContentfulStatusCode; readonly allowances?: Allowances };
+type SentPage = { readonly status: ContentfulStatusCode; readonly cspDirectives?: CspDirectives };
 type Lookup = Texts["lookup"];
 
 /** Makes the functions that send the form, or the reason why nothing was looked up. */
@@ -126,7 +126,7 @@ function createAnswers(
   { send, refuse, tooMany }: ReturnType<typeof createQuestions>,
 ) {
   /** Looks a term up. The lookup is counted before `read`, so that a caller above the limit costs no more work. */
-  async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
+  async function answer(c: PageContext, read: () => TermInput | Promise<TermInput>) {
     const caller = limit(c);
     const decision = caller.lookup();
     showLimit(c, decision);
@@ -138,7 +138,7 @@ function createAnswers(
     if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
     const { settings } = service.configuration.current();
-    return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => ({
+    return send(c, { status: 200, cspDirectives: { "script-src": [printScriptCspSource] } }, (texts) => ({
       title: verdictOf(found, texts).word,
       main: lookupAnswer({ answer: found, asked, texts, settings, form: { ...formOf(c), term: asked.term } }),
     }));

@@ -8,12 +8,12 @@ import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import type { DemoOffer } from "../http/local-caller.ts";
-import { english } from "./language.ts";
+import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
-import { htmlType, previewOf, protectPage } from "./shell.ts";
+import { htmlType, previewTags, setSecurityHeaders } from "./shell.ts";
 
-const { shell, service } = english;
-const preview = previewOf(shell.reference, shell.referenceAbout);
+const { shell, service } = englishTexts;
+const preview = previewTags(shell.reference, shell.referenceAbout);
 
 /** Options with which Scalar makes no request to another host and links to none. */
 const withoutElsewhere = {
@@ -27,7 +27,7 @@ const withoutElsewhere = {
 } as const;
 
 /** Makes the page's CSP directives: requests to this service only. Inline styles are allowed, because Scalar's lack the nonce. */
-function allowances(nonce: string) {
+function cspDirectivesOf(nonce: string) {
   return {
     "script-src": ["'self'", `'nonce-${nonce}'`],
     "style-src": ["'unsafe-inline'"],
@@ -37,7 +37,7 @@ function allowances(nonce: string) {
   };
 }
 
-export function referencePage(
+export function createReferencePage(
   { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
   offer: DemoOffer,
 ): PageHandler {
@@ -61,7 +61,7 @@ export function referencePage(
       },
     });
     const page = (await scalar(c, async () => {})) as Response;
-    protectPage(c, allowances(nonce));
+    setSecurityHeaders(c, cspDirectivesOf(nonce));
     c.header("Cache-Control", "no-store");
     const html = framed(await page.text(), String(head(site, keyKind === "test")));
     return sendText(c, html, { type: htmlType });

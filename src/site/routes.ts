@@ -8,12 +8,12 @@ import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
 import type { AppOptions, Service } from "../service.ts";
-import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
-import { helpPages } from "./help.ts";
-import { publicPage } from "./public-page.ts";
-import { referencePage } from "./reference.ts";
-import { icon, type PageSender, telephoneLink } from "./shell.ts";
-import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
+import { createEventHandler, createGettingStartedPage, sendExampleFile } from "./getting-started.ts";
+import { createHelpHandlers } from "./help.ts";
+import { createLookupHandlers } from "./public-page.ts";
+import { createReferencePage } from "./reference.ts";
+import { iconSvg, type PageSender, telephoneLink } from "./shell.ts";
+import { createEnvelopePage, sendEnvelopeFile, sendEnvelopeWorker } from "./verify-envelope.ts";
 
 type Pages = ReturnType<typeof createPages>;
 
@@ -31,12 +31,12 @@ export function createPages(
   const offer = createDemoOffer(demo);
   return {
     openApi: createOpenApiHandler(service),
-    reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(sender, offer),
-    causeEvent: causeEventHandler(offer, causeEvent),
-    help: helpPages(sender),
-    lookup: publicPage(service, limit, sender),
-    envelope: verifyEnvelopePage(sender),
+    reference: createReferencePage(service, offer),
+    gettingStarted: createGettingStartedPage(sender, offer),
+    causeEvent: createEventHandler(offer, causeEvent),
+    help: createHelpHandlers(sender),
+    lookup: createLookupHandlers(service, limit, sender),
+    envelope: createEnvelopePage(sender),
     site: createSiteFiles(service),
   };
 }
@@ -57,7 +57,7 @@ const api = "/v1/inter-agency";
 const leadTo = (target: string) => (): PageHandler => (c) => c.redirect(target, 302);
 
 /** The routes that people open in a browser. */
-export const pages = mount([
+export const pageRoutes = mount([
   ["GET", "/", ({ lookup }) => lookup.show],
   ["POST", "/", ({ lookup }) => lookup.answer],
   ["GET", "/verify-envelope", ({ envelope }) => envelope],
@@ -86,7 +86,7 @@ const guideStyle = createFileHandler(
 );
 
 /** The routes of files that pages, crawlers and programs load. */
-export const files = mount([
+export const fileRoutes = mount([
   ["GET", `${api}/docs/scalar.js`, script(() => import("./scalar.bundle.js", { with: { type: "text" } }))],
   [
     "GET",
@@ -99,14 +99,14 @@ export const files = mount([
     `${api}/getting-started/copy-button.js`,
     script(() => import("./copy-button.client.js", { with: { type: "text" } })),
   ],
-  ["GET", `${api}/examples/:language/:file`, () => exampleFile],
+  ["GET", `${api}/examples/:language/:file`, () => sendExampleFile],
   ["GET", "/robots.txt", ({ site }) => site.robots],
   ["GET", "/.well-known/security.txt", ({ site }) => site.security],
   ["GET", "/logo", ({ site }) => site.logo],
   ["GET", "/site.css", ({ site }) => site.style],
   ["GET", "/icon.svg", ({ site }) => site.icon],
-  ["GET", "/verify-envelope-worker.js", () => envelopeWorker],
-  ["GET", "/verify-envelope/:file", () => envelopeFile],
+  ["GET", "/verify-envelope-worker.js", () => sendEnvelopeWorker],
+  ["GET", "/verify-envelope/:file", () => sendEnvelopeFile],
 ]);
 
 /**
@@ -146,7 +146,7 @@ function createSiteFiles({
   keyKind,
   clock,
 }: Pick<Service, "configuration" | "keyKind" | "clock">) {
-  const iconFile = publicDocument(icon, "image/svg+xml");
+  const iconFile = publicDocument(iconSvg, "image/svg+xml");
   const robotsFile = publicDocument(robots[keyKind], plainText);
   const settings = () => configuration.current().settings;
   return {

@@ -8,7 +8,7 @@ import { compressedDocument, createDocumentCache, sendDocument, sendText } from 
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
-import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
+import { allLanguages, type Language, languageQuery, pickLanguage } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
 /** HTML whose inserted values the `html` tag of hono/html has escaped. */
@@ -21,7 +21,7 @@ const drawing =
 const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
 
 /** The service's symbol as an SVG file, which browsers show in the tab. */
-export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
+export const iconSvg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
 /** Makes the page's header: the registry's logo and name, and the service's name. @param top relative path to the first page */
 function siteHead(site: Site, language: Language, top: string): Markup {
@@ -31,7 +31,7 @@ function siteHead(site: Site, language: Language, top: string): Markup {
     site.name === null
       ? texts.service
       : html`<span>${site.name}</span> <span class="service">${texts.service}</span>`;
-  return html`<header><div class="width">${picture}<a href="${top}${queryOf(language)}">${names}</a></div></header>`;
+  return html`<header><div class="width">${picture}<a href="${top}${languageQuery(language)}">${names}</a></div></header>`;
 }
 
 export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
@@ -82,28 +82,28 @@ export type Page = {
 const style = minified(pageStyle);
 
 /** CSP source that allows the common style sheet. The sheet is inline, which saves a slow phone a round trip. */
-export const styleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
+export const styleCspSource = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
 
 /** The sources of each directive of a Content-Security-Policy. */
-export type Allowances = Readonly<Record<string, readonly string[]>>;
+export type CspDirectives = Readonly<Record<string, readonly string[]>>;
 
-/** Makes a policy that allows only this service's styles, images and forms. `allowances` adds or replaces directives. */
-function contentSecurityPolicy(allowances: Allowances): string {
-  const directives: Allowances = {
+/** Makes a policy that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */
+function contentSecurityPolicy(cspDirectives: CspDirectives): string {
+  const directives: CspDirectives = {
     "default-src": ["'none'"],
-    "style-src": [styleHash, "'self'"],
+    "style-src": [styleCspSource, "'self'"],
     "img-src": ["'self'"],
     "form-action": ["'self'"],
     "base-uri": ["'none'"],
     "frame-ancestors": ["'none'"],
-    ...allowances,
+    ...cspDirectives,
   };
   const written = Object.entries(directives).map(([name, sources]) => `${name} ${sources.join(" ")}`);
   return written.join("; ");
 }
 
 /** The policy of a page without inline scripts and styles: all of them are files of this service. */
-export const ownFilesPolicy = contentSecurityPolicy({
+export const ownFilesCsp = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
   "img-src": ["'self'", "data:"],
@@ -111,8 +111,8 @@ export const ownFilesPolicy = contentSecurityPolicy({
 });
 
 /** Sets the security headers of a page. `Referrer-Policy` keeps the page's URL, which may name a teacher, from other sites. */
-export function protectPage(c: Context, allowances: Allowances = {}): void {
-  c.header("Content-Security-Policy", contentSecurityPolicy(allowances));
+export function setSecurityHeaders(c: Context, cspDirectives: CspDirectives = {}): void {
+  c.header("Content-Security-Policy", contentSecurityPolicy(cspDirectives));
   c.header("Referrer-Policy", "no-referrer");
   c.header("Cross-Origin-Opener-Policy", "same-origin");
   c.header("X-Frame-Options", "DENY");
@@ -130,15 +130,15 @@ function languageOf(c: Context): Language {
 const deepest = 16;
 
 /** Makes the relative path from a page to the site's root: `../../` for `/v1/a/b`. */
-export function toTop(path: string): string {
+export function pathToRoot(path: string): string {
   return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
 }
 
 function pageFrame(page: Page): Markup {
   const { language, path, main, sandbox, site } = page;
   const { shell } = language.texts;
-  const top = toTop(path);
-  const query = queryOf(language);
+  const top = pathToRoot(path);
+  const query = languageQuery(language);
   const isForeign = page.languages === false && language.tag !== "en";
   return html`<!doctype html>
 <html lang="${language.tag}">
@@ -147,7 +147,7 @@ function pageFrame(page: Page): Markup {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(page)}</title>
-${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewOf(page.title, page.description)}
+${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewTags(page.title, page.description)}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
 ${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
@@ -177,7 +177,7 @@ ${languageChoice(language)}
 }
 
 /** Makes the meta elements from which search engines and messengers show a page. */
-export function previewOf(title: string, description: string): Markup {
+export function previewTags(title: string, description: string): Markup {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">`;
@@ -214,7 +214,7 @@ type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
 type About = {
   readonly path: string;
-  readonly allowances?: Allowances | undefined;
+  readonly cspDirectives?: CspDirectives | undefined;
 };
 
 export const htmlType = "text/html; charset=utf-8";
@@ -230,11 +230,11 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
     /** Makes a page for this request and sends it with `no-store`. */
     async fresh(
       c: Context,
-      { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
+      { path, cspDirectives, status = 200 }: About & { readonly status?: ContentfulStatusCode },
       part: (language: Language) => Part,
     ): Promise<Response> {
       const language = languageOf(c);
-      protectPage(c, allowances);
+      setSecurityHeaders(c, cspDirectives);
       c.header("Cache-Control", "no-store");
       const { site } = configuration.current().settings;
       const frame = pageFrame({ ...part(language), language, path, sandbox, site });
@@ -250,9 +250,9 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       about: About & { readonly name?: string | null; readonly cacheControl?: string },
       part: (language: Language, settings: Settings) => Part | Promise<Part>,
     ): Promise<Response> {
-      const { path, allowances, name = "", cacheControl } = about;
+      const { path, cspDirectives, name = "", cacheControl } = about;
       const language = languageOf(c);
-      protectPage(c, allowances);
+      setSecurityHeaders(c, cspDirectives);
       const make = async (settings: Settings) => {
         const own = await part(language, settings);
         const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });

@@ -19,14 +19,14 @@ type Sentences<Written> = {
       : Sentences<Written[Key]>;
 };
 
-export function sentences<Written extends object>(written: Written): Sentences<Written> {
+export function loadSentences<Written extends object>(written: Written): Sentences<Written> {
   return Object.fromEntries(Object.entries(written).map(said)) as Sentences<Written>;
 }
 
 function said([key, part]: [string, string | Readonly<Record<string, string>>]): [string, unknown] {
   const [, name, names] = /^(\w+)\((.*)\)$/.exec(key) ?? [];
   if (name === undefined || names === undefined)
-    return [key, typeof part === "string" || Array.isArray(part) ? part : sentences(part)];
+    return [key, typeof part === "string" || Array.isArray(part) ? part : loadSentences(part)];
   const order = names.split(", ");
   return [
     name,
