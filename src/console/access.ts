@@ -20,12 +20,12 @@ export const linkLifeMs = 5 * 60_000;
  * `tvs console` makes a link. The link's MAC covers both. If somebody changes the port in the file and receives the link's
  * token there, the token does not open the console.
  */
-export type ConsolePlace = { readonly port: number; readonly id: string };
+export type ConsoleLocation = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Parses the text of {@link writePlace}. @param text the file's text; null if the file is missing @throws TvsError REFUSED */
-export function readPlace(text: string | null): ConsolePlace {
+/** Parses the text of {@link formatConsoleLocation}. @param text the file's text; null if the file is missing @throws TvsError REFUSED */
+export function parseConsoleLocation(text: string | null): ConsoleLocation {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
   const message =
@@ -33,30 +33,30 @@ export function readPlace(text: string | null): ConsolePlace {
   throw new TvsError("REFUSED", message);
 }
 
-export const writePlace = ({ port, id }: ConsolePlace): string => `${port} ${id}\n`;
+export const formatConsoleLocation = ({ port, id }: ConsoleLocation): string => `${port} ${id}\n`;
 
 /** Makes a link that opens the console once. Its token is authenticated by a MAC, so no link has to be stored. */
-export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
+export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
-  const token = `${content}.${macOf(secrets, place, content)}`;
-  return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
+  const token = `${content}.${macOf(secrets, location, content)}`;
+  return { url: `http://127.0.0.1:${location.port}/open?token=${token}`, expiresAt };
 }
 
 /** Checks a token's MAC and its time, but not whether it was used. @returns `expired` if only its time has passed */
-export function checkToken(token: string, { secrets, place, now }: CheckOptions): LinkVerdict {
+export function checkLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
-  const expected = macOf(secrets, place, `${expiry}.${nonce}`);
+  const expected = macOf(secrets, location, `${expiry}.${nonce}`);
   // The MAC is compared as text. Several base64 texts decode to the same bytes, and each would open the console once.
   if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
-type CheckOptions = { readonly secrets: Secrets; readonly place: ConsolePlace; readonly now: number };
+type CheckOptions = { readonly secrets: Secrets; readonly location: ConsoleLocation; readonly now: number };
 
-function macOf(secrets: Secrets, { id, port }: ConsolePlace, content: string): string {
+function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string): string {
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
@@ -76,15 +76,15 @@ const refusals: Readonly<Record<NotLocal, string>> = {
 };
 
 /** Refuses requests from other machines, through a proxy, or with a `Host` that is not this machine (DNS rebinding). */
-export function guarded(): MiddlewareHandler<AdminEnv> {
+export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
     const reason = notLocal(c);
-    if (reason !== null) return failed(c, 403, refusals[reason]);
+    if (reason !== null) return failureResponse(c, 403, refusals[reason]);
     // The search is the only POST: its term may be a personal number, which no URL may contain.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
-      return failed(c, 405, "the console only reads: GET and HEAD");
+      return failureResponse(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
@@ -100,7 +100,11 @@ const titles = {
 } as const;
 
 /** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
-export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
+export function failureResponse(
+  c: Context<AdminEnv>,
+  status: keyof typeof titles,
+  message: string,
+): Response {
   if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;
@@ -127,15 +131,15 @@ const maxSessions = 32;
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
-export type Opening =
+export type LinkOpening =
   | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
 export type Sessions = ReturnType<typeof createSessions>;
 
 /** Makes the sessions, which are in memory only. A restart ends them, and its new id invalidates earlier links. */
-export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
-  const { secrets, place, clock } = dependencies;
+export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
+  const { secrets, location, clock } = dependencies;
   /** Used tokens, each with the time when it expires. */
   const used = new Map<string, number>();
   /** When each session ends, by folder and secret in one key: a wrong secret and an unknown folder get the same response. */
@@ -148,10 +152,10 @@ export function createSessions(dependencies: { secrets: Secrets; place: ConsoleP
   }
 
   return {
-    open(token: string): Opening {
+    open(token: string): LinkOpening {
       const now = clock.now();
       forgetWhatEnded(now);
-      const verdict = checkToken(token, { secrets, place, now });
+      const verdict = checkLinkToken(token, { secrets, location, now });
       if (verdict !== "good") return { verdict };
       if (used.has(token)) return { verdict: "used" };
       used.set(token, Number.parseInt(token, 36));

@@ -8,10 +8,10 @@ import { log } from "../logger.ts";
 import { type Exposition, look } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
-  failed,
-  guarded,
-  type Opening,
+  failureResponse,
+  type LinkOpening,
   pathInSession,
+  requireLocalRequest,
   type Sessions,
   sessionLifeMs,
   sessionPath,
@@ -46,10 +46,10 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
     log.error("the console failed", { detail: String(error) });
-    return failed(c, 500, "internal error");
+    return failureResponse(c, 500, "internal error");
   });
-  app.use(guarded(), compress({ encoding: "gzip" }));
-  app.notFound((c) => failed(c, 404, "there is no page at this address"));
+  app.use(requireLocalRequest(), compress({ encoding: "gzip" }));
+  app.notFound((c) => failureResponse(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
     const opening = sessions.open(c.req.query("token") ?? "");
@@ -84,7 +84,7 @@ const files: Readonly<Record<string, ReturnType<typeof createFileHandler>>> = {
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };
 
-type Refusal = Exclude<Opening["verdict"], "good"> | "no session";
+type Refusal = Exclude<LinkOpening["verdict"], "good"> | "no session";
 
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];

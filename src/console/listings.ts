@@ -11,7 +11,17 @@ import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
 import { describeRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, count, idCell, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
+import {
+  badge,
+  type Cell,
+  emptyNote,
+  formatCount,
+  formatTime,
+  idCell,
+  localizeTimes,
+  type Markup,
+  tableOf,
+} from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -41,8 +51,8 @@ export type Listing<Row> = {
   readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
 };
 
-export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
-  if (rows.length === 0) return none(nothing);
+export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
+  if (rows.length === 0) return emptyNote(nothing);
   return tableOf(title, {
     head: columns.map(([head]) => head),
     rows: rows.map((row) => columns.map(([, text, cell]) => cell?.(row) ?? String(text(row) ?? "–"))),
@@ -67,7 +77,7 @@ ${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)
 </form>`;
 }
 
-export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
   const addressOf = (file: string, of: Query) => {
     const text = new URLSearchParams(of).toString();
     return text === "" ? `.${file}` : `.${file}?${text}`;
@@ -76,11 +86,11 @@ export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: 
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${count(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formatCount(csvRows)} rows at most</a></p>`;
 }
 
 /** Picks the fields that the reader has filled in. Other parameters of the URL are dropped. */
-export function queryOf(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
+export function filledFields(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
   const filled = fields.map(([name]) => [name, (given[name] ?? "").trim()] as const);
   return Object.fromEntries(filled.filter(([, value]) => value !== ""));
 }
@@ -88,7 +98,7 @@ export function queryOf(fields: readonly Field[], given: Readonly<Record<string,
 const csvPageRows = 2_000;
 
 /** Generates a list's CSV file, 2,000 rows at a time. Cells that a spreadsheet would run as formulas get a leading apostrophe. */
-export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
+export async function* generateCsv<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
   const { columns, csvRows } = listing;
   yield stringify([columns.map(([head]) => head)]);
   let from: string | null = "";
@@ -104,9 +114,9 @@ export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGen
   }
 }
 
-export const pageRows = 50;
+export const rowsPerPage = 50;
 /** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
-export const maxLooked = 200_000;
+export const maxTeachersRead = 200_000;
 /** The most rows that {@link newestFirst} shows. */
 const maxNewest = 2_000;
 /** The most teachers in a CSV file. `tvs teachers export` has no such limit. */
@@ -210,17 +220,17 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
         changedSince: startOf("Changed since", changed, sources),
         state,
       };
-      const page = { limit, maxLooked, ...(from === "" ? {} : { after: from }) };
-      return describedPage(await listTeachers(looking(sources), filter, page), sources);
+      const page = { limit, maxLooked: maxTeachersRead, ...(from === "" ? {} : { after: from }) };
+      return describeTeacherPage(await listTeachers(searchSources(sources), filter, page), sources);
     },
   };
 }
 
-export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
+export function searchSources({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }
 
-export function describedPage(
+export function describeTeacherPage(
   { teachers, next }: TeacherPage,
   { configuration, clock }: ConsoleSources,
 ): Rows<DescribedRow> {
@@ -242,7 +252,7 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => moment(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => formatTime(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -268,7 +278,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : moment(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : formatTime(time, timeZone));
   const list: NewestFirst<Delivery> = {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -294,7 +304,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
 /** Makes the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && inZone(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && localizeTimes(detail, timeZone);
   const list: NewestFirst<RecordedChange> = {
     path: "/changes",
     title: "Changes",
@@ -304,7 +314,7 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => moment(at, timeZone)],
+      ["Time", ({ at }) => formatTime(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

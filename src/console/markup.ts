@@ -28,13 +28,13 @@ export function tableOf(label: string, { head, rows, numbersFrom = head.length }
 </table></div>`;
 }
 
-export const none = (text: string): Markup => html`<p class="none">${text}</p>`;
+export const emptyNote = (text: string): Markup => html`<p class="none">${text}</p>`;
 
 /** Makes a box with a command that the operator can paste into a terminal. The page's script adds a copy button. */
 export const commandBox = (command: string): Markup =>
   html`<p class="paste"><code class="command">${command}</code></p>`;
 
-export function bar(share: number): Markup {
+export function shareBar(share: number): Markup {
   const width = Math.round(100 * Math.min(1, Math.max(0, share)));
   const level = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "good";
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
@@ -45,21 +45,21 @@ export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): M
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export const count = (value: number): string => whole.format(value);
+export const formatCount = (value: number): string => whole.format(value);
 
 /** Formats a number with two significant digits or as a whole number: 0.04, 3.2, 47, 1,260. */
-export function figure(value: number | null): string {
+export function formatFigure(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   if (value < 0.995) return value.toFixed(2);
-  return value < 9.95 ? value.toFixed(1) : count(value);
+  return value < 9.95 ? value.toFixed(1) : formatCount(value);
 }
 
-export const bytes = (value: number): string =>
-  value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
+export const formatBytes = (value: number): string =>
+  value < 1e9 ? `${formatCount(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 
 /** Formats a time to the minute, in the service's time zone: 2026-03-01 09:30 WAT. @param at milliseconds since the epoch */
-export function moment(at: number, timeZone: string): string {
+export function formatTime(at: number, timeZone: string): string {
   const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
   // Only the locale en-NG names Nigeria's time zone WAT; other English locales name it GMT+1.
   const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
@@ -67,8 +67,8 @@ export function moment(at: number, timeZone: string): string {
 }
 
 /** Replaces each ISO 8601 time in UTC of a sentence with the time in the service's time zone. */
-export function inZone(text: string, timeZone: string): string {
-  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => moment(Date.parse(time), timeZone));
+export function localizeTimes(text: string, timeZone: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formatTime(Date.parse(time), timeZone));
 }
 
-export const percent = (share: number): string => `${count(Math.min(999, share * 100))} %`;
+export const formatPercent = (share: number): string => `${formatCount(Math.min(999, share * 100))} %`;

@@ -12,17 +12,17 @@ import { importPart, importsPart, partnerPart, teacherPart } from "./file-pages.
 import {
   attestationListing,
   changeListing,
-  csvOf,
   deliveryListing,
-  describedPage,
+  describeTeacherPage,
+  filledFields,
   filterForm,
+  generateCsv,
   type Listing,
-  looking,
-  maxLooked,
-  pageRows,
-  pager,
-  queryOf,
-  tableOfRows,
+  listingTable,
+  maxTeachersRead,
+  pagerLinks,
+  rowsPerPage,
+  searchSources,
   teacherListing,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
@@ -69,16 +69,19 @@ function addListing<Row>(
   const { path, title, fields } = listing;
   app.get(path, signedIn, (c) =>
     shown(c, title, async () => {
-      const query = queryOf(fields, c.req.query());
-      const { rows, next } = await listing.read(query, { from: c.req.query("from") ?? "", rows: pageRows });
+      const query = filledFields(fields, c.req.query());
+      const { rows, next } = await listing.read(query, {
+        from: c.req.query("from") ?? "",
+        rows: rowsPerPage,
+      });
       return html`<section class="panel">${before}${filterForm(listing, query)}</section>
-<section class="panel">${tableOfRows(listing, rows)}${pager(listing, query, next)}</section>`;
+<section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
     }),
   );
   app.get(`${path}.csv`, signedIn, (c) =>
     orSaid(c, title, async () => {
       // The first rows are read before the response begins, so that a malformed query gets a 400 and not a broken file.
-      const pieces = csvOf(listing, queryOf(fields, c.req.query()));
+      const pieces = generateCsv(listing, filledFields(fields, c.req.query()));
       const begun = [await pieces.next(), await pieces.next()].map(({ value }) => value ?? "");
       c.header("Content-Type", "text/csv; charset=utf-8");
       c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
@@ -112,15 +115,15 @@ async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Re
   return shown(c, "Teachers", async () => {
     const given = await readForm(c);
     const [term, after] = [given.get("term") ?? "", given.get("after") ?? ""];
-    const page = { limit: pageRows, maxLooked, ...(after === "" ? {} : { after }) };
-    const found = await findTeachers(looking(sources), term, page);
-    const { rows, next } = describedPage(found, sources);
+    const page = { limit: rowsPerPage, maxLooked: maxTeachersRead, ...(after === "" ? {} : { after }) };
+    const found = await findTeachers(searchSources(sources), term, page);
+    const { rows, next } = describeTeacherPage(found, sources);
     const more =
       next === null
         ? ""
         : html`<form method="post" action="./teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
     return html`<section class="panel">${searchForm(term)}<p><a href="./teachers">Show the whole register</a></p></section>
-<section class="panel">${tableOfRows(teacherListing(sources), rows)}${more}</section>`;
+<section class="panel">${listingTable(teacherListing(sources), rows)}${more}</section>`;
   });
 }
 

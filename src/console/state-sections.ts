@@ -15,14 +15,14 @@ import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
 import {
   badge,
-  bar,
   commandBox,
-  count,
-  inZone,
+  emptyNote,
+  formatCount,
+  formatPercent,
+  formatTime,
+  localizeTimes,
   type Markup,
-  moment,
-  none,
-  percent,
+  shareBar,
   tableOf,
 } from "./markup.ts";
 
@@ -39,9 +39,9 @@ export function attentionSection(state: ConsoleState): Markup {
 }
 
 export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
-  if (readings === null) return none(unread);
+  if (readings === null) return emptyNote(unread);
   if (readings.quotas.length === 0)
-    return html`${none("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
+    return html`${emptyNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
   const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
@@ -49,9 +49,9 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${count(use.minute.used)} of ${count(use.minute.limit)}</span>`,
+      html`<span class="number">${formatCount(use.minute.used)} of ${formatCount(use.minute.limit)}</span>`,
       meter(use.minute),
-      html`<span class="number">${count(use.day.used)} of ${count(use.day.limit)}</span>`,
+      html`<span class="number">${formatCount(use.day.used)} of ${formatCount(use.day.limit)}</span>`,
       meter(use.day),
     ]),
   });
@@ -62,8 +62,8 @@ type Use = QuotaReading["use"]["day"];
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
 function meter(use: Use): Markup {
-  const words = use.limit === 0 ? "none" : percent(shareOf(use));
-  return html`<span class="meter">${bar(shareOf(use))}<span>${words}</span></span>`;
+  const words = use.limit === 0 ? "none" : formatPercent(shareOf(use));
+  return html`<span class="meter">${shareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
 /** The most retired and compromised keys that are shown. */
@@ -73,7 +73,7 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationOf(keys, now);
-  const at = (time: number | null) => (time === null ? "–" : moment(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formatTime(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
@@ -92,17 +92,17 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formatCount(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
 }
 
 export function webhooksSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
-  if (readings === null) return none(unread);
+  if (readings === null) return emptyNote(unread);
   const { endpoints, backlog } = readings;
   // The deliveries of a removed endpoint are held, not deleted, so the operator must see them too.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
-    return html`${none("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
+    return html`${emptyNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
   const backlogOf = (id: string) => backlog.find(({ partnerId }) => partnerId === id);
   const noEndpoint = badge("quiet", "no endpoint");
   const rows = [
@@ -137,11 +137,11 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
   const due = oldestDueAt === null ? "–" : describeSpan(now - oldestDueAt);
-  return [`${count(pending)}${held}`, count(dead), due];
+  return [`${formatCount(pending)}${held}`, formatCount(dead), due];
 }
 
 export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
-  if (readings === null) return none(unread);
+  if (readings === null) return emptyNote(unread);
   const { teachers, appliedAt } = readings;
   const age = appliedAt === null ? null : describeSpan(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
@@ -152,8 +152,8 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
 
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
-  if (readings === null) return none(unread);
-  if (readings.log === null) return none("The log begins when the service has started.");
+  if (readings === null) return emptyNote(unread);
+  if (readings.log === null) return emptyNote("The log begins when the service has started.");
   return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
 }
 
@@ -163,7 +163,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${moment(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
+      : `${formatTime(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
   return tableOf("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
@@ -172,7 +172,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
         log.origin,
         late === null ? badge("good", "covered") : badge("bad", `late by ${describeSpan(late)}`),
         signed,
-        ...[log.size, log.waiting, log.signedSize].map(count),
+        ...[log.size, log.waiting, log.signedSize].map(formatCount),
       ],
     ],
   });
@@ -198,7 +198,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: inZone(
+      text: localizeTimes(
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
@@ -228,7 +228,7 @@ function checkProcess(state: ConsoleState): Check[] {
     checks.push(fail("answers", "requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
-    const times = deaths === 1 ? "once" : `${count(deaths)} times`;
+    const times = deaths === 1 ? "once" : `${formatCount(deaths)} times`;
     const found = `a signer thread died ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn("signers", found, advice));
