@@ -11,7 +11,7 @@ import { type ApiContext, type ApiHandler, limitPerAddress } from "./public-api.
 import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
+/** For the newest checkpoint. Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
 const checkpointCacheControl = "public, max-age=5";
 /** For inclusion proofs, which stay valid: a leaf keeps its index, and the response contains the checkpoint of the tree. */
 const immutableCacheControl = "public, max-age=31536000, immutable";
@@ -56,7 +56,7 @@ export type LogDocuments = ReturnType<typeof createLogDocuments>;
 /** How long {@link createRecentCache} serves a value before it reads the database again. */
 const recentMs = 1_000;
 
-/** Makes the log's public documents. All but `key` throw TvsError NOT_KNOWN until a signed checkpoint covers them. */
+/** Makes the log's public documents. Checkpoint and proofs throw TvsError NOT_KNOWN until a signed checkpoint covers them. */
 export function createLogDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecentCache(async () => {
     const found = await evidence.newest();

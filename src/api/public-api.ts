@@ -10,13 +10,13 @@ import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
 import type { LogDocuments } from "./evidence-api.ts";
 import {
-  compressedDocument,
+  compressDocument,
   createDocumentCache,
-  createFileHandler,
   loadOnce,
   precompressedDocument,
   publicDocument,
   sendDocument,
+  serveFile,
 } from "./public-document.ts";
 import { searchTermSchema } from "./requests.ts";
 import type { StatusDocuments } from "./status-api.ts";
@@ -100,7 +100,7 @@ function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
 }
 
 /** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
-const moduleCode = createFileHandler(
+const moduleCode = serveFile(
   "text/javascript",
   () => import("./verify.bundle.js", { with: { type: "text" } }),
 );
@@ -112,7 +112,7 @@ const partnerModule: PageHandler = async (c) => {
   return reply;
 };
 
-const partnerTypes = createFileHandler(
+const partnerTypes = serveFile(
   "application/typescript",
   () => import("./verify.types.txt", { with: { type: "text" } }),
 );
@@ -154,7 +154,7 @@ export function createOpenApiHandler({ configuration }: Service): PageHandler {
   return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
       const { openApiDocument } = await import("./openapi.ts");
-      return compressedDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
+      return compressDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
     });
     return sendDocument(c, document);
   };

@@ -33,7 +33,7 @@ export function precompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: stri
 const compress = promisify(gzip);
 
 /** Makes a document that is compressed here, with gzip's highest level, and then sent many times. */
-export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
+export async function compressDocument(body: string, type: string): Promise<CompressedDocument> {
   const gzipped = new Blob([new Uint8Array(await compress(body, { level: 9 }))]);
   return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
@@ -112,11 +112,11 @@ export async function sendText(
  * Makes the handler that sends a file of the program. The file is loaded and compressed at its first request.
  * @param type the media type; `charset=utf-8` is added
  */
-export function createFileHandler(
+export function serveFile(
   type: string,
   load: () => Promise<{ readonly default: string }>,
 ): (c: Context) => Promise<Response> {
-  const file = loadOnce(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
+  const file = loadOnce(async () => compressDocument((await load()).default, `${type}; charset=utf-8`));
   return async (c) => sendDocument(c, await file());
 }
 

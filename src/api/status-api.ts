@@ -17,10 +17,7 @@ type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | 
 type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/**
- * Makes the documents of the routes below and keeps each until its sources change. The database is read at most once a second.
- * Each method throws TvsError NOT_KNOWN if its document does not exist.
- */
+/** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
 export function createStatusDocuments(sources: Sources, evidence: LogDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };

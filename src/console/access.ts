@@ -24,7 +24,7 @@ export type ConsoleLocation = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Parses the text of {@link formatConsoleLocation}. @param text the file's text; null if the file is missing @throws TvsError REFUSED */
+/** Parses the file with the console's location. @param text null if the file is missing @throws TvsError REFUSED */
 export function parseConsoleLocation(text: string | null): ConsoleLocation {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
@@ -80,11 +80,11 @@ export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
     const reason = notLocal(c);
-    if (reason !== null) return failureResponse(c, 403, refusals[reason]);
+    if (reason !== null) return sendFailure(c, 403, refusals[reason]);
     // The search is the only POST: its term may be a personal number, which no URL may contain.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
-      return failureResponse(c, 405, "the console only reads: GET and HEAD");
+      return sendFailure(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
@@ -100,11 +100,7 @@ const titles = {
 } as const;
 
 /** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
-export function failureResponse(
-  c: Context<AdminEnv>,
-  status: keyof typeof titles,
-  message: string,
-): Response {
+export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
   if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;

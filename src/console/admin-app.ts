@@ -3,16 +3,16 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
-import { createFileHandler } from "../api/public-document.ts";
+import { serveFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
 import { type Exposition, look } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
-  failureResponse,
   type LinkOpening,
   pathInSession,
   requireLocalRequest,
   type Sessions,
+  sendFailure,
   sessionLifeMs,
   sessionPath,
 } from "./access.ts";
@@ -46,10 +46,10 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
     log.error("the console failed", { detail: String(error) });
-    return failureResponse(c, 500, "internal error");
+    return sendFailure(c, 500, "internal error");
   });
   app.use(requireLocalRequest(), compress({ encoding: "gzip" }));
-  app.notFound((c) => failureResponse(c, 404, "there is no page at this address"));
+  app.notFound((c) => sendFailure(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
     const opening = sessions.open(c.req.query("token") ?? "");
@@ -77,9 +77,9 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   return app;
 }
 
-const script = (load: Parameters<typeof createFileHandler>[1]) => createFileHandler("text/javascript", load);
-const files: Readonly<Record<string, ReturnType<typeof createFileHandler>>> = {
-  "/console.css": createFileHandler("text/css", () => import("./console.css", { with: { type: "text" } })),
+const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
+const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
+  "/console.css": serveFile("text/css", () => import("./console.css", { with: { type: "text" } })),
   "/copy-button.js": script(() => import("../site/copy-button.client.js", { with: { type: "text" } })),
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };

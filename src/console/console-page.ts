@@ -2,7 +2,7 @@
 
 import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
-import { badge, commandBox, formatTime, type Markup } from "./markup.ts";
+import { badge, commandBox, format, type Markup } from "./markup.ts";
 import {
   attentionSection,
   importsSection,
@@ -89,7 +89,7 @@ export function consolePage(state: ConsoleState): Markup {
   const body = html`<header>
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
-<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${formatTime(now, timeZone)}</span></p>
+<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${format.time(now, timeZone)}</span></p>
 <noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">

@@ -22,7 +22,7 @@ export type ConsoleSources = Sources & {
 
 export type ConsoleState = MetricsInput & Pick<ConsoleSources, "commandLine" | "explainError">;
 
-/** Makes {@link ConsoleSources.commandLine}. @param options for example `["--data", "/srv/tvs"]` */
+/** Makes the function that completes a `tvs` command. @param options for example `["--data", "/srv/tvs"]` */
 export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {
   const suffix = options.map((word) => ` ${shellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;

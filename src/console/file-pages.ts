@@ -15,16 +15,7 @@ import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
 import type { ImportDetails, ImportRecord } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
-import {
-  badge,
-  type Cell,
-  commandBox,
-  emptyNote,
-  formatCount,
-  formatTime,
-  type Markup,
-  tableOf,
-} from "./markup.ts";
+import { badge, type Cell, commandBox, emptyNote, format, type Markup, tableOf } from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function teacherPart(reference: string, sources: ConsoleSources): Promise<Markup> {
@@ -56,12 +47,12 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
       "On file",
       `NIN ${yes(ninOnFile)}, e-mail address ${yes(emailOnFile)}, phone number ${yes(phoneOnFile)}`,
     ],
-    ["Record changed", `${formatTime(teacher.updatedAt, timeZone)} (version ${shown.version})`],
+    ["Record changed", `${format.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
   const ref = encodeURIComponent(shown.regNo);
   return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
-<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formatCount(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${format.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
 ${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
@@ -79,7 +70,7 @@ export async function partnerPart(partnerId: string, sources: ConsoleSources): P
   const { readings } = await sources.readings();
   const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
   const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
-  const at = (time: number | null) => (time === null ? "–" : formatTime(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
   const rows = credentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
     "keyId" in one
       ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
@@ -91,8 +82,11 @@ export async function partnerPart(partnerId: string, sources: ConsoleSources): P
     ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
-    ["Calls this minute", use ? `${formatCount(use.minute.used)} of ${formatCount(use.minute.limit)}` : null],
-    ["Calls today (UTC)", use ? `${formatCount(use.day.used)} of ${formatCount(use.day.limit)}` : null],
+    [
+      "Calls this minute",
+      use ? `${format.count(use.minute.used)} of ${format.count(use.minute.limit)}` : null,
+    ],
+    ["Calls today (UTC)", use ? `${format.count(use.day.used)} of ${format.count(use.day.limit)}` : null],
     ["Webhook", endpoint ? endpoint.host : null],
     ["Onboarded", at(partner.createdAt)],
   ])}
@@ -114,12 +108,12 @@ function historyTable(history: readonly HistoryLine[], timeZone: string): Markup
 
 function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   if (line.type === "event")
-    return [formatTime(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
+    return [format.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
   const { at, action, before, after, actor, reason } = line;
   const moved = (from: string | undefined, to: string) =>
     from === undefined || from === to ? to : `${from} → ${to}`;
   return [
-    formatTime(at, timeZone),
+    format.time(at, timeZone),
     action,
     moved(before?.license, after.license),
     moved(before?.certificate, after.certificate),
@@ -138,10 +132,10 @@ export function importsPart(
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
-      html`<a href="./import?id=${one.id}">${formatTime(one.startedAt, timeZone)}</a>`,
+      html`<a href="./import?id=${one.id}">${format.time(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
       importBadge(one, now),
-      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(formatCount),
+      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(format.count),
     ]),
   });
 }
@@ -169,7 +163,7 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
       rejects ? badge("bad", "rejected") : badge("warn", "remark"),
       html`<span class="prose">${meaning}</span>`,
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
-      formatCount(met),
+      format.count(met),
     ]);
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0

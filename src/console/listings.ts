@@ -11,17 +11,7 @@ import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
 import { describeRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import {
-  badge,
-  type Cell,
-  emptyNote,
-  formatCount,
-  formatTime,
-  idCell,
-  localizeTimes,
-  type Markup,
-  tableOf,
-} from "./markup.ts";
+import { badge, type Cell, emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -86,7 +76,7 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formatCount(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${format.count(csvRows)} rows at most</a></p>`;
 }
 
 /** Picks the fields that the reader has filled in. Other parameters of the URL are dropped. */
@@ -114,7 +104,7 @@ export async function* generateCsv<Row>(listing: Listing<Row>, query: Query): As
   }
 }
 
-export const rowsPerPage = 50;
+export const pageSize = 50;
 /** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
 export const maxTeachersRead = 200_000;
 /** The most rows that {@link newestFirst} shows. */
@@ -252,7 +242,7 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => formatTime(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => format.time(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -278,7 +268,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : formatTime(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : format.time(time, timeZone));
   const list: NewestFirst<Delivery> = {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -304,7 +294,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
 /** Makes the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && localizeTimes(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && format.timesIn(detail, timeZone);
   const list: NewestFirst<RecordedChange> = {
     path: "/changes",
     title: "Changes",
@@ -314,7 +304,7 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => formatTime(at, timeZone)],
+      ["Time", ({ at }) => format.time(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

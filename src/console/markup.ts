@@ -45,30 +45,30 @@ export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): M
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export const formatCount = (value: number): string => whole.format(value);
+/** Formats numbers and times for people. */
+export const format = {
+  count: (value: number): string => whole.format(value),
+  percent: (share: number): string => `${format.count(Math.min(999, share * 100))} %`,
+  bytes: (value: number): string =>
+    value < 1e9 ? `${format.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,
 
-/** Formats a number with two significant digits or as a whole number: 0.04, 3.2, 47, 1,260. */
-export function formatFigure(value: number | null): string {
-  if (value === null || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
-  if (value < 0.995) return value.toFixed(2);
-  return value < 9.95 ? value.toFixed(1) : formatCount(value);
-}
+  /** Keeps two significant digits or a whole number: 0.04, 3.2, 47, 1,260. */
+  figure(value: number | null): string {
+    if (value === null || !Number.isFinite(value)) return "–";
+    if (value === 0) return "0";
+    if (value < 0.995) return value.toFixed(2);
+    return value < 9.95 ? value.toFixed(1) : format.count(value);
+  },
 
-export const formatBytes = (value: number): string =>
-  value < 1e9 ? `${formatCount(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
+  /** Formats milliseconds since the epoch to the minute, in the service's time zone: 2026-03-01 09:30 WAT. */
+  time(at: number, timeZone: string): string {
+    const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+    // Only the locale en-NG names Nigeria's time zone WAT; other English locales name it GMT+1.
+    const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
+    return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
+  },
 
-/** Formats a time to the minute, in the service's time zone: 2026-03-01 09:30 WAT. @param at milliseconds since the epoch */
-export function formatTime(at: number, timeZone: string): string {
-  const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
-  // Only the locale en-NG names Nigeria's time zone WAT; other English locales name it GMT+1.
-  const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
-  return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
-}
-
-/** Replaces each ISO 8601 time in UTC of a sentence with the time in the service's time zone. */
-export function localizeTimes(text: string, timeZone: string): string {
-  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formatTime(Date.parse(time), timeZone));
-}
-
-export const formatPercent = (share: number): string => `${formatCount(Math.min(999, share * 100))} %`;
+  /** Replaces each ISO 8601 time in UTC of a sentence with the time in the service's time zone. */
+  timesIn: (text: string, timeZone: string): string =>
+    text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => format.time(Date.parse(time), timeZone)),
+};

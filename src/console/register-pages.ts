@@ -21,7 +21,7 @@ import {
   listingTable,
   maxTeachersRead,
   pagerLinks,
-  rowsPerPage,
+  pageSize,
   searchSources,
   teacherListing,
 } from "./listings.ts";
@@ -72,7 +72,7 @@ function addListing<Row>(
       const query = filledFields(fields, c.req.query());
       const { rows, next } = await listing.read(query, {
         from: c.req.query("from") ?? "",
-        rows: rowsPerPage,
+        rows: pageSize,
       });
       return html`<section class="panel">${before}${filterForm(listing, query)}</section>
 <section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
@@ -115,7 +115,7 @@ async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Re
   return shown(c, "Teachers", async () => {
     const given = await readForm(c);
     const [term, after] = [given.get("term") ?? "", given.get("after") ?? ""];
-    const page = { limit: rowsPerPage, maxLooked: maxTeachersRead, ...(after === "" ? {} : { after }) };
+    const page = { limit: pageSize, maxLooked: maxTeachersRead, ...(after === "" ? {} : { after }) };
     const found = await findTeachers(searchSources(sources), term, page);
     const { rows, next } = describeTeacherPage(found, sources);
     const more =

@@ -13,18 +13,7 @@ import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
-import {
-  badge,
-  commandBox,
-  emptyNote,
-  formatCount,
-  formatPercent,
-  formatTime,
-  localizeTimes,
-  type Markup,
-  shareBar,
-  tableOf,
-} from "./markup.ts";
+import { badge, commandBox, emptyNote, format, type Markup, shareBar, tableOf } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
@@ -49,9 +38,9 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${formatCount(use.minute.used)} of ${formatCount(use.minute.limit)}</span>`,
+      html`<span class="number">${format.count(use.minute.used)} of ${format.count(use.minute.limit)}</span>`,
       meter(use.minute),
-      html`<span class="number">${formatCount(use.day.used)} of ${formatCount(use.day.limit)}</span>`,
+      html`<span class="number">${format.count(use.day.used)} of ${format.count(use.day.limit)}</span>`,
       meter(use.day),
     ]),
   });
@@ -62,7 +51,7 @@ type Use = QuotaReading["use"]["day"];
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
 function meter(use: Use): Markup {
-  const words = use.limit === 0 ? "none" : formatPercent(shareOf(use));
+  const words = use.limit === 0 ? "none" : format.percent(shareOf(use));
   return html`<span class="meter">${shareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
@@ -73,7 +62,7 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationOf(keys, now);
-  const at = (time: number | null) => (time === null ? "–" : formatTime(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
@@ -92,7 +81,7 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formatCount(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${format.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
 }
 
 export function webhooksSection(state: ConsoleState): Markup {
@@ -137,7 +126,7 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
   const due = oldestDueAt === null ? "–" : describeSpan(now - oldestDueAt);
-  return [`${formatCount(pending)}${held}`, formatCount(dead), due];
+  return [`${format.count(pending)}${held}`, format.count(dead), due];
 }
 
 export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
@@ -163,7 +152,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${formatTime(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
+      : `${format.time(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
   return tableOf("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
@@ -172,7 +161,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
         log.origin,
         late === null ? badge("good", "covered") : badge("bad", `late by ${describeSpan(late)}`),
         signed,
-        ...[log.size, log.waiting, log.signedSize].map(formatCount),
+        ...[log.size, log.waiting, log.signedSize].map(format.count),
       ],
     ],
   });
@@ -198,7 +187,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: localizeTimes(
+      text: format.timesIn(
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
@@ -228,7 +217,7 @@ function checkProcess(state: ConsoleState): Check[] {
     checks.push(fail("answers", "requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
-    const times = deaths === 1 ? "once" : `${formatCount(deaths)} times`;
+    const times = deaths === 1 ? "once" : `${format.count(deaths)} times`;
     const found = `a signer thread died ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn("signers", found, advice));

@@ -7,16 +7,7 @@ import { percentileMs } from "../metrics/durations.ts";
 import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import {
-  emptyNote,
-  formatBytes,
-  formatCount,
-  formatFigure,
-  formatTime,
-  idCell,
-  type Markup,
-  tableOf,
-} from "./markup.ts";
+import { emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
 
 export function figuresSection(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
@@ -26,13 +17,13 @@ export function figuresSection(state: ConsoleState): Markup {
   const waiting = (readings?.backlog ?? []).reduce((sum, { pending }) => sum + pending, 0);
   const rate = last === undefined ? null : last.publicRate + last.partnerRate + last.otherRate;
   const all: readonly [name: string, value: string, unit: string][] = [
-    ["Requests", formatFigure(rate), "/s"],
-    ["Partner p50 · p99", `${formatFigure(partner.p50)} · ${formatFigure(partner.p99)}`, "ms"],
-    ["Public p50 · p99", `${formatFigure(publicly.p50)} · ${formatFigure(publicly.p99)}`, "ms"],
-    ["Signatures", formatFigure(last?.signatureRate ?? null), "/s"],
-    ["Webhooks waiting", readings === null ? "–" : formatCount(waiting), ""],
-    ["CPU", formatFigure(last?.cpuPercent ?? null), "%"],
-    ["Memory", last === undefined ? "–" : formatBytes(last.residentBytes), ""],
+    ["Requests", format.figure(rate), "/s"],
+    ["Partner p50 · p99", `${format.figure(partner.p50)} · ${format.figure(partner.p99)}`, "ms"],
+    ["Public p50 · p99", `${format.figure(publicly.p50)} · ${format.figure(publicly.p99)}`, "ms"],
+    ["Signatures", format.figure(last?.signatureRate ?? null), "/s"],
+    ["Webhooks waiting", readings === null ? "–" : format.count(waiting), ""],
+    ["CPU", format.figure(last?.cpuPercent ?? null), "%"],
+    ["Memory", last === undefined ? "–" : format.bytes(last.residentBytes), ""],
     ["Running for", describeSpan(now - startedAt), ""],
   ];
   return html`<dl class="figures">${all.map(
@@ -56,11 +47,7 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
   return tableOf("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
     numbersFrom: 1,
-    rows: body.map(({ operation, counts, total }) => [
-      operation,
-      ...counts.map(formatCount),
-      formatCount(total),
-    ]),
+    rows: body.map(({ operation, counts, total }) => [operation, ...[...counts, total].map(format.count)]),
   });
 }
 
@@ -73,7 +60,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
     for (const { labels, value } of own)
       perStatus.set(Number(labels.status), (perStatus.get(Number(labels.status)) ?? 0) + value);
     const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
-    const latencies = [0.5, 0.99].map((share) => formatFigure(percentileMs(durations, share)));
+    const latencies = [0.5, 0.99].map((share) => format.figure(percentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
   return tableOf("Requests by route and HTTP status", {
@@ -97,14 +84,14 @@ export function refusalsSection(state: ConsoleState): Markup {
       listed(recent),
       listed(sinceStart),
       idCell(keyId),
-      formatTime(lastAt, timeZone),
+      format.time(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
   const shown =
     rows.length === 0
       ? emptyNote("No partner call was refused since the service started.")
       : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
-${more > 0 ? html`<p>${formatCount(more)} more callers were refused earlier.</p>` : ""}`;
+${more > 0 ? html`<p>${format.count(more)} more callers were refused earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}`;
 }
 
@@ -117,13 +104,13 @@ function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const times = sum(limited.map(({ value }) => value));
   return times === 0
     ? html`<p>The limit of IP addresses has refused no public lookup since the start.</p>`
-    : html`<p>The limit of IP addresses has refused ${formatCount(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
+    : html`<p>The limit of IP addresses has refused ${format.count(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
 }
 
 function listed(counts: ReadonlyMap<string | number, number>): string {
   return counts.size === 0
     ? "–"
-    : [...counts].map(([kind, times]) => `${kind}: ${formatCount(times)}`).join(", ");
+    : [...counts].map(([kind, times]) => `${kind}: ${format.count(times)}`).join(", ");
 }
 
 /** Formats the requests of a status class: a count if all are 200, else a count per status. */
@@ -131,7 +118,7 @@ function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
   if (own.length === 0) return "0";
-  if (own.length === 1 && own[0]?.[0] === 200) return formatCount(own[0][1]);
+  if (own.length === 1 && own[0]?.[0] === 200) return format.count(own[0][1]);
   return listed(new Map(own));
 }
 
@@ -182,10 +169,10 @@ function chartFigure([title, unit, series]: Chart, points: readonly Point[], tim
   });
   const legend = all.map(
     ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
-<b>${formatFigure(last?.[key] ?? null)}</b></li>`,
+<b>${format.figure(last?.[key] ?? null)}</b></li>`,
   );
   return html`<figure class="panel chart">
 <figcaption><h3>${title}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</h3><ul class="legend">${legend}</ul></figcaption>
-<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${formatFigure(top)} at ${formatTime(peak.at, timeZone).slice(11)}`}</span></div>
+<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${format.figure(top)} at ${format.time(peak.at, timeZone).slice(11)}`}</span></div>
 </figure>`;
 }

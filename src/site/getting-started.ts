@@ -1,6 +1,6 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
-import { createFileHandler } from "../api/public-document.ts";
+import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
@@ -75,10 +75,7 @@ const exampleFiles = new Map(
   codeLanguages.flatMap((language) =>
     steps.exampleKinds.map((kind) => {
       const { file, source } = language[kind];
-      return [
-        `${language.id}/${file}`,
-        createFileHandler("text/plain", async () => ({ default: source })),
-      ] as const;
+      return [`${language.id}/${file}`, serveFile("text/plain", async () => ({ default: source }))] as const;
     }),
   ),
 );

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
 import { type ApiParts, createOpenApiHandler } from "../api/public-api.ts";
-import { createFileHandler, keyCacheControl, publicDocument, sendDocument } from "../api/public-document.ts";
+import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
@@ -76,14 +76,11 @@ export const pageRoutes = mount([
 type LoadText = () => Promise<{ readonly default: string }>;
 
 function script(load: LoadText): () => PageHandler {
-  const file = createFileHandler("text/javascript", load);
+  const file = serveFile("text/javascript", load);
   return () => file;
 }
 
-const guideStyle = createFileHandler(
-  "text/css",
-  () => import("./getting-started.css", { with: { type: "text" } }),
-);
+const guideStyle = serveFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
 
 /** The routes of files that pages, crawlers and programs load. */
 export const fileRoutes = mount([

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { compressedDocument, createDocumentCache, sendDocument, sendText } from "../api/public-document.ts";
+import { compressDocument, createDocumentCache, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
@@ -256,7 +256,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       const make = async (settings: Settings) => {
         const own = await part(language, settings);
         const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
-        return compressedDocument(String(await frame), htmlType);
+        return compressDocument(String(await frame), htmlType);
       };
       const key = JSON.stringify([path, name, language.tag, language.asked]);
       const document = await (name === null ? make(configuration.current().settings) : documents(key, make));

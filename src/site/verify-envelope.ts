@@ -1,12 +1,7 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
-import {
-  type CompressedDocument,
-  compressedDocument,
-  loadOnce,
-  sendDocument,
-} from "../api/public-document.ts";
+import { type CompressedDocument, compressDocument, loadOnce, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type CspDirectives, type Markup, type PageSender, styleCspSource } from "./shell.ts";
 
@@ -35,7 +30,7 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
   return {
     name: `${stem}-${digest.toString("base64url").slice(0, 16)}.${ending}`,
     integrity: `sha384-${digest.toString("base64")}`,
-    document: await compressedDocument(body, `${type}; charset=utf-8`),
+    document: await compressDocument(body, `${type}; charset=utf-8`),
   };
 }
 
@@ -196,7 +191,7 @@ export const sendEnvelopeFile: PageHandler = async (c) => {
 
 const loadWorker = loadOnce(async () => {
   const worker = await import("./verify-envelope-worker.client.js", { with: { type: "text" } });
-  return compressedDocument(worker.default, "text/javascript; charset=utf-8");
+  return compressDocument(worker.default, "text/javascript; charset=utf-8");
 });
 
 /** Sends the service worker's script. It is in the page's folder, because a worker controls only URLs below its folder. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   type CompressedDocument,
-  compressedDocument,
+  compressDocument,
   createDocumentCache,
 } from "../../src/api/public-document.ts";
 import type { Snapshot } from "../../src/domain/configuration.ts";
@@ -16,7 +16,7 @@ test("a kept document is made once for each name, and again after the issuer has
   const get = (name: string): Promise<CompressedDocument> =>
     kept(name, ({ issuer }) => {
       made.push(`${name} of ${issuer}`);
-      return compressedDocument(issuer, "text/plain");
+      return compressDocument(issuer, "text/plain");
     });
   const first = await get("a");
   expect(await get("a")).toBe(first);
@@ -36,7 +36,7 @@ test("a kept document that could not be made is made at the next request", async
   const get = () =>
     kept("a", async () => {
       if (++tries === 1) throw new Error("no disk");
-      return compressedDocument("it", "text/plain");
+      return compressDocument("it", "text/plain");
     });
   await expect(get()).rejects.toThrow("no disk");
   await expect(get()).resolves.toMatchObject({ type: "text/plain" });
