@@ -3,7 +3,7 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { createLogDocuments } from "./api/evidence-api.ts";
 import { type ApiParts, createPublicLimit } from "./api/public-api.ts";
-import { createStatusDocuments } from "./api/status-api.ts";
+import { createStatusListDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
 import { createAddressTest } from "./http/peer.ts";
@@ -68,7 +68,7 @@ function createParts(service: Service, options: AppOptions): ApiParts {
     service,
     limit: createPublicLimit(service, options),
     evidence,
-    statusLists: createStatusDocuments(service, evidence),
+    statusLists: createStatusListDocuments(service, evidence),
     forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),
   };
 }

@@ -4,11 +4,11 @@
  * data/openapi.yaml describes the calls; tests hold the two to each other.
  */
 import type { Hono } from "hono";
-import { evidenceApi } from "./api/evidence-api.ts";
-import { meApi } from "./api/me.ts";
+import { evidenceLogApi } from "./api/evidence-api.ts";
+import { selfServiceApi } from "./api/me.ts";
 import { partnerApi } from "./api/partner-api.ts";
 import { documentsApi, publicLookupApi } from "./api/public-api.ts";
-import { statusApi } from "./api/status-api.ts";
+import { statusListApi } from "./api/status-api.ts";
 import type { AppEnv } from "./http/context.ts";
 import type { Traffic } from "./metrics/counters.ts";
 import { fileRoutes, pageRoutes } from "./site/routes.ts";
@@ -35,10 +35,10 @@ const api = "/v1/inter-agency";
 export const resources: readonly Resource[] = [
   { at: "", app: publicLookupApi, traffic: "public", cors: true },
   { at: api, app: partnerApi, traffic: "partner" },
-  { at: api, app: meApi, traffic: "partner" },
+  { at: api, app: selfServiceApi, traffic: "partner" },
   { at: api, app: documentsApi, traffic: "other", cors: true },
-  { at: api, app: evidenceApi, traffic: "other", cors: true },
-  { at: api, app: statusApi, traffic: "other", cors: true },
+  { at: api, app: evidenceLogApi, traffic: "other", cors: true },
+  { at: api, app: statusListApi, traffic: "other", cors: true },
   { at: "", app: pageRoutes, traffic: "other" },
   { at: "", app: fileRoutes },
 ];

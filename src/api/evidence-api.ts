@@ -38,7 +38,7 @@ const consistency: ApiHandler = async (c) => {
   return sendDocument(c, await evidenceOf(c).consistency(from, to), revalidateCacheControl);
 };
 
-export const evidenceApi = new Hono<AppEnv>()
+export const evidenceLogApi = new Hono<AppEnv>()
   .get("/log/checkpoint", limitPerAddress(checkpoint))
   .get("/log/key", limitPerAddress(key))
   .get("/log/inclusion/:leafHash", limitPerAddress(inclusion))

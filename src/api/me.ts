@@ -165,7 +165,7 @@ function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Serv
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
-export const meApi = new Hono<AppEnv>()
+export const selfServiceApi = new Hono<AppEnv>()
   .get("/me", forSelf(showSelf))
   .get("/watch", forSelf(listWatched))
   .post("/watch", forSelf(changeWatched))

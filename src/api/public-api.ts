@@ -19,13 +19,13 @@ import {
   serveFile,
 } from "./public-document.ts";
 import { searchTermSchema } from "./requests.ts";
-import type { StatusDocuments } from "./status-api.ts";
+import type { StatusListDocuments } from "./status-api.ts";
 
 export type ApiParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
   readonly evidence: LogDocuments;
-  readonly statusLists: StatusDocuments;
+  readonly statusLists: StatusListDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
   readonly forwardsCertificates: (remoteAddress: string) => boolean;
 };

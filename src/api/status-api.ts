@@ -10,7 +10,7 @@ import { createRecentCache, type LogDocuments, throwNotKnown } from "./evidence-
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
-export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
+export type StatusListDocuments = ReturnType<typeof createStatusListDocuments>;
 
 type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
 
@@ -18,7 +18,7 @@ type Served = { readonly lists: StatusLists | null; readonly documents: Readonly
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
 /** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
-export function createStatusDocuments(sources: Sources, evidence: LogDocuments) {
+export function createStatusListDocuments(sources: Sources, evidence: LogDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };
   let pack: Pack | undefined;
@@ -79,12 +79,14 @@ async function newestCheckpoint(evidence: LogDocuments): Promise<string | null> 
 }
 
 /** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
-function sendOne(find: (documents: StatusDocuments, c: ApiContext) => Promise<PublicDocument>): ApiHandler {
+function sendOne(
+  find: (documents: StatusListDocuments, c: ApiContext) => Promise<PublicDocument>,
+): ApiHandler {
   const cacheControl = `public, max-age=${ttlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
 }
 
-export const statusApi = new Hono<AppEnv>()
+export const statusListApi = new Hono<AppEnv>()
   .get(
     "/status",
     sendOne((documents) => documents.aggregation()),

@@ -11,7 +11,7 @@ import type { ConnectionInfo } from "../http/context.ts";
 import { type NotLocal, notLocal } from "../http/local-caller.ts";
 import { acceptsHtml } from "../site/error-page.ts";
 import { ownFilesCsp } from "../site/shell.ts";
-import { plainPage } from "./console-page.ts";
+import { messagePage } from "./console-page.ts";
 
 export const linkLifeMs = 5 * 60_000;
 
@@ -106,7 +106,7 @@ export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, m
   const { path } = c.req;
   const home = path.slice(0, path.length - pathInSession(path).length);
   const more = status === 403 ? html`` : html`<p><a href="${home}/">Go to the console</a></p>`;
-  return c.html(String(plainPage(titles[status], { text, more })), status);
+  return c.html(String(messagePage(titles[status], { text, more })), status);
 }
 
 function protect(c: Context<AdminEnv>): void {

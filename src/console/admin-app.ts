@@ -16,7 +16,7 @@ import {
   sessionLifeMs,
   sessionPath,
 } from "./access.ts";
-import { consolePage, plainPage, renderSections } from "./console-page.ts";
+import { consolePage, messagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
@@ -89,7 +89,7 @@ type Refusal = Exclude<LinkOpening["verdict"], "good"> | "no session";
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];
   const remedy = "To get a new link, run this command on the machine of the service:";
-  return plainPage(title, { text: `${text} ${remedy}`, command });
+  return messagePage(title, { text: `${text} ${remedy}`, command });
 }
 
 const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {

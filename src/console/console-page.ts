@@ -110,7 +110,7 @@ ${panel("imports", state)}
 }
 
 /** Makes a page with a message only, such as a refusal. */
-export function plainPage(title: string, { text, command, more }: PlainPage): Markup {
+export function messagePage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, { head: html``, body });
 }

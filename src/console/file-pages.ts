@@ -18,7 +18,7 @@ import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, emptyNote, format, type Markup, tableOf } from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
-export async function teacherPart(reference: string, sources: ConsoleSources): Promise<Markup> {
+export async function teacherMarkup(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
   const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
   const [history, attestations] = await Promise.all([
@@ -63,7 +63,7 @@ function recordPanel(facts: readonly (readonly [name: string, value: Cell | numb
 }
 
 /** Makes the page of a partner: scopes, quotas, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
-export async function partnerPart(partnerId: string, sources: ConsoleSources): Promise<Markup> {
+export async function partnerMarkup(partnerId: string, sources: ConsoleSources): Promise<Markup> {
   const { credentials, settings } = sources.configuration.current();
   const partner = credentials.partners.get(partnerId);
   if (partner === undefined) throw new TvsError("NOT_KNOWN", "there is no such partner");
@@ -122,7 +122,7 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   ];
 }
 
-export function importsPart(
+export function importsTable(
   imports: readonly ImportRecord[],
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
@@ -155,7 +155,10 @@ function importBadge(one: ImportRecord, now: number): Markup {
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
 /** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
-export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
+export function importMarkup(
+  one: ImportDetails,
+  { commandLine }: Pick<ConsoleSources, "commandLine">,
+): Markup {
   const rows = one.codes
     .map(describeCode)
     .map(({ code, rejects, rows: met, meaning, first }) => [

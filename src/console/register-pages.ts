@@ -8,7 +8,7 @@ import { readForm } from "../http/request-body.ts";
 import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { importPart, importsPart, partnerPart, teacherPart } from "./file-pages.ts";
+import { importMarkup, importsTable, partnerMarkup, teacherMarkup } from "./file-pages.ts";
 import {
   attestationListing,
   changeListing,
@@ -43,19 +43,19 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
     app.get(path, signedIn, (c) => shown(c, title, () => part(c)));
 
-  page("/teacher", "Teacher", async (c) => teacherPart(c.req.query("ref") ?? "", sources));
-  page("/partner", "Partner", async (c) => partnerPart(c.req.query("id") ?? "", sources));
+  page("/teacher", "Teacher", async (c) => teacherMarkup(c.req.query("ref") ?? "", sources));
+  page("/partner", "Partner", async (c) => partnerMarkup(c.req.query("id") ?? "", sources));
   page("/imports", "Imports", async () => {
     const imports = await sources.imports.latest(shownImports);
     const { commandLine, clock, configuration } = sources;
     const { timeZone } = configuration.current().settings;
-    return html`<section class="panel">${importsPart(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
+    return html`<section class="panel">${importsTable(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
   });
   page("/import", "Import", async (c) => {
     const id = Number(c.req.query("id"));
     const found = Number.isSafeInteger(id) ? await sources.imports.find(id) : null;
     if (found === null) throw new TvsError("NOT_KNOWN", "there is no such import");
-    return importPart(found, sources);
+    return importMarkup(found, sources);
   });
 }
 

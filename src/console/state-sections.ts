@@ -12,13 +12,13 @@ import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { importsPart } from "./file-pages.ts";
+import { importsTable } from "./file-pages.ts";
 import { badge, commandBox, emptyNote, format, type Markup, shareBar, tableOf } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
 export function attentionSection(state: ConsoleState): Markup {
-  const concerns = concernsOf(state);
+  const concerns = findConcerns(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
   const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
@@ -136,7 +136,7 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
   const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
   const { timeZone } = snapshot.settings;
-  return html`${summary}${importsPart(readings.imports, { timeZone, now, commandLine })}`;
+  return html`${summary}${importsTable(readings.imports, { timeZone, now, commandLine })}`;
 }
 
 export function logSection(state: ConsoleState): Markup {
@@ -174,7 +174,7 @@ type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly
 const deathConcernMs = 60 * 60_000;
 
 /** Runs the checks and returns those that failed, the worst first. */
-export function concernsOf(state: ConsoleState): Concern[] {
+export function findConcerns(state: ConsoleState): Concern[] {
   const { readings, snapshot, commandLine } = state;
   const { timeZone } = snapshot.settings;
   const checks = [...checkProcess(state)];

@@ -117,4 +117,4 @@ export const tryCalls = {
   events: { method: "GET", path: "events" },
 } satisfies Readonly<Record<string, { method: string; path: string }>>;
 
-export type TryStep = keyof typeof tryCalls;
+export type TryCall = keyof typeof tryCalls;

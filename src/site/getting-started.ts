@@ -151,7 +151,7 @@ ${codeLanguages.map(
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
 function tryPlace(at: steps.GuideContext): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.tryCalls) as [steps.TryStep, { method: string; path: string }][];
+  const calls = Object.entries(steps.tryCalls) as [steps.TryCall, { method: string; path: string }][];
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>

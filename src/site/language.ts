@@ -31,7 +31,7 @@ export const allLanguages: readonly Language[] = Object.entries(languages).map((
 }));
 
 /** Picks the language of `?lang=`, else the best by `Accept-Language` (RFC 9110, 12.5.4), else English. */
-export function pickTag(
+export function pickLanguageTag(
   asked: string | undefined,
   acceptLanguage: string | undefined,
   spoken: readonly string[] = Object.keys(languages),
@@ -49,7 +49,7 @@ function spokenTag(tag: string, spoken: readonly string[]): string | null {
 }
 
 export function pickLanguage(asked: string | undefined, acceptLanguage: string | undefined): Language {
-  const tag = pickTag(asked, acceptLanguage);
+  const tag = pickLanguageTag(asked, acceptLanguage);
   const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;
   return { tag, texts: languages[tag] ?? englishTexts, ...(isAsked ? { asked: true } : {}) };
 }

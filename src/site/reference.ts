@@ -10,7 +10,7 @@ import type { AppEnv, PageHandler } from "../http/context.ts";
 import type { DemoOffer } from "../http/local-caller.ts";
 import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
-import { htmlType, previewTags, setSecurityHeaders } from "./shell.ts";
+import { htmlContentType, previewTags, setSecurityHeaders } from "./shell.ts";
 
 const { shell, service } = englishTexts;
 const preview = previewTags(shell.reference, shell.referenceAbout);
@@ -64,7 +64,7 @@ export function createReferencePage(
     setSecurityHeaders(c, cspDirectivesOf(nonce));
     c.header("Cache-Control", "no-store");
     const html = framed(await page.text(), String(head(site, keyKind === "test")));
-    return sendText(c, html, { type: htmlType });
+    return sendText(c, html, { type: htmlContentType });
   };
 }
 

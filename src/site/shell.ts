@@ -217,7 +217,7 @@ type About = {
   readonly cspDirectives?: CspDirectives | undefined;
 };
 
-export const htmlType = "text/html; charset=utf-8";
+export const htmlContentType = "text/html; charset=utf-8";
 
 export type PageSender = ReturnType<typeof createPageSender>;
 
@@ -238,7 +238,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       c.header("Cache-Control", "no-store");
       const { site } = configuration.current().settings;
       const frame = pageFrame({ ...part(language), language, path, sandbox, site });
-      return sendText(c, String(await frame), { type: htmlType, status });
+      return sendText(c, String(await frame), { type: htmlContentType, status });
     },
 
     /**
@@ -256,7 +256,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       const make = async (settings: Settings) => {
         const own = await part(language, settings);
         const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
-        return compressDocument(String(await frame), htmlType);
+        return compressDocument(String(await frame), htmlContentType);
       };
       const key = JSON.stringify([path, name, language.tag, language.asked]);
       const document = await (name === null ? make(configuration.current().settings) : documents(key, make));

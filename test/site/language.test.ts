@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { allLanguages, englishTexts, pickLanguage, pickTag } from "../../src/site/language.ts";
+import { allLanguages, englishTexts, pickLanguage, pickLanguageTag } from "../../src/site/language.ts";
 
 const spoken = ["en", "ha", "ig", "yo"];
 
@@ -16,7 +16,7 @@ const cases: [asked: string | undefined, accepted: string | undefined, picked: s
 ];
 
 test.each(cases)("the language of ?lang=%p with Accept-Language %p is %p", (asked, accepted, picked) => {
-  expect(pickTag(asked, accepted, spoken)).toBe(picked);
+  expect(pickLanguageTag(asked, accepted, spoken)).toBe(picked);
 });
 
 test("the language of a page is one that has all its texts", () => {
