@@ -256,7 +256,7 @@ function licenseFacts(
   ];
 }
 
-/** Links to the photo. Showing it would send a request from the reader's browser to the photo's host for this teacher. */
+/** Links to the photo and does not show it: loading it would reveal to the photo's host which teacher is looked up. */
 function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   const url = URL.parse(photoUrl);
   if (url?.protocol !== "https:") return [];
