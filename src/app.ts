@@ -1,16 +1,16 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { createEvidenceDocuments } from "./api/evidence-api.ts";
+import { createLogDocuments } from "./api/evidence-api.ts";
 import { type ApiParts, createPublicLimit } from "./api/public-api.ts";
-import { createStatusDocuments } from "./api/status-api.ts";
+import { createStatusListDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
 import { createAddressTest } from "./http/peer.ts";
 import { failureHeaders } from "./http/problem.ts";
 import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
-import { failureResponses } from "./site/error-page.ts";
+import { createFailureHandler } from "./site/error-page.ts";
 import { createPages } from "./site/routes.ts";
 import { createPageSender } from "./site/shell.ts";
 
@@ -18,7 +18,7 @@ import { createPageSender } from "./site/shell.ts";
 export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const sender = createPageSender(service);
-  const failed = failureResponses(sender);
+  const failed = createFailureHandler(sender);
   app.onError(failed);
   app.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   app.use(accompany(service, options, sender));
@@ -63,12 +63,12 @@ function accompany(
 const strictTransport = "max-age=31536000";
 
 function createParts(service: Service, options: AppOptions): ApiParts {
-  const evidence = createEvidenceDocuments(service);
+  const evidence = createLogDocuments(service);
   return {
     service,
     limit: createPublicLimit(service, options),
     evidence,
-    statusLists: createStatusDocuments(service, evidence),
+    statusLists: createStatusListDocuments(service, evidence),
     forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),
   };
 }
@@ -89,7 +89,7 @@ const openToAll: MiddlewareHandler = async (c, next) => {
 };
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
+function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof createFailureHandler>): void {
   for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.all(pattern, (c) => {

@@ -4,14 +4,14 @@
  * data/openapi.yaml describes the calls; tests hold the two to each other.
  */
 import type { Hono } from "hono";
-import { evidenceApi } from "./api/evidence-api.ts";
-import { meApi } from "./api/me.ts";
+import { evidenceLogApi } from "./api/evidence-api.ts";
+import { selfServiceApi } from "./api/me.ts";
 import { partnerApi } from "./api/partner-api.ts";
 import { documentsApi, publicLookupApi } from "./api/public-api.ts";
-import { statusApi } from "./api/status-api.ts";
+import { statusListApi } from "./api/status-api.ts";
 import type { AppEnv } from "./http/context.ts";
 import type { Traffic } from "./metrics/counters.ts";
-import { files, pages } from "./site/routes.ts";
+import { fileRoutes, pageRoutes } from "./site/routes.ts";
 
 type Resource = {
   readonly at: string;
@@ -35,12 +35,12 @@ const api = "/v1/inter-agency";
 export const resources: readonly Resource[] = [
   { at: "", app: publicLookupApi, traffic: "public", cors: true },
   { at: api, app: partnerApi, traffic: "partner" },
-  { at: api, app: meApi, traffic: "partner" },
+  { at: api, app: selfServiceApi, traffic: "partner" },
   { at: api, app: documentsApi, traffic: "other", cors: true },
-  { at: api, app: evidenceApi, traffic: "other", cors: true },
-  { at: api, app: statusApi, traffic: "other", cors: true },
-  { at: "", app: pages, traffic: "other" },
-  { at: "", app: files },
+  { at: api, app: evidenceLogApi, traffic: "other", cors: true },
+  { at: api, app: statusListApi, traffic: "other", cors: true },
+  { at: "", app: pageRoutes, traffic: "other" },
+  { at: "", app: fileRoutes },
 ];
 
 export const routes: readonly Route[] = resources.flatMap(({ at, app, ...facts }) =>

@@ -5,11 +5,11 @@ import { existsSync } from "node:fs";
 import words from "../../data/commands.json" with { type: "json" };
 import { type Config, consoleFile, hasUsualDatabase } from "../../src/config.ts";
 import {
-  type ConsolePlace,
+  type ConsoleLocation,
+  createConsoleLink,
   createSessions,
-  mintLink,
-  readPlace,
-  writePlace,
+  formatConsoleLocation,
+  parseConsoleLocation,
 } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
@@ -39,8 +39,8 @@ export const consoleCommand = operatorCommand({
         "no service is running on this data; start `tvs serve --admin-port 9464`",
       );
     const file = consoleFile(config);
-    const place = readPlace(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
-    const { url, expiresAt } = mintLink(secrets, place, clock.now());
+    const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
+    const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
     if (args.json !== true) note("the link works once, within five minutes, on this machine");
   },
@@ -60,7 +60,7 @@ export async function takeConsolePort(port: number) {
     port,
     onError: (error) => log.error("the console failed", { detail: String(error) }),
   });
-  const place = { port: listener.port, id: randomUUID() };
+  const location = { port: listener.port, id: randomUUID() };
   let history: History | undefined;
   let file: string | undefined;
   return {
@@ -70,9 +70,9 @@ export async function takeConsolePort(port: number) {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
       file = consoleFile(config);
-      placeOver(await writeBeside(file, writePlace(place)), file);
-      opening.resolve(createAdmin(service, { config, history, place }));
-      return mintLink(secrets, place, clock.now()).url;
+      placeOver(await writeBeside(file, formatConsoleLocation(location)), file);
+      opening.resolve(createAdmin(service, { config, history, location }));
+      return createConsoleLink(secrets, location, clock.now()).url;
     },
     async close(): Promise<void> {
       history?.stop();
@@ -83,9 +83,9 @@ export async function takeConsolePort(port: number) {
   };
 }
 
-type Parts = { readonly config: Config; readonly history: History; readonly place: ConsolePlace };
+type Parts = { readonly config: Config; readonly history: History; readonly location: ConsoleLocation };
 
-function createAdmin(open: OpenService, { config, history, place }: Parts) {
+function createAdmin(open: OpenService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
   const { secrets, clock, stores, driver, blindIndex } = operator;
@@ -111,7 +111,7 @@ function createAdmin(open: OpenService, { config, history, place }: Parts) {
     commandLine: createCommandLine(dataOptions(config)),
     explainError,
   };
-  const sessions = createSessions({ secrets, place, clock });
+  const sessions = createSessions({ secrets, location, clock });
   return createAdminApp({ sources, exposition: createExposition(sources), sessions });
 }
 

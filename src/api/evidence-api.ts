@@ -7,41 +7,42 @@ import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { check } from "../http/request-body.ts";
-import { type ApiContext, type ApiHandler, withinLimit } from "./public-api.ts";
-import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
+import { type ApiContext, type ApiHandler, limitPerAddress } from "./public-api.ts";
+import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** A new checkpoint is signed every half minute while there are calls. */
-const asCheckpoint = "public, max-age=5";
-/** A leaf keeps its index, and the checkpoint in the answer names the tree of the proof. */
-const forEver = "public, max-age=31536000, immutable";
-/** A later log may have another tree of the same two sizes. */
-const whileConfirmed = "public, no-cache";
+/** For the newest checkpoint. Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
+const checkpointCacheControl = "public, max-age=5";
+/** For inclusion proofs, which stay valid: a leaf keeps its index, and the response contains the checkpoint of the tree. */
+const immutableCacheControl = "public, max-age=31536000, immutable";
+/** For consistency proofs, which caches must revalidate: after a restore, a new log can have other trees of these sizes. */
+const revalidateCacheControl = "public, no-cache";
 
 const evidenceOf = (c: ApiContext) => c.get("parts").evidence;
 
-const checkpoint: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).checkpoint(), asCheckpoint);
+const checkpoint: ApiHandler = async (c) =>
+  sendDocument(c, await evidenceOf(c).checkpoint(), checkpointCacheControl);
 
-const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), asKeys);
+const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), keyCacheControl);
 
 const inclusion: ApiHandler = async (c) => {
   const leafHash = check(leafHashSchema, pathPart(c, "leafHash"), "leafHash");
   const size = c.req.query("size") === undefined ? undefined : treeSize(c, "size");
-  return sendDocument(c, await evidenceOf(c).inclusion(leafHash, size), forEver);
+  return sendDocument(c, await evidenceOf(c).inclusion(leafHash, size), immutableCacheControl);
 };
 
 const consistency: ApiHandler = async (c) => {
   const from = treeSize(c, "from");
   const to = treeSize(c, "to");
   if (from > to) throw new TvsError("REQUEST_INVALID", "from must not be above to");
-  return sendDocument(c, await evidenceOf(c).consistency(from, to), whileConfirmed);
+  return sendDocument(c, await evidenceOf(c).consistency(from, to), revalidateCacheControl);
 };
 
-export const evidenceApi = new Hono<AppEnv>()
-  .get("/log/checkpoint", withinLimit(checkpoint))
-  .get("/log/key", withinLimit(key))
-  .get("/log/inclusion/:leafHash", withinLimit(inclusion))
-  .get("/log/consistency", withinLimit(consistency));
+export const evidenceLogApi = new Hono<AppEnv>()
+  .get("/log/checkpoint", limitPerAddress(checkpoint))
+  .get("/log/key", limitPerAddress(key))
+  .get("/log/inclusion/:leafHash", limitPerAddress(inclusion))
+  .get("/log/consistency", limitPerAddress(consistency));
 
 /** Reads a tree size from the query: decimal, without leading zeros. @throws TvsError REQUEST_INVALID */
 function treeSize(c: Context, name: "size" | "from" | "to"): number {
@@ -50,42 +51,42 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
   return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
-export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
+export type LogDocuments = ReturnType<typeof createLogDocuments>;
 
-/** How long the newest checkpoint and the keys are served before they are read again. */
+/** How long {@link createRecentCache} serves a value before it reads the database again. */
 const recentMs = 1_000;
 
-/** Makes the public documents. Each throws TvsError NOT_KNOWN if the log cannot give the document yet. */
-export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
-  const newest = createRecent(async () => {
+/** Makes the log's public documents. Checkpoint and proofs throw TvsError NOT_KNOWN until a signed checkpoint covers them. */
+export function createLogDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
+  const newest = createRecentCache(async () => {
     const found = await evidence.newest();
     return found && textDocument(found.note);
   }, clock);
-  const key = createRecent(async () => {
+  const key = createRecentCache(async () => {
     const keys = await Promise.all((await evidence.logs()).map(verifierKeyOf).reverse());
     return textDocument(keys.map((line) => `${line}\n`).join(""));
   }, clock);
 
   return {
     async checkpoint(): Promise<PublicDocument> {
-      return (await newest()) ?? notKnown("there is no checkpoint yet");
+      return (await newest()) ?? throwNotKnown("there is no checkpoint yet");
     },
     key,
     /**
      * Proves that a leaf is in the log.
      * @param leafHash in lower-case hexadecimal
-     * @param size of a stored checkpoint; by default the earliest checkpoint that covers the leaf
+     * @param size the tree size of a stored checkpoint; by default the size of the earliest checkpoint that covers the leaf
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
-      if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
+      if (found === null) return throwNotKnown("no checkpoint covers a leaf with this hash");
       const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
       return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
     },
     /** Proves that the tree of `to` leaves begins with the tree of `from` leaves, 1 ≤ from ≤ to. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
       const hashes = await evidence.consistency(from, to);
-      if (hashes === null) return notKnown("no checkpoint covers so many leaves");
+      if (hashes === null) return throwNotKnown("no checkpoint covers so many leaves");
       return jsonDocument({ from, to, hashes: hashes.map(base64) });
     },
   };
@@ -95,12 +96,12 @@ const base64 = (hash: Uint8Array) => hash.toBase64();
 const textDocument = (text: string) => publicDocument(text, "text/plain; charset=utf-8");
 const jsonDocument = (value: object) => publicDocument(JSON.stringify(value), "application/json");
 
-export function notKnown(message: string): never {
+export function throwNotKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** Loads a value on request, at most once in {@link recentMs}. The next call retries a failed load. */
-export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
+/** Makes a function that keeps the result of `load` for {@link recentMs}. After a failed load, the next call loads again. */
+export function createRecentCache<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {
     const now = clock.now();

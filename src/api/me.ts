@@ -1,6 +1,6 @@
 /**
- * The calls about a partner's own data: terms, deliveries, events and watched teachers. They need a credential and no scope.
- * Each costs a call of the minute quota and none of the day quota.
+ * The routes for a partner's own data: agreement, deliveries, events and watched teachers. They need a credential and no scope.
+ * Each call is charged to the minute quota and not to the day quota.
  */
 
 import { Hono } from "hono";
@@ -13,18 +13,18 @@ import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, coded, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
-import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
+import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 
-/** Answers a call. A write throws `ConflictError`, and the call is retried, if the caller's snapshot has changed. */
+/** Answers one attempt. A write throws `ConflictError` if the configuration is newer than the snapshot; the call is retried. */
 type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>;
 
 /**
- * Makes a handler: credential (401), minute (429), body (413, 400), work. The charge comes first: reads after this commit
- * are never older than what the partner has already seen.
+ * Makes a handler: credential (401), minute quota (429), body (413, 400), work. The charge is committed first, so that the
+ * reads of `self` see every commit that an earlier response to this partner has shown.
  */
 function forSelf(self: SelfHandler): ApiHandler {
-  return forCallers(null, async (attempt) =>
+  return createPartnerHandler(null, async (attempt) =>
     (await attempt.charge()) ? self(attempt, attempt.c.get("parts").service) : null,
   );
 }
@@ -32,12 +32,12 @@ function forSelf(self: SelfHandler): ApiHandler {
 const defaultLimit = 100;
 const maxLimit = 500;
 
-/** A page of a list. `end` is the cursor of its last entry, null if the page is empty. */
+/** A page of a list. `end` is the cursor of the page's last entry; it is null if the page is empty. */
 type Page = { readonly data: readonly unknown[]; readonly end: string | null; readonly done: boolean };
 
 /**
- * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. An empty page repeats the request's cursor. `done` says that
- * nothing followed the page when it was read.
+ * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. If a page is empty, `iterator` is the request's cursor. `done` is
+ * true if no entry followed the page when it was read.
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(
@@ -108,7 +108,7 @@ const sizeForm = coded(
   "BATCH_SIZE",
   `must have at most ${maxWatchChange} numbers, those of both lists together`,
 );
-// The length is checked first: a body has room for many more numbers.
+// The length is checked before the elements, because a body of 256 KiB can have far more numbers than are allowed.
 const numbersSchema = v.optional(
   v.pipe(
     v.array(v.unknown(), "must be an array"),
@@ -120,7 +120,7 @@ const numbersSchema = v.optional(
 const changeSchema = v.pipe(
   v.unknown(),
   v.check((body) => !Array.isArray(body), "must be an object"),
-  // Unknown members are ignored, so a misspelled one alone would succeed and change nothing.
+  // Unknown members are ignored, so a body with only a misspelled member would get 200 and change nothing.
   v.check(
     (body) => typeof body !== "object" || body === null || "add" in body || "remove" in body,
     "must have add or remove",
@@ -160,12 +160,12 @@ function numberIn({ c }: AuthorizedCall): string {
   return check(numberSchema, pathPart(c, "regNo"), "regNo");
 }
 
-/** Changes the watched teachers, if the caller's snapshot still holds in the commit. */
+/** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
-export const meApi = new Hono<AppEnv>()
+export const selfServiceApi = new Hono<AppEnv>()
   .get("/me", forSelf(showSelf))
   .get("/watch", forSelf(listWatched))
   .post("/watch", forSelf(changeWatched))

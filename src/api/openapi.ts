@@ -1,12 +1,11 @@
 /**
- * The service's OpenAPI 3.1 document, with the service's own address, name and contact. People edit `data/openapi.yaml`. The
- * build makes JSON of it (.ci/schema-types.ts), because parsing the YAML would stop the event loop for a fifth of a second.
+ * The service's OpenAPI 3.1 document, with this service's URL, name and contact. People edit `data/openapi.yaml`. The build
+ * converts the file to JSON (.ci/schema-types.ts), because parsing YAML would block the event loop for 200 ms.
  */
 
 import { defaultSite, type Site } from "../domain/site.ts";
 import document from "./openapi.bundle.json" with { type: "json" };
 
-/** A part of the document: OpenAPI 3.1 objects are plain JSON. */
 type Json = { readonly [member: string]: unknown };
 
 type OpenApiDocument = Json & {
@@ -19,9 +18,9 @@ type OpenApiDocument = Json & {
 const published = document as unknown as OpenApiDocument;
 
 /**
- * The document of one service.
- * @param issuer the service's address without a slash at its end: the one server that the document names
- * @param site whose service it is: its name in the title, and whom to ask
+ * Makes the OpenAPI document of one service.
+ * @param issuer the service's URL, without a slash at its end; it becomes the document's only server
+ * @param site the operator's name and contact, for the document's title and contact
  */
 export function openApiDocument(issuer: string, site: Site = defaultSite): OpenApiDocument {
   const { info, servers } = published;

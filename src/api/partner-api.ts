@@ -1,4 +1,4 @@
-/** The partner operations (contract C14). Each reads a request and asks the domain. */
+/** The routes that answer partners with envelopes (contract C14). Each reads a request and calls `service.verification`. */
 
 import { Hono } from "hono";
 import { TvsError } from "../domain/errors.ts";
@@ -9,7 +9,7 @@ import type { Answer, Asked, IdempotentBody, Question } from "../domain/verifica
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, readBody } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
-import { type AuthorizedCall, forCallers } from "./partner-caller.ts";
+import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import {
   batchCheckSchema,
@@ -21,20 +21,20 @@ import {
   tIdSchema,
 } from "./requests.ts";
 
-/** What a call asks. The partner must be allowed each of its purposes. */
+/** A request as read, with all purposes that it states. The partner must be allowed each purpose. */
 type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
 
-/** Reads and checks the path, or the whole body. */
+/** Reads and checks a request's path or body. @throws TvsError REQUEST_INVALID and the codes of `readBody` */
 type Reader = (c: ApiContext) => Promise<PartnerAsked>;
 
-/** Makes the handler of a scope's operation. The body is read after the caller is authenticated. */
+/** Makes the handler of the operation that a scope permits. The body is read after the caller is authenticated. */
 function forScope(scope: Scope, read: Reader): ApiHandler {
-  return forCallers(scope, (attempt) => answer(attempt, scope, read));
+  return createPartnerHandler(scope, (attempt) => answer(attempt, scope, read));
 }
 
 /**
- * Runs an attempt: body (413, 400), purpose (403), idempotency (422, 409), day (429), work.
- * @returns null if the configuration has changed since: the call is retried
+ * Runs an attempt in this order: body (413, 400), purpose (403), idempotency (422, 409), day quota (429), work.
+ * @returns null if the configuration has changed since the snapshot; the caller retries
  */
 async function answer(
   { c, quota, snapshot, authenticated }: AuthorizedCall,
@@ -118,7 +118,7 @@ function identifierOf({ regNo, tId, nin }: EligibilityCheck["identifier"]): Iden
   return { nin: nin ?? "" };
 }
 
-/** @throws TvsError PURPOSE_NOT_ALLOWED; one item of a batch refuses it whole */
+/** Refuses the whole call if one of its purposes is not allowed. @throws TvsError PURPOSE_NOT_ALLOWED */
 function requirePurposes({ purposes }: Partner, stated: readonly Purpose[]): void {
   const refused = stated.find((purpose) => !purposes.includes(purpose));
   if (refused !== undefined)

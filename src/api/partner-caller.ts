@@ -1,5 +1,6 @@
 /**
- * Authenticates every partner call, checks its scope, charges its minute and reports the quota in the answer's headers.
+ * Authenticates every partner call, checks its scope, charges it to the minute quota and reports the quota in the headers of
+ * the response.
  */
 
 import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
@@ -23,28 +24,28 @@ import type { ApiContext, ApiHandler } from "./public-api.ts";
 type PartnerRequest = {
   readonly c: ApiContext;
   readonly service: Service;
-  /** The scope that the partner needs; null for a call that is open to every partner. */
+  /** The scope that the partner needs; null if the call needs none. */
   readonly scope: Scope | null;
   readonly presented: Presented;
   readonly quota: QuotaCall;
 };
 
-/** An authorised attempt at a call. The snapshot that authorised the caller must still hold in the commit. */
+/** One authorised attempt at a call. Its commit must fail if the configuration is newer than `snapshot`. */
 export type AuthorizedCall = Admitted & {
   readonly c: ApiContext;
   readonly quota: QuotaCall;
   /**
-   * Charges the call's minute if the snapshot still holds. Later calls and later attempts charge nothing.
-   * @returns false if the configuration has changed and nothing was charged: the call must be retried
+   * Charges one call of the minute quota, at most once per call, however many attempts it takes.
+   * @returns false if the configuration has changed since the snapshot: nothing was charged, retry the call
    */
   charge(): Promise<boolean>;
 };
 
 /**
- * Makes a handler of partner calls. A call whose preconditions changed before its commit is retried.
- * @param work one attempt; it returns null if a precondition changed, and the call is authenticated again
+ * Makes the handler of a partner route. It authenticates the caller and runs `work`.
+ * @param work one attempt; if it returns null because the configuration changed, the whole call is authenticated and run again
  */
-export function forCallers(
+export function createPartnerHandler(
   scope: Scope | null,
   work: (attempt: AuthorizedCall) => Promise<Response | null>,
 ): ApiHandler {
@@ -66,8 +67,8 @@ export function forCallers(
 }
 
 /**
- * Runs one attempt in the order of decision D2.1: credential (401), scope (403), minute (429), work. All attempts of a call
- * cost one minute together, unless a later attempt finds another partner.
+ * Runs one attempt in the order of decision D2.1: credential (401), scope (403), minute quota (429), work. All attempts of a
+ * call are charged as one call, unless a later attempt finds that the credential belongs to another partner.
  */
 async function attempt(
   request: PartnerRequest,
@@ -88,7 +89,7 @@ async function attempt(
   try {
     return await work({ ...admitted, c, quota, charge });
   } catch (error) {
-    // A refused call past its scope costs its minute. After a failure of the store no charge is tried: it would fail too.
+    // A call that is refused after its scope check is charged too. If the database failed, a charge would fail as well.
     if (isRefusal(error)) {
       if (!(await charge())) return null;
     } else if (!isStoreFailure(error)) await charge().catch(() => {});
@@ -97,8 +98,8 @@ async function attempt(
 }
 
 /**
- * Authenticates the caller and checks the scope. A caller whom the known snapshot refuses is checked again by a fresh
- * snapshot, because a command may have just added the credential. A credential of a wrong form needs no fresh snapshot.
+ * Authenticates the caller and checks the scope. If the known snapshot refuses the caller, the check is repeated with a fresh
+ * snapshot, because a command may have just added the credential. A malformed credential is refused without a fresh snapshot.
  * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
 async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted> {
@@ -116,7 +117,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted
   throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
 }
 
-/** Finds the caller in a snapshot. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
+/** Finds the caller in a snapshot. @returns null if no credential is valid @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
 function identify(
   { c, service, presented }: PartnerRequest,
   { credentials }: Snapshot,
@@ -134,11 +135,11 @@ function identify(
   return found;
 }
 
-/** Answers a refusal or failure with the quota. @throws TvsError CREDENTIAL_*, whose answer has no quota */
+/** Answers a refusal or failure with the quota headers. A failed authentication is thrown again, because no partner is known. */
 function refused(error: unknown, { c, quota }: PartnerRequest): Response {
   if (isUnauthenticated(error)) throw error;
   const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
-  // After a failure of the store, nobody knows whether the call was charged.
+  // If the database failed, it is unknown whether the call was charged, so the response has no quota headers.
   const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
   return withQuota(
     problemResponse(error, c),
@@ -146,7 +147,7 @@ function refused(error: unknown, { c, quota }: PartnerRequest): Response {
   );
 }
 
-/** Adds the quota to a partner's answer. */
+/** Adds the quota headers to a response, if the quota is known. */
 function withQuota(response: Response, state: QuotaState | undefined): Response {
   const { headers } = response;
   if (state !== undefined) setRateLimitHeaders(headers, state);
@@ -155,8 +156,8 @@ function withQuota(response: Response, state: QuotaState | undefined): Response 
 }
 
 /**
- * Reads what the request presents. A certificate is public, so `Client-Cert` counts only from the proxies that the
- * operator named, which check certificates and drop their callers' own `Client-Cert`.
+ * Reads the API keys and certificates of the request. Anybody can copy a certificate into `Client-Cert`, so the header is
+ * accepted only from a proxy that the operator named. Such a proxy verifies certificates and replaces the header.
  */
 function presentedCredentials(c: ApiContext): Presented {
   const { service, forwardsCertificates } = c.get("parts");

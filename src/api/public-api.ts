@@ -8,25 +8,25 @@ import { problemResponse } from "../http/problem.ts";
 import { check } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
-import type { EvidenceDocuments } from "./evidence-api.ts";
+import type { LogDocuments } from "./evidence-api.ts";
 import {
-  compressedDocument,
-  keptDocuments,
-  once,
-  packedDocument,
-  programFile,
+  compressDocument,
+  createDocumentCache,
+  loadOnce,
+  precompressedDocument,
   publicDocument,
   sendDocument,
+  serveFile,
 } from "./public-document.ts";
 import { searchTermSchema } from "./requests.ts";
-import type { StatusDocuments } from "./status-api.ts";
+import type { StatusListDocuments } from "./status-api.ts";
 
 export type ApiParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
-  readonly evidence: EvidenceDocuments;
-  readonly statusLists: StatusDocuments;
-  /** Whether an address is that of a proxy whose `Client-Cert` is believed. */
+  readonly evidence: LogDocuments;
+  readonly statusLists: StatusListDocuments;
+  /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
   readonly forwardsCertificates: (remoteAddress: string) => boolean;
 };
 
@@ -39,7 +39,7 @@ declare module "hono" {
 export type ApiContext = Context<AppEnv>;
 export type ApiHandler = (c: ApiContext) => Promise<Response>;
 
-/** The public lookup (contract C2). */
+/** Answers a public lookup (contract C2). The limit comes before the term is read, so that a refused call costs little. */
 const publicLookup: ApiHandler = async (c) => {
   const { service, limit } = c.get("parts");
   const caller = limit(c);
@@ -54,8 +54,8 @@ const publicLookup: ApiHandler = async (c) => {
 
 export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
 
-/** Counts a public call that names no teacher as a lookup. */
-export function withinLimit(handler: ApiHandler): ApiHandler {
+/** Puts a public route, such as those of the evidence log, under the limit of lookups per IP address. */
+export function limitPerAddress(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
     return decision.allowed ? handler(c) : tooMany(c, decision, "lookups");
@@ -73,16 +73,16 @@ function tooMany(c: ApiContext, decision: AddressDecision, what: string): Respon
 
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
-/** The limit of lookups for each IP address, which the API and the pages share. */
+/** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
 export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
   const findSource = createSourceAddress({ trustedProxies });
   return ({ env, req }: Caller) => {
     const keys = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
-      /** Counts any lookup, before its term is read. */
+      /** Counts a lookup, whatever its term is. */
       lookup: () => limit.lookup(keys),
-      /** Counts the same lookup against the limit of personal terms. @returns null for another term */
+      /** Counts the lookup against the lower limit of NINs, e-mails and phones. @returns null for any other term */
       term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };
@@ -99,33 +99,33 @@ function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
   );
 }
 
-/** The module that partners import, the same file as in their package (decision D14.1). */
-const moduleCode = programFile(
+/** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
+const moduleCode = serveFile(
   "text/javascript",
   () => import("./verify.bundle.js", { with: { type: "text" } }),
 );
 
 const partnerModule: PageHandler = async (c) => {
   const reply = await moduleCode(c);
-  // Deno and editors find the declarations by this header.
+  // Deno and editors find the TypeScript declarations by this header.
   if (reply.ok) reply.headers.set("X-TypeScript-Types", "./verify.d.mts");
   return reply;
 };
 
-const partnerTypes = programFile(
+const partnerTypes = serveFile(
   "application/typescript",
   () => import("./verify.types.txt", { with: { type: "text" } }),
 );
 
-const partnerPackage = once(async () => {
+const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
-  return packedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+  return precompressedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
 });
 
 const health: ApiHandler = async (c) => {
   const { service } = c.get("parts");
   const status = await healthOf(service);
-  // The probe has refreshed the configuration.
+  // The probe has just refreshed the configuration, so `current` needs no refresh.
   const { settings, keys } = service.configuration.current();
   c.header("Cache-Control", "no-store");
   if (status !== "ok") c.header("Retry-After", "1");
@@ -135,7 +135,7 @@ const health: ApiHandler = async (c) => {
 
 const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
 
-/** The key set, the key history, the health probe, the partners' module and package: public, the same for everybody. */
+/** Public routes: the key set, the key history, the health probe, the partners' module and package. */
 export const documentsApi = new Hono<AppEnv>()
   .get("/.well-known/jwks.json", async (c) =>
     sendDocument(c, publicDocument((await recent(c)).jwks, "application/json")),
@@ -148,13 +148,13 @@ export const documentsApi = new Hono<AppEnv>()
   .get("/verify.d.mts", partnerTypes)
   .get("/tvs-partner.tgz", async (c) => sendDocument(c, await partnerPackage()));
 
-/** The OpenAPI document of this service. */
-export function openApiPage({ configuration }: Service): PageHandler {
-  const kept = keptDocuments(configuration);
+/** Makes the handler of `openapi.json`. */
+export function createOpenApiHandler({ configuration }: Service): PageHandler {
+  const kept = createDocumentCache(configuration);
   return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
       const { openApiDocument } = await import("./openapi.ts");
-      return compressedDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
+      return compressDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
     });
     return sendDocument(c, document);
   };

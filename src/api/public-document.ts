@@ -6,18 +6,17 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
 
-/** A public document that is the same for everybody, ready to be sent. */
+/** A response body that is the same for every caller, with its media type and entity tag. */
 export type PublicDocument = {
   readonly body: string;
-  /** Its media type. */
   readonly type: string;
   readonly etag: string;
 };
 
-/** A large document that stays the same. Blobs, because Bun copies other bytes for each client that reads slowly. */
+/** A large document. Its bytes are Blobs, because Bun copies any other body once for each client that reads slowly. */
 export type CompressedDocument = Omit<PublicDocument, "body"> & {
   readonly plain: Blob;
-  /** Null for a file that is packed already. */
+  /** Null if the document is a compressed file already. */
   readonly gzipped: Blob | null;
 };
 
@@ -25,16 +24,16 @@ export function publicDocument(body: string, type: string): PublicDocument {
   return { body, type, etag: etagOf(body) };
 }
 
-/** @param bytes a file that compression does not make smaller */
-export function packedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+/** Makes the document of a file that is compressed already, such as a .tgz file. */
+export function precompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
   return { plain: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
-/** Compresses on another thread. */
+/** Compresses on a thread of the runtime, so that the event loop goes on. */
 const compress = promisify(gzip);
 
-/** Compresses once, as far as gzip can. */
-export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
+/** Makes a document that is compressed here, with gzip's highest level, and then sent many times. */
+export async function compressDocument(body: string, type: string): Promise<CompressedDocument> {
   const gzipped = new Blob([new Uint8Array(await compress(body, { level: 9 }))]);
   return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
@@ -43,8 +42,8 @@ function etagOf(body: string | Uint8Array): string {
   return `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
 }
 
-/** Loads at the first call; a failed load is tried again at the next one. */
-export function once<T>(load: () => Promise<T>): () => Promise<T> {
+/** Makes a function that calls `load` once and keeps the result. After a failed load, the next call loads again. */
+export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   return () => {
     loaded ??= load().catch((error) => {
@@ -56,30 +55,30 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Keeps documents that depend on the issuer or the site, by name. A document is made at its first request, and again after
- * the issuer or the site has changed. Callers use few names.
+ * Caches documents that depend on the settings `issuer` and `site`, by name. A document is made at its first request, and again
+ * at the first request after one of the two settings has changed. Nothing else is evicted, so callers use few names.
  */
-export function keptDocuments({ current }: Pick<Configuration, "current">) {
+export function createDocumentCache({ current }: Pick<Configuration, "current">) {
   const kept = new Map<string, () => Promise<CompressedDocument>>();
   let madeFor: Settings | undefined;
   return (name: string, make: (settings: Settings) => Promise<CompressedDocument>) => {
     const { settings } = current();
     if (madeFor?.issuer !== settings.issuer || madeFor.site !== settings.site) kept.clear();
     madeFor = settings;
-    const document = kept.get(name) ?? once(() => make(settings));
+    const document = kept.get(name) ?? loadOnce(() => make(settings));
     kept.set(name, document);
     return document();
   };
 }
 
-/** The caching of documents with keys. Five minutes are safe: a new key is public for a day before it signs. */
-export const asKeys = "public, max-age=300, must-revalidate";
+/** `Cache-Control` of documents with public keys. Five minutes are safe, because a key is published a day before it signs. */
+export const keyCacheControl = "public, max-age=300, must-revalidate";
 
-/** Sends a document, or 304 when the caller has it. */
+/** Sends a document, or 304 if `If-None-Match` has its entity tag. */
 export function sendDocument(
   c: Context,
   document: PublicDocument | CompressedDocument,
-  cacheControl = asKeys,
+  cacheControl = keyCacheControl,
 ): Response {
   const gzipped = "gzipped" in document ? document.gzipped : null;
   const compress = gzipped !== null && acceptsGzip(c.req.header("Accept-Encoding"));
@@ -92,11 +91,11 @@ export function sendDocument(
   c.header("Content-Type", document.type);
   if ("body" in document) return c.body(document.body);
   if (compress) c.header("Content-Encoding", "gzip");
-  // Hono hands on whatever a Response takes; its types have no Blob.
+  // Hono passes the body to `new Response`, which accepts a Blob; Hono's types do not have Blob.
   return c.body((compress ? gzipped : document.plain) as unknown as ReadableStream);
 }
 
-/** Sends a text that was made for this request, compressed if the client accepts gzip. */
+/** Sends a text without an entity tag, compressed if the client accepts gzip. */
 export async function sendText(
   c: Context,
   text: string,
@@ -110,14 +109,14 @@ export async function sendText(
 }
 
 /**
- * Makes the handler of a file that is part of the program. The file is read and compressed at its first request.
- * @param type the media type, without a character set
+ * Makes the handler that sends a file of the program. The file is loaded and compressed at its first request.
+ * @param type the media type; `charset=utf-8` is added
  */
-export function programFile(
+export function serveFile(
   type: string,
   load: () => Promise<{ readonly default: string }>,
 ): (c: Context) => Promise<Response> {
-  const file = once(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
+  const file = loadOnce(async () => compressDocument((await load()).default, `${type}; charset=utf-8`));
   return async (c) => sendDocument(c, await file());
 }
 

@@ -1,6 +1,6 @@
 /**
- * The schemas by which the routes check requests. A test holds data/openapi.yaml to the same rules. Messages say what a
- * member must be and never repeat its value.
+ * The schemas by which the routes check requests. A test compares them with data/openapi.yaml. A message says what a member
+ * must be and never repeats the member's value, which may be a personal number.
  */
 
 import * as v from "valibot";
@@ -12,7 +12,7 @@ import { coded } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 
-/** An object that is not an array; valibot's `object` accepts arrays. */
+/** Makes a schema that refuses arrays, because valibot's `object` accepts them. */
 function jsonObject<Entries extends v.ObjectEntries>(entries: Entries) {
   const message = "must be an object";
   return v.pipe(
@@ -28,7 +28,6 @@ const wholeNumber = (min: number, max: number, form: string, tooLarge = form) =>
 const textOf = (max: number) =>
   v.pipe(v.string("must be text"), v.maxLength(max, `must be text of at most ${max} characters`));
 
-/** A list of 1 to `max` elements. */
 function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
   const form = coded("BATCH_SIZE", `must have 1 to ${max} elements`);
   return v.pipe(v.array(item, "must be an array"), v.minLength(1, form), v.maxLength(max, form));
@@ -36,7 +35,7 @@ function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
 
 const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "must be 11 digits"));
 
-/** The length is checked before the number is worked on. */
+/** A registration number. The length is checked first, so that no long text reaches `canonicalRegNo`. */
 export const regNoSchema = v.pipe(
   v.string("must be text"),
   v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
@@ -53,13 +52,13 @@ export const tIdSchema = wholeNumber(
 const identifierMembers = ["regNo", "tId", "nin"] as const;
 const exactlyOne = "must have exactly one of regNo, tId, nin";
 
-/** The identifier's known members; null for a value that is not an object, which another check refuses. */
+/** Finds which of regNo, tId and nin an identifier has. @returns null if the value is not an object */
 function membersIn(identifier: unknown): readonly string[] | null {
   if (typeof identifier !== "object" || identifier === null || Array.isArray(identifier)) return null;
   return identifierMembers.filter((name) => Object.hasOwn(identifier, name));
 }
 
-/** The message for a wrong number of identifiers. It suggests the member that `regno`, `reg_no` or `NIN` may mean. */
+/** Makes the message for an identifier with none or several of the members. For `reg_no` it suggests `regNo`. */
 function exactlyOneOf(identifier: unknown): string {
   const fold = (name: string) => name.replace(/[-_]/g, "").toLowerCase();
   const given = new Set(Object.keys(identifier as object).map(fold));
@@ -68,7 +67,7 @@ function exactlyOneOf(identifier: unknown): string {
   return isMissing && meant !== undefined ? `${exactlyOne}; did you mean ${meant}?` : exactlyOne;
 }
 
-/** An identifier of a teacher, with other members. */
+/** Makes the schema of an object that identifies a teacher and may have `others` as well. */
 function identifying<Entries extends v.ObjectEntries>(others: Entries) {
   const members = { regNo: v.optional(regNoSchema), tId: v.optional(tIdSchema), nin: v.optional(ninSchema) };
   return v.pipe(
@@ -97,7 +96,7 @@ export const batchCheckSchema = jsonObject({ items: listOf(eligibilityCheckSchem
 const maxLabel = 200;
 const labelForm = `must be 1 to ${maxLabel} printable characters, in one line`;
 
-/** A list's name is signed and kept, so it must not identify a person. */
+/** The name or reference of a list. The service signs and stores the text, so it must not identify a person. */
 const listLabelSchema = v.pipe(
   v.string("must be text"),
   v.minLength(1, labelForm),

@@ -6,26 +6,25 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import type { Service } from "../service.ts";
-import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.ts";
+import { createRecentCache, type LogDocuments, throwNotKnown } from "./evidence-api.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
 import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
-/** The public documents of the status lists. A missing document throws TvsError NOT_KNOWN. */
-export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
+export type StatusListDocuments = ReturnType<typeof createStatusListDocuments>;
 
 type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
 
 type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/** Makes the documents and keeps them until their sources change. The sources are read at most once a second. */
-export function createStatusDocuments(sources: Sources, evidence: EvidenceDocuments) {
+/** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
+export function createStatusListDocuments(sources: Sources, evidence: LogDocuments) {
   const { configuration, clock } = sources;
   let served: Served = { lists: null, documents: new Map() };
   let pack: Pack | undefined;
 
-  const newest = createRecent(async () => {
-    // Verifiers would refuse the list's time, or accept the list for days too long.
+  const newest = createRecentCache(async () => {
+    // With a wrong clock, verifiers would refuse a list's `iat`, or accept the list for days too long.
     if (sources.isClockWrong())
       throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
     const lists = await sources.statusLists.newest();
@@ -37,15 +36,15 @@ export function createStatusDocuments(sources: Sources, evidence: EvidenceDocume
     async list(number: string): Promise<PublicDocument> {
       const { documents } = await newest();
       const uri = `${configuration.current().settings.issuer}${statusListPath}/${number}`;
-      return documents.get(uri) ?? notKnown("there is no status list of this number");
+      return documents.get(uri) ?? throwNotKnown("there is no status list of this number");
     },
-    /** The addresses of all lists (draft-ietf-oauth-status-list-21, 9). */
+    /** Returns the URLs of all lists (draft-ietf-oauth-status-list-21, 9). */
     async aggregation(): Promise<PublicDocument> {
       const { lists } = await newest();
-      if (lists === null) return notKnown("this service has no status lists");
+      if (lists === null) return throwNotKnown("this service has no status lists");
       return publicDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
     },
-    /** The file that verifies envelopes without a network. */
+    /** Returns the file with which a verifier without a network checks envelopes. */
     async pack(): Promise<PublicDocument> {
       const [{ lists }, checkpoint] = await Promise.all([newest(), newestCheckpoint(evidence)]);
       const { settings, jwks, keyHistory } = configuration.current();
@@ -69,8 +68,8 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
   return new Map(tokens.map(([uri, token]) => [uri, publicDocument(token, "application/statuslist+jwt")]));
 }
 
-/** The newest checkpoint of the evidence log; null before there is one. */
-async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | null> {
+/** Reads the newest checkpoint of the evidence log. @returns null before the log's first checkpoint */
+async function newestCheckpoint(evidence: LogDocuments): Promise<string | null> {
   try {
     return (await evidence.checkpoint()).body;
   } catch (error) {
@@ -79,13 +78,15 @@ async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | n
   }
 }
 
-/** Makes the handler of one document, which caches may keep for a list's `ttl`. */
-function sendOne(find: (documents: StatusDocuments, c: ApiContext) => Promise<PublicDocument>): ApiHandler {
+/** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
+function sendOne(
+  find: (documents: StatusListDocuments, c: ApiContext) => Promise<PublicDocument>,
+): ApiHandler {
   const cacheControl = `public, max-age=${ttlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
 }
 
-export const statusApi = new Hono<AppEnv>()
+export const statusListApi = new Hono<AppEnv>()
   .get(
     "/status",
     sendOne((documents) => documents.aggregation()),

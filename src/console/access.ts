@@ -1,4 +1,4 @@
-/** Access to the console: from this machine alone, by a session that a one-time link begins. */
+/** Access to the console: only from this machine, with a session that a one-time link begins. */
 
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -9,22 +9,23 @@ import { TvsError } from "../domain/errors.ts";
 import { equalBytes, type Secrets } from "../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/context.ts";
 import { type NotLocal, notLocal } from "../http/local-caller.ts";
-import { acceptsPage } from "../site/error-page.ts";
-import { ownFilesPolicy } from "../site/shell.ts";
-import { plainPage } from "./console-page.ts";
+import { acceptsHtml } from "../site/error-page.ts";
+import { ownFilesCsp } from "../site/shell.ts";
+import { messagePage } from "./console-page.ts";
 
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running service has its console. The id is new at each start. A link's MAC covers port and id, so that a changed
- * file cannot lead a token to another listener.
+ * The port of a running service's console, and an id that is new at each start. The service writes both to a file, from which
+ * `tvs console` makes a link. The link's MAC covers both. If somebody changes the port in the file and receives the link's
+ * token there, the token does not open the console.
  */
-export type ConsolePlace = { readonly port: number; readonly id: string };
+export type ConsoleLocation = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Reads the file of {@link writePlace}; null for no file. @throws TvsError REFUSED */
-export function readPlace(text: string | null): ConsolePlace {
+/** Parses the file with the console's location. @param text null if the file is missing @throws TvsError REFUSED */
+export function parseConsoleLocation(text: string | null): ConsoleLocation {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
   const message =
@@ -32,36 +33,36 @@ export function readPlace(text: string | null): ConsolePlace {
   throw new TvsError("REFUSED", message);
 }
 
-export const writePlace = ({ port, id }: ConsolePlace): string => `${port} ${id}\n`;
+export const formatConsoleLocation = ({ port, id }: ConsoleLocation): string => `${port} ${id}\n`;
 
-/** Makes a link that opens the console once. Its token has a MAC, so nothing is stored for the link. */
-export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
+/** Makes a link that opens the console once. Its token is authenticated by a MAC, so no link has to be stored. */
+export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
-  const token = `${content}.${macOf(secrets, place, content)}`;
-  return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
+  const token = `${content}.${macOf(secrets, location, content)}`;
+  return { url: `http://127.0.0.1:${location.port}/open?token=${token}`, expiresAt };
 }
 
-/** Checks a token, but not whether it was used. @returns `expired` for a token that was good before */
-export function checkToken(token: string, { secrets, place, now }: CheckOptions): LinkVerdict {
+/** Checks a token's MAC and its time, but not whether it was used. @returns `expired` if only its time has passed */
+export function checkLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
-  const expected = macOf(secrets, place, `${expiry}.${nonce}`);
-  // Compared as text: base64 has several spellings of the same bytes, and each would open the console once.
+  const expected = macOf(secrets, location, `${expiry}.${nonce}`);
+  // The MAC is compared as text. Several base64 texts decode to the same bytes, and each would open the console once.
   if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
-type CheckOptions = { readonly secrets: Secrets; readonly place: ConsolePlace; readonly now: number };
+type CheckOptions = { readonly secrets: Secrets; readonly location: ConsoleLocation; readonly now: number };
 
-function macOf(secrets: Secrets, { id, port }: ConsolePlace, content: string): string {
+function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string): string {
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/** Each session's secret folder is its cookie's path, because browsers send cookies of 127.0.0.1 to all its ports. */
+/** The secret path of a session, also its cookie's `Path`: browsers send cookies of 127.0.0.1 to servers on all its ports. */
 export const sessionPath = "/s/:folder";
-/** The path inside the session's folder; an address outside a folder is unchanged. */
+/** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
 export const searchPath = "/teachers";
@@ -74,16 +75,16 @@ const refusals: Readonly<Record<NotLocal, string>> = {
   proxy: "the console answers this machine only, not through a proxy; use an SSH tunnel",
 };
 
-/** Refuses requests from other machines and from pages of other sites in a browser on this machine. */
-export function guarded(): MiddlewareHandler<AdminEnv> {
+/** Refuses requests from other machines, through a proxy, or with a `Host` that is not this machine (DNS rebinding). */
+export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
     const reason = notLocal(c);
-    if (reason !== null) return failed(c, 403, refusals[reason]);
-    // A search is POST, because its term may be a personal number, which no address contains.
+    if (reason !== null) return sendFailure(c, 403, refusals[reason]);
+    // The search is the only POST: its term may be a personal number, which no URL may contain.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
-      return failed(c, 405, "the console only reads: GET and HEAD");
+      return sendFailure(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
@@ -98,18 +99,18 @@ const titles = {
   500: "Sorry, something went wrong",
 } as const;
 
-/** Answers a failure with a page for browsers (decision D8.5), else with JSON. */
-export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
-  if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
+/** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
+export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
+  if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;
   const home = path.slice(0, path.length - pathInSession(path).length);
   const more = status === 403 ? html`` : html`<p><a href="${home}/">Go to the console</a></p>`;
-  return c.html(String(plainPage(titles[status], { text, more })), status);
+  return c.html(String(messagePage(titles[status], { text, more })), status);
 }
 
 function protect(c: Context<AdminEnv>): void {
-  c.header("Content-Security-Policy", ownFilesPolicy);
+  c.header("Content-Security-Policy", ownFilesCsp);
   c.header("Referrer-Policy", "no-referrer");
   c.header("X-Content-Type-Options", "nosniff");
   c.header("Cross-Origin-Resource-Policy", "same-origin");
@@ -117,28 +118,27 @@ function protect(c: Context<AdminEnv>): void {
   c.header("Cache-Control", "no-store");
 }
 
-/** The life of a session: a working day. */
+/** How long a session lasts: 12 hours, more than a working day. */
 export const sessionLifeMs = 12 * 3_600_000;
-/** The most sessions; a further one signs the oldest out. */
+/** The most sessions at a time. One more session ends the oldest. */
 const maxSessions = 32;
 
-/** A session's folder and the secret of its cookie, which are only valid together. */
+/** The folder in a session's URL and the secret in its cookie. A request must have both. */
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
-export type Opening =
+export type LinkOpening =
   | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
-/** The signed-in browsers. A link begins one session. */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Sessions live in memory: a restart signs everybody out, and its new id invalidates earlier links. */
-export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
-  const { secrets, place, clock } = dependencies;
-  /** Used tokens, with their end. */
+/** Makes the sessions, which are in memory only. A restart ends them, and its new id invalidates earlier links. */
+export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
+  const { secrets, location, clock } = dependencies;
+  /** Used tokens, each with the time when it expires. */
   const used = new Map<string, number>();
-  /** The end of each session, by folder and secret together, so that no answer reveals whether a folder exists. */
+  /** When each session ends, by folder and secret in one key: a wrong secret and an unknown folder get the same response. */
   const sessions = new Map<string, number>();
 
   function forgetWhatEnded(now: number): void {
@@ -148,10 +148,10 @@ export function createSessions(dependencies: { secrets: Secrets; place: ConsoleP
   }
 
   return {
-    open(token: string): Opening {
+    open(token: string): LinkOpening {
       const now = clock.now();
       forgetWhatEnded(now);
-      const verdict = checkToken(token, { secrets, place, now });
+      const verdict = checkLinkToken(token, { secrets, location, now });
       if (verdict !== "good") return { verdict };
       if (used.has(token)) return { verdict: "used" };
       used.set(token, Number.parseInt(token, 36));

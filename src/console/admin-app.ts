@@ -1,22 +1,22 @@
-/** The operator's console and the metrics over HTTP. */
+/** The app of the admin port: the operator's console and the Prometheus metrics. */
 
 import { Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
-import { programFile } from "../api/public-document.ts";
+import { serveFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
 import { type Exposition, look } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
-  failed,
-  guarded,
-  type Opening,
+  type LinkOpening,
   pathInSession,
+  requireLocalRequest,
   type Sessions,
+  sendFailure,
   sessionLifeMs,
   sessionPath,
 } from "./access.ts";
-import { consolePage, plainPage, renderSections } from "./console-page.ts";
+import { consolePage, messagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
@@ -26,14 +26,14 @@ type AdminOptions = {
   readonly sessions: Sessions;
 };
 
-/** Sent for the path of its session alone. */
+/** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
 const cookieName = "tvs_console";
-/** What the page's script fetches. */
+/** The path from which the console's script fetches the sections. */
 const livePath = "/live.json";
 
 /**
- * Makes the app of the console's port. The console needs a session, which a one-time link begins (decision D8.3). The
- * metrics need none, because a scraper cannot open a link.
+ * Makes the app of the admin port. The console requires a session, which a one-time link begins (decision D8.3). `/metrics`
+ * requires no session, because a scraper cannot open a link.
  */
 export function createAdminApp({ sources, exposition, sessions }: AdminOptions): Hono<AdminEnv> {
   const command = sources.commandLine("console");
@@ -46,10 +46,10 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
     log.error("the console failed", { detail: String(error) });
-    return failed(c, 500, "internal error");
+    return sendFailure(c, 500, "internal error");
   });
-  app.use(guarded(), compress({ encoding: "gzip" }));
-  app.notFound((c) => failed(c, 404, "there is no page at this address"));
+  app.use(requireLocalRequest(), compress({ encoding: "gzip" }));
+  app.notFound((c) => sendFailure(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
     const opening = sessions.open(c.req.query("token") ?? "");
@@ -77,19 +77,19 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   return app;
 }
 
-const script = (load: Parameters<typeof programFile>[1]) => programFile("text/javascript", load);
-const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
-  "/console.css": programFile("text/css", () => import("./console.css", { with: { type: "text" } })),
+const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
+const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
+  "/console.css": serveFile("text/css", () => import("./console.css", { with: { type: "text" } })),
   "/copy-button.js": script(() => import("../site/copy-button.client.js", { with: { type: "text" } })),
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };
 
-type Refusal = Exclude<Opening["verdict"], "good"> | "no session";
+type Refusal = Exclude<LinkOpening["verdict"], "good"> | "no session";
 
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];
   const remedy = "To get a new link, run this command on the machine of the service:";
-  return plainPage(title, { text: `${text} ${remedy}`, command });
+  return messagePage(title, { text: `${text} ${remedy}`, command });
 }
 
 const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {

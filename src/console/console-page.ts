@@ -1,8 +1,8 @@
-/** The console's page, made of its sections. */
+/** The HTML of the console's first page and the frame of its other pages. */
 
 import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
-import { badge, commandBox, type Markup, moment } from "./markup.ts";
+import { badge, commandBox, format, type Markup } from "./markup.ts";
 import {
   attentionSection,
   importsSection,
@@ -38,7 +38,7 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** A page of the console that the script does not refresh. */
+/** Makes any other page of the console. The script does not refresh these pages. */
 export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   return consoleDocument(`${title} – tvs console`, {
     head: html``,
@@ -55,7 +55,7 @@ function consoleDocument(title: string, { head, body }: { head: Markup; body: Ma
 ${head}</head><body>${body}</body></html>`;
 }
 
-/** The sections that the script refreshes, by id. */
+/** The sections of the first page, by id. The page's script refreshes them. */
 const sections = {
   figures: { title: "Just now", render: figuresSection },
   charts: { title: "The last 15 minutes", render: chartFigures },
@@ -81,7 +81,7 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 <div data-section="${id}">${render(state)}</div></section>`;
 }
 
-/** The console's first page. It is complete without the script, which only refreshes it. */
+/** Makes the console's first page. The page is complete without its script, which only refreshes the sections. */
 export function consolePage(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
@@ -89,7 +89,7 @@ export function consolePage(state: ConsoleState): Markup {
   const body = html`<header>
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
-<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${moment(now, timeZone)}</span></p>
+<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${format.time(now, timeZone)}</span></p>
 <noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">
@@ -109,8 +109,8 @@ ${panel("imports", state)}
   return consoleDocument("tvs console", { head, body });
 }
 
-/** A page with a message instead of the console. */
-export function plainPage(title: string, { text, command, more }: PlainPage): Markup {
+/** Makes a page with a message only, such as a refusal. */
+export function messagePage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, { head: html``, body });
 }

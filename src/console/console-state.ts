@@ -14,15 +14,15 @@ export type ConsoleSources = Sources & {
   readonly webhooks: WebhookStore;
   readonly changes: ChangeStore;
   readonly imports: ImportHistory;
-  /** Completes a command, so that it runs in any shell and any folder. */
+  /** Completes a `tvs` command with the options that name the service's data, quoted for the shell. */
   readonly commandLine: (words: string) => string;
-  /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
+  /** Explains the error code of a failed delivery, such as `BAD_STATUS 503`, in a sentence. */
   readonly explainError: (lastError: string) => string;
 };
 
 export type ConsoleState = MetricsInput & Pick<ConsoleSources, "commandLine" | "explainError">;
 
-/** @param options the options that name the running service's data, for example `["--data", "/srv/tvs"]` */
+/** Makes the function that completes a `tvs` command. @param options for example `["--data", "/srv/tvs"]` */
 export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {
   const suffix = options.map((word) => ` ${shellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;

@@ -1,5 +1,5 @@
-// The console's script: it fetches the sections every two seconds and shows those that changed. The page is complete without
-// it. The service has escaped everything in the sections.
+// Fetches the console's sections every two seconds and replaces those that changed. Their HTML may be inserted as it is,
+// because the service has escaped all values in it.
 import { copyButton } from "./copy-button.js";
 
 const pollMs = 2000;
@@ -7,7 +7,7 @@ const timeoutMs = 8000;
 const freshness = document.getElementById("freshness");
 const freshnessText = freshness.querySelector("[data-text]");
 
-// Times are in the service's time zone, as in the tables, wherever the browser is.
+// The service's time zone, which the tables use too, and not the browser's.
 const { timeZone } = document.querySelector("main").dataset;
 const digits = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const toSecond = new Intl.DateTimeFormat("en-NG", { timeZone, ...digits, timeZoneName: "short" });
@@ -22,7 +22,7 @@ function addCopyButtons(parent) {
 const shown = {};
 function showSection(name, markup) {
   const section = document.querySelector(`[data-section="${name}"]`);
-  // A section that the reader uses or copies from stays as it is.
+  // A section that has the focus or a selection is not replaced, because the reader is using it.
   const isHeld = section?.contains(document.activeElement) || holdsSelection(section);
   if (!section || isHeld || shown[name] === markup) return;
   shown[name] = markup;

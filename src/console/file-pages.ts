@@ -15,10 +15,10 @@ import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
 import type { ImportDetails, ImportRecord } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
+import { badge, type Cell, commandBox, emptyNote, format, type Markup, tableOf } from "./markup.ts";
 
-/** A teacher's record and history. @throws TvsError USAGE, NOT_KNOWN */
-export async function teacherPart(reference: string, sources: ConsoleSources): Promise<Markup> {
+/** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
+export async function teacherMarkup(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
   const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
   const [history, attestations] = await Promise.all([
@@ -47,12 +47,12 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
       "On file",
       `NIN ${yes(ninOnFile)}, e-mail address ${yes(emailOnFile)}, phone number ${yes(phoneOnFile)}`,
     ],
-    ["Record changed", `${moment(teacher.updatedAt, timeZone)} (version ${shown.version})`],
+    ["Record changed", `${format.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
   const ref = encodeURIComponent(shown.regNo);
   return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
-<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${format.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
 ${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
@@ -62,15 +62,15 @@ function recordPanel(facts: readonly (readonly [name: string, value: Cell | numb
   )}</dl></section>`;
 }
 
-/** A partner's rights, quota, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
-export async function partnerPart(partnerId: string, sources: ConsoleSources): Promise<Markup> {
+/** Makes the page of a partner: scopes, quotas, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
+export async function partnerMarkup(partnerId: string, sources: ConsoleSources): Promise<Markup> {
   const { credentials, settings } = sources.configuration.current();
   const partner = credentials.partners.get(partnerId);
   if (partner === undefined) throw new TvsError("NOT_KNOWN", "there is no such partner");
   const { readings } = await sources.readings();
   const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
   const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
-  const at = (time: number | null) => (time === null ? "–" : moment(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
   const rows = credentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
     "keyId" in one
       ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
@@ -82,21 +82,24 @@ export async function partnerPart(partnerId: string, sources: ConsoleSources): P
     ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
-    ["Calls this minute", use ? `${count(use.minute.used)} of ${count(use.minute.limit)}` : null],
-    ["Calls today (UTC)", use ? `${count(use.day.used)} of ${count(use.day.limit)}` : null],
+    [
+      "Calls this minute",
+      use ? `${format.count(use.minute.used)} of ${format.count(use.minute.limit)}` : null,
+    ],
+    ["Calls today (UTC)", use ? `${format.count(use.day.used)} of ${format.count(use.day.limit)}` : null],
     ["Webhook", endpoint ? endpoint.host : null],
     ["Onboarded", at(partner.createdAt)],
   ])}
 <section class="panel"><h2>Keys and certificates</h2>${
     rows.length === 0
-      ? none("This partner has no valid key or certificate.")
+      ? emptyNote("This partner has no valid key or certificate.")
       : tableOf("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
   }
 ${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
-  if (history.length === 0) return none("Nothing has changed since the record was made.");
+  if (history.length === 0) return emptyNote("Nothing has changed since the record was made.");
   return tableOf("History", {
     head: ["Time", "Change", "Licence", "Certificate", "By", "Reason or event"],
     rows: history.map((line) => historyRow(line, timeZone)),
@@ -105,12 +108,12 @@ function historyTable(history: readonly HistoryLine[], timeZone: string): Markup
 
 function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   if (line.type === "event")
-    return [moment(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
+    return [format.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
   const { at, action, before, after, actor, reason } = line;
   const moved = (from: string | undefined, to: string) =>
     from === undefined || from === to ? to : `${from} → ${to}`;
   return [
-    moment(at, timeZone),
+    format.time(at, timeZone),
     action,
     moved(before?.license, after.license),
     moved(before?.certificate, after.certificate),
@@ -119,20 +122,20 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   ];
 }
 
-export function importsPart(
+export function importsTable(
   imports: readonly ImportRecord[],
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
-    return html`${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+    return html`${emptyNote("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
   return tableOf("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
-      html`<a href="./import?id=${one.id}">${moment(one.startedAt, timeZone)}</a>`,
+      html`<a href="./import?id=${one.id}">${format.time(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
       importBadge(one, now),
-      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
+      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(format.count),
     ]),
   });
 }
@@ -151,8 +154,11 @@ function importBadge(one: ImportRecord, now: number): Markup {
 
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
-/** The rejected and remarked rows of an import, by code: their line numbers, never their values. */
-export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
+/** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
+export function importMarkup(
+  one: ImportDetails,
+  { commandLine }: Pick<ConsoleSources, "commandLine">,
+): Markup {
   const rows = one.codes
     .map(describeCode)
     .map(({ code, rejects, rows: met, meaning, first }) => [
@@ -160,16 +166,16 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
       rejects ? badge("bad", "rejected") : badge("warn", "remark"),
       html`<span class="prose">${meaning}</span>`,
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
-      count(met),
+      format.count(met),
     ]);
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
-      ? none("Every row was accepted without a remark.")
+      ? emptyNote("Every row was accepted without a remark.")
       : tableOf("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
 <p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
-/** Folders may name people. */
+/** Removes the folders from a path, because a folder's name may be a person's. */
 const fileName = (path: string): string => path.replace(/^.*[\\/]/, "");

@@ -1,4 +1,4 @@
-/** The lists of the console: teachers, attestations, deliveries and changes. */
+/** The console's lists of teachers, attestations, deliveries and changes: their filters, columns and reads. */
 
 import { stringify } from "csv-stringify/sync";
 import { html } from "hono/html";
@@ -11,38 +11,38 @@ import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
 import { describeRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, count, idCell, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
+import { badge, type Cell, emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
-/** A field of the filter: a text, a date, or one of some words. */
+/** A field of a list's filter. Its kind is a text, a date, or the words to choose from. */
 type Field = readonly [name: string, label: string, kind: "text" | "date" | readonly string[]];
 
-/** A column with its CSV value, and its cell if that is more than the value. */
+/** A column: its heading, its value in the CSV file, and its cell on the page if the cell differs from the value. */
 type Column<Row> = readonly [
   head: string,
   text: (row: Row) => string | number | null,
   cell?: (row: Row) => Cell,
 ];
 
-/** `next` is the beginning of the next page: a registration number, or the number of rows to skip. */
+/** A page of rows. `next` is the cursor of the next page (a registration number or a number of rows to skip), null at the end. */
 type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
 export type Listing<Row> = {
-  /** The path in the session's folder, also of the CSV file. */
+  /** The list's path in the session's folder. The CSV file's path has `.csv` added. */
   readonly path: string;
   readonly title: string;
   readonly fields: readonly Field[];
   readonly columns: readonly Column<Row>[];
   readonly nothing: string;
-  /** The most rows of its CSV file. */
+  /** The most rows that the list's CSV file has. */
   readonly csvRows: number;
-  /** @param from the `next` of the page before, empty for the first @throws TvsError USAGE for a malformed query */
+  /** Reads a page. @param from the previous page's `next`, or "" @throws TvsError USAGE if the query is malformed */
   readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
 };
 
-export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
-  if (rows.length === 0) return none(nothing);
+export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
+  if (rows.length === 0) return emptyNote(nothing);
   return tableOf(title, {
     head: columns.map(([head]) => head),
     rows: rows.map((row) => columns.map(([, text, cell]) => cell?.(row) ?? String(text(row) ?? "–"))),
@@ -67,7 +67,7 @@ ${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)
 </form>`;
 }
 
-export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
   const addressOf = (file: string, of: Query) => {
     const text = new URLSearchParams(of).toString();
     return text === "" ? `.${file}` : `.${file}?${text}`;
@@ -76,19 +76,19 @@ export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: 
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${count(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${format.count(csvRows)} rows at most</a></p>`;
 }
 
-/** The filled-in fields of a form; other parts of the address are dropped. */
-export function queryOf(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
+/** Picks the fields that the reader has filled in. Other parameters of the URL are dropped. */
+export function filledFields(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
   const filled = fields.map(([name]) => [name, (given[name] ?? "").trim()] as const);
   return Object.fromEntries(filled.filter(([, value]) => value !== ""));
 }
 
 const csvPageRows = 2_000;
 
-/** The rows of a list as CSV, page by page. A cell that a spreadsheet would take for a formula is marked as text. */
-export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
+/** Generates a list's CSV file, 2,000 rows at a time. Cells that a spreadsheet would run as formulas get a leading apostrophe. */
+export async function* generateCsv<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
   const { columns, csvRows } = listing;
   yield stringify([columns.map(([head]) => head)]);
   let from: string | null = "";
@@ -104,17 +104,17 @@ export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGen
   }
 }
 
-export const pageRows = 50;
-/** The most teachers read for one page, in some hundred milliseconds. A page of rare matches may be short. */
-export const maxLooked = 200_000;
-/** The most rows of a list that begins with its newest row. The filter "Since" finds older rows. */
+export const pageSize = 50;
+/** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
+export const maxTeachersRead = 200_000;
+/** The most rows that {@link newestFirst} shows. */
 const maxNewest = 2_000;
-/** More than anybody reads in a spreadsheet; `tvs teachers export` has no such limit. */
+/** The most teachers in a CSV file. `tvs teachers export` has no such limit. */
 const maxTeachers = 100_000;
 
 const partnerField: Field = ["partner", "Partner", "text"];
 
-/** @throws TvsError USAGE */
+/** Checks that a value is one of some words. @throws TvsError USAGE */
 function oneOf<T extends string>(name: string, value: string | undefined, words: readonly T[]) {
   const known = words.find((word) => word === value);
   if (value !== undefined && known === undefined)
@@ -122,14 +122,14 @@ function oneOf<T extends string>(name: string, value: string | undefined, words:
   return known;
 }
 
-/** @throws TvsError USAGE */
+/** Checks that a value is a date. @throws TvsError USAGE */
 function dayOf(name: string, value: string | undefined): string | undefined {
   if (value !== undefined && !isCalendarDate(value))
     throw new TvsError("USAGE", `${name} must be a date, such as 2026-03-01`);
   return value;
 }
 
-/** The beginning of a day in milliseconds since the epoch. @throws TvsError USAGE */
+/** Finds when a day begins, in milliseconds since the epoch. @throws TvsError USAGE */
 function startOf(name: string, value: string | undefined, { configuration }: ConsoleSources) {
   const day = dayOf(name, value);
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
@@ -137,7 +137,7 @@ function startOf(name: string, value: string | undefined, { configuration }: Con
 
 type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read">;
 
-/** A list that begins with its newest row. `find` reads `limit` rows since a time in milliseconds since the epoch. */
+/** Makes a list whose newest row comes first. @param find reads the newest `limit` rows since a time in milliseconds */
 function newestFirst<Row>(
   sources: ConsoleSources,
   list: NewestFirst<Row>,
@@ -161,7 +161,7 @@ const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND
 
 export const statusBadge = (status: keyof typeof statusLevels): Cell => badge(statusLevels[status], status);
 
-/** A column of ids, which may break into lines. */
+/** Makes a column of long ids, which may break into lines. */
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
   return [head, (row) => row[name], (row) => idCell(row[name])];
 }
@@ -210,17 +210,17 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
         changedSince: startOf("Changed since", changed, sources),
         state,
       };
-      const page = { limit, maxLooked, ...(from === "" ? {} : { after: from }) };
-      return describedPage(await listTeachers(looking(sources), filter, page), sources);
+      const page = { limit, maxLooked: maxTeachersRead, ...(from === "" ? {} : { after: from }) };
+      return describeTeacherPage(await listTeachers(searchSources(sources), filter, page), sources);
     },
   };
 }
 
-export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
+export function searchSources({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }
 
-export function describedPage(
+export function describeTeacherPage(
   { teachers, next }: TeacherPage,
   { configuration, clock }: ConsoleSources,
 ): Rows<DescribedRow> {
@@ -233,7 +233,7 @@ export function describedPage(
   return { rows, next };
 }
 
-/** Answers "did we attest this, and to whom?" */
+/** Makes the list of attestations: which partner received which answer about which teacher. */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
   const list: NewestFirst<Attestation> = {
@@ -242,7 +242,7 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => moment(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => format.time(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -268,7 +268,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : moment(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : format.time(time, timeZone));
   const list: NewestFirst<Delivery> = {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -291,10 +291,10 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   });
 }
 
-/** All changes except those of teachers' records, which have their own histories. */
+/** Makes the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && inZone(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && format.timesIn(detail, timeZone);
   const list: NewestFirst<RecordedChange> = {
     path: "/changes",
     title: "Changes",
@@ -304,7 +304,7 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => moment(at, timeZone)],
+      ["Time", ({ at }) => format.time(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

@@ -1,4 +1,4 @@
-/** The parts of the console: tables, bars, badges and short figures. */
+/** The building blocks of the console's HTML: tables, bars, badges and formatted numbers. */
 
 import { html } from "hono/html";
 import type { Markup } from "../site/shell.ts";
@@ -6,10 +6,10 @@ import type { Markup } from "../site/shell.ts";
 export type { Markup };
 export type Cell = string | Markup;
 
-/** Characters of a plain cell on one line: a time with the name of its zone has fewer. */
+/** Longest text of a table cell, in characters, that is kept on one line. A time with its zone's name is shorter. */
 const maxOneLine = 24;
 
-/** A long value breaks into lines, so that no column is pushed off a small screen. */
+/** Lets a long text break into lines, so that the table's last columns stay on a small screen. */
 function fitted(cell: Cell | undefined): Cell | undefined {
   const isLong = typeof cell === "string" && cell.length > maxOneLine;
   return isLong ? html`<span class="long">${cell}</span>` : cell;
@@ -19,7 +19,7 @@ export const idCell = (id: string | null): Markup => html`<span class="id">${id 
 
 type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
-/** A table in a region that scrolls, by keyboard too, if the table is too wide. */
+/** Makes a table that scrolls if it is too wide. @param numbersFrom the first column of right-aligned numbers */
 export function tableOf(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
@@ -28,13 +28,13 @@ export function tableOf(label: string, { head, rows, numbersFrom = head.length }
 </table></div>`;
 }
 
-export const none = (text: string): Markup => html`<p class="none">${text}</p>`;
+export const emptyNote = (text: string): Markup => html`<p class="none">${text}</p>`;
 
-/** A command to paste; the script adds a copy button. */
+/** Makes a box with a command that the operator can paste into a terminal. The page's script adds a copy button. */
 export const commandBox = (command: string): Markup =>
   html`<p class="paste"><code class="command">${command}</code></p>`;
 
-export function bar(share: number): Markup {
+export function shareBar(share: number): Markup {
   const width = Math.round(100 * Math.min(1, Math.max(0, share)));
   const level = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "good";
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
@@ -45,30 +45,30 @@ export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): M
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export const count = (value: number): string => whole.format(value);
+/** Formats numbers and times for people. */
+export const format = {
+  count: (value: number): string => whole.format(value),
+  percent: (share: number): string => `${format.count(Math.min(999, share * 100))} %`,
+  bytes: (value: number): string =>
+    value < 1e9 ? `${format.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,
 
-/** Three figures at most: 0.04, 3.2, 47, 1,260. */
-export function figure(value: number | null): string {
-  if (value === null || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
-  if (value < 0.995) return value.toFixed(2);
-  return value < 9.95 ? value.toFixed(1) : count(value);
-}
+  /** Keeps two significant digits or a whole number: 0.04, 3.2, 47, 1,260. */
+  figure(value: number | null): string {
+    if (value === null || !Number.isFinite(value)) return "–";
+    if (value === 0) return "0";
+    if (value < 0.995) return value.toFixed(2);
+    return value < 9.95 ? value.toFixed(1) : format.count(value);
+  },
 
-export const bytes = (value: number): string =>
-  value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
+  /** Formats milliseconds since the epoch to the minute, in the service's time zone: 2026-03-01 09:30 WAT. */
+  time(at: number, timeZone: string): string {
+    const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+    // Only the locale en-NG names Nigeria's time zone WAT; other English locales name it GMT+1.
+    const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
+    return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
+  },
 
-/** A moment in the service's time zone, to the minute, with the zone's name: 2026-03-01 09:30 WAT. */
-export function moment(at: number, timeZone: string): string {
-  const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
-  // Nigerian English has a name for Nigeria's zone; other locales of English say GMT+1.
-  const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
-  return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
-}
-
-/** A sentence with its UTC times in the service's time zone. */
-export function inZone(text: string, timeZone: string): string {
-  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => moment(Date.parse(time), timeZone));
-}
-
-export const percent = (share: number): string => `${count(Math.min(999, share * 100))} %`;
+  /** Replaces each ISO 8601 time in UTC of a sentence with the time in the service's time zone. */
+  timesIn: (text: string, timeZone: string): string =>
+    text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => format.time(Date.parse(time), timeZone)),
+};

@@ -1,4 +1,4 @@
-/** The console's pages on the register (decision D7.7). They only read. */
+/** The console's pages on teachers, partners, attestations, deliveries and imports (decision D7.7). No page changes anything. */
 
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
@@ -8,21 +8,21 @@ import { readForm } from "../http/request-body.ts";
 import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { importPart, importsPart, partnerPart, teacherPart } from "./file-pages.ts";
+import { importMarkup, importsTable, partnerMarkup, teacherMarkup } from "./file-pages.ts";
 import {
   attestationListing,
   changeListing,
-  csvOf,
   deliveryListing,
-  describedPage,
+  describeTeacherPage,
+  filledFields,
   filterForm,
+  generateCsv,
   type Listing,
-  looking,
-  maxLooked,
-  pageRows,
-  pager,
-  queryOf,
-  tableOfRows,
+  listingTable,
+  maxTeachersRead,
+  pagerLinks,
+  pageSize,
+  searchSources,
   teacherListing,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
@@ -37,29 +37,29 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   addListing(app, signedIn, deliveryListing(sources));
   addListing(app, signedIn, changeListing(sources));
 
-  // A search term may be a personal number, which no address contains (contract C6).
+  // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
   app.post(searchPath, signedIn, (c) => search(c, sources));
 
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
     app.get(path, signedIn, (c) => shown(c, title, () => part(c)));
 
-  page("/teacher", "Teacher", async (c) => teacherPart(c.req.query("ref") ?? "", sources));
-  page("/partner", "Partner", async (c) => partnerPart(c.req.query("id") ?? "", sources));
+  page("/teacher", "Teacher", async (c) => teacherMarkup(c.req.query("ref") ?? "", sources));
+  page("/partner", "Partner", async (c) => partnerMarkup(c.req.query("id") ?? "", sources));
   page("/imports", "Imports", async () => {
     const imports = await sources.imports.latest(shownImports);
     const { commandLine, clock, configuration } = sources;
     const { timeZone } = configuration.current().settings;
-    return html`<section class="panel">${importsPart(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
+    return html`<section class="panel">${importsTable(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
   });
   page("/import", "Import", async (c) => {
     const id = Number(c.req.query("id"));
     const found = Number.isSafeInteger(id) ? await sources.imports.find(id) : null;
     if (found === null) throw new TvsError("NOT_KNOWN", "there is no such import");
-    return importPart(found, sources);
+    return importMarkup(found, sources);
   });
 }
 
-/** Adds the page of a list and its CSV file. @param before what the page has above the filter */
+/** Adds the routes of a list: its page and its CSV file. @param before markup above the page's filter */
 function addListing<Row>(
   app: Hono<AdminEnv>,
   signedIn: Guard,
@@ -69,16 +69,19 @@ function addListing<Row>(
   const { path, title, fields } = listing;
   app.get(path, signedIn, (c) =>
     shown(c, title, async () => {
-      const query = queryOf(fields, c.req.query());
-      const { rows, next } = await listing.read(query, { from: c.req.query("from") ?? "", rows: pageRows });
+      const query = filledFields(fields, c.req.query());
+      const { rows, next } = await listing.read(query, {
+        from: c.req.query("from") ?? "",
+        rows: pageSize,
+      });
       return html`<section class="panel">${before}${filterForm(listing, query)}</section>
-<section class="panel">${tableOfRows(listing, rows)}${pager(listing, query, next)}</section>`;
+<section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
     }),
   );
   app.get(`${path}.csv`, signedIn, (c) =>
     orSaid(c, title, async () => {
-      // The first page fails for a malformed query, before the answer begins.
-      const pieces = csvOf(listing, queryOf(fields, c.req.query()));
+      // The first rows are read before the response begins, so that a malformed query gets a 400 and not a broken file.
+      const pieces = generateCsv(listing, filledFields(fields, c.req.query()));
       const begun = [await pieces.next(), await pieces.next()].map(({ value }) => value ?? "");
       c.header("Content-Type", "text/csv; charset=utf-8");
       c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
@@ -87,7 +90,7 @@ function addListing<Row>(
   );
 }
 
-/** A stream of UTF-8 that reads the next piece when the client is ready for more. */
+/** Makes a stream of UTF-8 that pulls the next piece only when the client can receive more. */
 function streamOf(begun: string, pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>({
@@ -112,15 +115,15 @@ async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Re
   return shown(c, "Teachers", async () => {
     const given = await readForm(c);
     const [term, after] = [given.get("term") ?? "", given.get("after") ?? ""];
-    const page = { limit: pageRows, maxLooked, ...(after === "" ? {} : { after }) };
-    const found = await findTeachers(looking(sources), term, page);
-    const { rows, next } = describedPage(found, sources);
+    const page = { limit: pageSize, maxLooked: maxTeachersRead, ...(after === "" ? {} : { after }) };
+    const found = await findTeachers(searchSources(sources), term, page);
+    const { rows, next } = describeTeacherPage(found, sources);
     const more =
       next === null
         ? ""
         : html`<form method="post" action="./teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
     return html`<section class="panel">${searchForm(term)}<p><a href="./teachers">Show the whole register</a></p></section>
-<section class="panel">${tableOfRows(teacherListing(sources), rows)}${more}</section>`;
+<section class="panel">${listingTable(teacherListing(sources), rows)}${more}</section>`;
   });
 }
 
@@ -131,7 +134,7 @@ function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>)
 
 const statuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
-/** Runs a handler; a malformed or unknown question becomes a page that says so. */
+/** Runs a handler. For a malformed query or an unknown id, it sends a page with the error's message. */
 async function orSaid(c: Context<AdminEnv>, title: string, run: () => Promise<Response>): Promise<Response> {
   try {
     return await run();

@@ -1,4 +1,4 @@
-/** The console's sections on the state of the service: concerns, quotas, keys, webhooks, imports, evidence log. */
+/** The console's sections on the service's state: failed checks, quotas, keys, webhooks, imports, evidence log. */
 
 import { html } from "hono/html";
 import { type Check, fail, runChecks, warn } from "../domain/checks.ts";
@@ -12,24 +12,13 @@ import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { importsPart } from "./file-pages.ts";
-import {
-  badge,
-  bar,
-  commandBox,
-  count,
-  inZone,
-  type Markup,
-  moment,
-  none,
-  percent,
-  tableOf,
-} from "./markup.ts";
+import { importsTable } from "./file-pages.ts";
+import { badge, commandBox, emptyNote, format, type Markup, shareBar, tableOf } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
 export function attentionSection(state: ConsoleState): Markup {
-  const concerns = concernsOf(state);
+  const concerns = findConcerns(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
   const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
@@ -39,9 +28,9 @@ export function attentionSection(state: ConsoleState): Markup {
 }
 
 export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
-  if (readings === null) return none(unread);
+  if (readings === null) return emptyNote(unread);
   if (readings.quotas.length === 0)
-    return html`${none("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
+    return html`${emptyNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
   const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
@@ -49,9 +38,9 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${count(use.minute.used)} of ${count(use.minute.limit)}</span>`,
+      html`<span class="number">${format.count(use.minute.used)} of ${format.count(use.minute.limit)}</span>`,
       meter(use.minute),
-      html`<span class="number">${count(use.day.used)} of ${count(use.day.limit)}</span>`,
+      html`<span class="number">${format.count(use.day.used)} of ${format.count(use.day.limit)}</span>`,
       meter(use.day),
     ]),
   });
@@ -62,18 +51,18 @@ type Use = QuotaReading["use"]["day"];
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
 function meter(use: Use): Markup {
-  const words = use.limit === 0 ? "none" : percent(shareOf(use));
-  return html`<span class="meter">${bar(shareOf(use))}<span>${words}</span></span>`;
+  const words = use.limit === 0 ? "none" : format.percent(shareOf(use));
+  return html`<span class="meter">${shareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
-/** How many retired keys are shown: they never change again. */
+/** The most retired and compromised keys that are shown. */
 const shownRetired = 3;
 const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationOf(keys, now);
-  const at = (time: number | null) => (time === null ? "–" : moment(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
@@ -92,17 +81,17 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${format.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
 }
 
 export function webhooksSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
-  if (readings === null) return none(unread);
+  if (readings === null) return emptyNote(unread);
   const { endpoints, backlog } = readings;
-  // Deliveries to a removed endpoint are held; the operator must see them too.
+  // The deliveries of a removed endpoint are held, not deleted, so the operator must see them too.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
-    return html`${none("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
+    return html`${emptyNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
   const backlogOf = (id: string) => backlog.find(({ partnerId }) => partnerId === id);
   const noEndpoint = badge("quiet", "no endpoint");
   const rows = [
@@ -137,23 +126,23 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
   const due = oldestDueAt === null ? "–" : describeSpan(now - oldestDueAt);
-  return [`${count(pending)}${held}`, count(dead), due];
+  return [`${format.count(pending)}${held}`, format.count(dead), due];
 }
 
 export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
-  if (readings === null) return none(unread);
+  if (readings === null) return emptyNote(unread);
   const { teachers, appliedAt } = readings;
   const age = appliedAt === null ? null : describeSpan(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
   const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
   const { timeZone } = snapshot.settings;
-  return html`${summary}${importsPart(readings.imports, { timeZone, now, commandLine })}`;
+  return html`${summary}${importsTable(readings.imports, { timeZone, now, commandLine })}`;
 }
 
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
-  if (readings === null) return none(unread);
-  if (readings.log === null) return none("The log begins when the service has started.");
+  if (readings === null) return emptyNote(unread);
+  if (readings.log === null) return emptyNote("The log begins when the service has started.");
   return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
 }
 
@@ -163,7 +152,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${moment(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
+      : `${format.time(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
   return tableOf("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
@@ -172,23 +161,23 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
         log.origin,
         late === null ? badge("good", "covered") : badge("bad", `late by ${describeSpan(late)}`),
         signed,
-        ...[log.size, log.waiting, log.signedSize].map(count),
+        ...[log.size, log.waiting, log.signedSize].map(format.count),
       ],
     ],
   });
 }
 
-/** A failed check, with the command that helps or shows more. */
+/** A failed check, with the command that solves the problem or shows more of it. */
 type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly command: string };
 
-/** How long a signer's death is shown. */
+/** How long the death of a signer thread is shown, in milliseconds. */
 const deathConcernMs = 60 * 60_000;
 
-/** The failed checks, the worst first. */
-export function concernsOf(state: ConsoleState): Concern[] {
+/** Runs the checks and returns those that failed, the worst first. */
+export function findConcerns(state: ConsoleState): Concern[] {
   const { readings, snapshot, commandLine } = state;
   const { timeZone } = snapshot.settings;
-  const checks = [...judgeProcess(state)];
+  const checks = [...checkProcess(state)];
   if (readings !== null) {
     const areWebhooksHeld = readings.backlog.some(({ heldBy }) => heldBy === "restore");
     const { keys, credentials } = snapshot;
@@ -198,7 +187,7 @@ export function concernsOf(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: inZone(
+      text: format.timesIn(
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
@@ -212,7 +201,7 @@ function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith(".") ? "" : "."}`;
 }
 
-function judgeProcess(state: ConsoleState): Check[] {
+function checkProcess(state: ConsoleState): Check[] {
   const { hasFailed, readings, isDiskRefusing, history, signers, clockAheadMs, now } = state;
   const checks: Check[] = [checkClockDifference(clockAheadMs())];
   if (hasFailed) {
@@ -228,7 +217,7 @@ function judgeProcess(state: ConsoleState): Check[] {
     checks.push(fail("answers", "requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
-    const times = deaths === 1 ? "once" : `${count(deaths)} times`;
+    const times = deaths === 1 ? "once" : `${format.count(deaths)} times`;
     const found = `a signer thread died ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn("signers", found, advice));

@@ -1,4 +1,4 @@
-/** The console's sections on traffic: figures, charts, answers, requests, refusals. */
+/** The console's sections on traffic: current figures, charts, answers, requests and refusals. */
 
 import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
@@ -7,7 +7,7 @@ import { percentileMs } from "../metrics/durations.ts";
 import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { bytes, count, figure, idCell, type Markup, moment, none, tableOf } from "./markup.ts";
+import { emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
 
 export function figuresSection(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
@@ -17,13 +17,13 @@ export function figuresSection(state: ConsoleState): Markup {
   const waiting = (readings?.backlog ?? []).reduce((sum, { pending }) => sum + pending, 0);
   const rate = last === undefined ? null : last.publicRate + last.partnerRate + last.otherRate;
   const all: readonly [name: string, value: string, unit: string][] = [
-    ["Requests", figure(rate), "/s"],
-    ["Partner p50 · p99", `${figure(partner.p50)} · ${figure(partner.p99)}`, "ms"],
-    ["Public p50 · p99", `${figure(publicly.p50)} · ${figure(publicly.p99)}`, "ms"],
-    ["Signatures", figure(last?.signatureRate ?? null), "/s"],
-    ["Webhooks waiting", readings === null ? "–" : count(waiting), ""],
-    ["CPU", figure(last?.cpuPercent ?? null), "%"],
-    ["Memory", last === undefined ? "–" : bytes(last.residentBytes), ""],
+    ["Requests", format.figure(rate), "/s"],
+    ["Partner p50 · p99", `${format.figure(partner.p50)} · ${format.figure(partner.p99)}`, "ms"],
+    ["Public p50 · p99", `${format.figure(publicly.p50)} · ${format.figure(publicly.p99)}`, "ms"],
+    ["Signatures", format.figure(last?.signatureRate ?? null), "/s"],
+    ["Webhooks waiting", readings === null ? "–" : format.count(waiting), ""],
+    ["CPU", format.figure(last?.cpuPercent ?? null), "%"],
+    ["Memory", last === undefined ? "–" : format.bytes(last.residentBytes), ""],
     ["Running for", describeSpan(now - startedAt), ""],
   ];
   return html`<dl class="figures">${all.map(
@@ -39,7 +39,7 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
     return { operation, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
-  if (sum(totals) === 0) return none("No partner has asked about a teacher since the service started.");
+  if (sum(totals) === 0) return emptyNote("No partner has asked about a teacher since the service started.");
   const body = [
     ...rows.filter(({ total }) => total > 0),
     { operation: "all", counts: totals, total: sum(totals) },
@@ -47,12 +47,12 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
   return tableOf("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
     numbersFrom: 1,
-    rows: body.map(({ operation, counts, total }) => [operation, ...counts.map(count), count(total)]),
+    rows: body.map(({ operation, counts, total }) => [operation, ...[...counts, total].map(format.count)]),
   });
 }
 
 export function statusesSection({ counters, totals: { requests } }: ConsoleState): Markup {
-  if (requests.length === 0) return none("The service has answered no request since it started.");
+  if (requests.length === 0) return emptyNote("The service has answered no request since it started.");
   const rows = [...counters.routes].flatMap(([route, { durations }]) => {
     const own = requests.filter(({ labels }) => labels.route === route);
     if (own.length === 0) return [];
@@ -60,7 +60,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
     for (const { labels, value } of own)
       perStatus.set(Number(labels.status), (perStatus.get(Number(labels.status)) ?? 0) + value);
     const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
-    const latencies = [0.5, 0.99].map((share) => figure(percentileMs(durations, share)));
+    const latencies = [0.5, 0.99].map((share) => format.figure(percentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
   return tableOf("Requests by route and HTTP status", {
@@ -72,7 +72,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
 
 const shownCallers = 20;
 
-/** Refused partner calls by key, in the last 15 minutes and since the start. */
+/** Makes the table of refused partner calls by API key, in the last 15 minutes and since the start. */
 export function refusalsSection(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
@@ -84,18 +84,18 @@ export function refusalsSection(state: ConsoleState): Markup {
       listed(recent),
       listed(sinceStart),
       idCell(keyId),
-      moment(lastAt, timeZone),
+      format.time(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
   const shown =
     rows.length === 0
-      ? none("No partner call was refused since the service started.")
+      ? emptyNote("No partner call was refused since the service started.")
       : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
-${more > 0 ? html`<p>${count(more)} more callers were refused earlier.</p>` : ""}`;
+${more > 0 ? html`<p>${format.count(more)} more callers were refused earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}`;
 }
 
-/** Public lookups are refused with 429 by the limit of the IP address alone. */
+/** Counts the lookups that got 429. Only the limit per IP address answers 429 on routes that are not the partners'. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
     ({ labels: { route, status } }) =>
@@ -104,19 +104,21 @@ function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const times = sum(limited.map(({ value }) => value));
   return times === 0
     ? html`<p>The limit of IP addresses has refused no public lookup since the start.</p>`
-    : html`<p>The limit of IP addresses has refused ${count(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
+    : html`<p>The limit of IP addresses has refused ${format.count(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
 }
 
 function listed(counts: ReadonlyMap<string | number, number>): string {
-  return counts.size === 0 ? "–" : [...counts].map(([kind, times]) => `${kind}: ${count(times)}`).join(", ");
+  return counts.size === 0
+    ? "–"
+    : [...counts].map(([kind, times]) => `${kind}: ${format.count(times)}`).join(", ");
 }
 
-/** The count of a status class, by status unless all are 200. */
+/** Formats the requests of a status class: a count if all are 200, else a count per status. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
   if (own.length === 0) return "0";
-  if (own.length === 1 && own[0]?.[0] === 200) return count(own[0][1]);
+  if (own.length === 1 && own[0]?.[0] === 200) return format.count(own[0][1]);
   return listed(new Map(own));
 }
 
@@ -167,10 +169,10 @@ function chartFigure([title, unit, series]: Chart, points: readonly Point[], tim
   });
   const legend = all.map(
     ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
-<b>${figure(last?.[key] ?? null)}</b></li>`,
+<b>${format.figure(last?.[key] ?? null)}</b></li>`,
   );
   return html`<figure class="panel chart">
 <figcaption><h3>${title}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</h3><ul class="legend">${legend}</ul></figcaption>
-<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${figure(top)} at ${moment(peak.at, timeZone).slice(11)}`}</span></div>
+<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${format.figure(top)} at ${format.time(peak.at, timeZone).slice(11)}`}</span></div>
 </figure>`;
 }

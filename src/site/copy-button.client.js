@@ -1,8 +1,8 @@
-// A button that copies the exact text of an element, without the line ends of the screen.
+// A button that copies an element's text as it is, without the line breaks that the screen shows.
 
 const shownMs = 2_000;
 
-/** A page over plain http has no clipboard: the text is selected and copied as a reader would. */
+/** Copies an element's text. A page over plain HTTP has no `navigator.clipboard`, so the text is selected and then copied. */
 async function copy(element) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
   getSelection().selectAllChildren(element);
@@ -12,10 +12,10 @@ async function copy(element) {
 }
 
 /**
- * Makes the button of an element.
+ * Makes the button that copies an element's text.
  * @param name the element's name, for a screen reader
- * @param words the button's texts: copy, copied, copyFailed
- * @param tell shows the outcome in words
+ * @param words the button's labels: `copy`, `copied`, `copyFailed`
+ * @param tell receives the result as a sentence, such as "Copied: NAME"
  */
 export function copyButton(element, { name, words, tell = () => {} }) {
   const button = document.createElement("button");

@@ -1,23 +1,23 @@
-/** Failures as a page in the site's frame, for browsers (decision D8.5). */
+/** Error pages for browsers, in the site's frame (decision D8.5). */
 
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
 import { accepts, problemResponse } from "../http/problem.ts";
-import { type Language, queryOf, type Texts } from "./language.ts";
-import { type Markup, type PageSender, toTop } from "./shell.ts";
+import { type Language, languageQuery, type Texts } from "./language.ts";
+import { type Markup, type PageSender, pathToRoot } from "./shell.ts";
 
-/** The API's paths, without the pages below them. Browsers too get the contract's JSON for a failure there. */
+/** Matches the API's paths, but not the pages among them. On these paths, browsers too get the contract's JSON for a failure. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
 
-export function acceptsPage(c: Context): boolean {
+export function acceptsHtml(c: Context): boolean {
   return accepts(c.req.header("Accept"), "text/html");
 }
 
 type Words = Texts["failures"][500];
 
-/** The words for a status; other 4xx have those of 405. */
+/** Finds the texts of an HTTP status. A 4xx without texts of its own has those of 405, a 5xx those of 500. */
 function wordsFor(status: number, { failures }: Texts): Words {
   const own = (failures as Readonly<Record<number, Words>>)[status];
   return own ?? (status < 500 ? failures[405] : failures[500]);
@@ -26,7 +26,7 @@ function wordsFor(status: number, { failures }: Texts): Words {
 function failureMain(language: Language, { status, requestId, top }: Failure): Markup {
   const { texts } = language;
   const { title, means } = wordsFor(status, texts);
-  const query = queryOf(language);
+  const query = languageQuery(language);
   return html`<h1>${title}</h1>
 ${means.map((sentence, index) => html`<p${index === 0 ? html` class="lead"` : ""}>${sentence}</p>`)}
 <ul>
@@ -39,16 +39,16 @@ ${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)
 
 type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
 
-/** Answers a failure outside the API's handlers. A browser gets a page as the body. */
-export function failureResponses({ fresh }: PageSender) {
+/** Makes the handler of failures. A browser gets an HTML page, except on the API's paths; other callers get JSON. */
+export function createFailureHandler({ fresh }: PageSender) {
   return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
     const response = problemResponse(error, c);
-    if (!acceptsPage(c) || apiPath.test(c.req.path)) return response;
+    if (!acceptsHtml(c) || apiPath.test(c.req.path)) return response;
     const { path } = c.req;
     const status = response.status as ContentfulStatusCode;
     const { requestId } = c.get("trace");
     return fresh(c, { path, status }, (language) => {
-      const main = failureMain(language, { status, requestId, top: toTop(path) });
+      const main = failureMain(language, { status, requestId, top: pathToRoot(path) });
       return { title: wordsFor(status, language.texts).title, main };
     });
   };

@@ -14,40 +14,41 @@ function isExample(name: string): name is ExampleKind {
 }
 
 type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
-  /** The folder's name, also in `?code=`. */
+  /** The name of the folder in data/examples, and the value of `?code=`. */
   readonly id: string;
   readonly name: string;
-  /** Commands that fetch the examples' dependencies; null if there are none. */
+  /** Commands that install the examples' dependencies; null if the examples have none. */
   readonly prepare: string | null;
-  /** The command that runs `{file}`. */
+  /** The command that runs an example; `{file}` is the placeholder of the example's file. */
   readonly run: string;
-  /** Whether the receiver is a server. Otherwise it verifies a stored delivery. */
+  /** True if the example `receive` is an HTTP server. Otherwise it verifies a delivery that is stored in a file. */
   readonly isServer: boolean;
 };
 
-/** Made of data/examples by .ci/bundles.ts. The first language is the default. */
+/** The examples of data/examples, which .ci/bundles.ts bundles. The first language is the default. */
 export const codeLanguages = languages as unknown as readonly [CodeLanguage, ...CodeLanguage[]];
 
-export type Surroundings = {
-  /** The service's public address, without a slash at its end. */
+/** The values that the page's commands and links depend on. */
+export type GuideContext = {
+  /** The service's public URL, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
-  /** Whether this reader sees the sandbox's key. */
+  /** True if this reader may see the demo key. */
   readonly offered: boolean;
-  /** The demo partner's key, or a placeholder. */
+  /** The demo partner's API key, or a placeholder. */
   readonly apiKey: string;
   readonly partnerId: string;
   readonly code: CodeLanguage;
-  /** The query by which links keep the page's language. */
+  /** `?lang=TAG` if the page's URL has it, else empty; links repeat it. */
   readonly query: string;
-  /** Whether the footer says how to reach the operator. */
+  /** True if the footer has a contact of the operator. */
   readonly hasContact: boolean;
 };
 
 const [valid, expired] = stateTeachers;
 const watched = `watch/${encodeURIComponent(triggered.regNo)}`;
 const regNo = valid?.regNo ?? "";
-/** The sandbox's teachers of the commands. */
+/** The sandbox teachers that the commands ask about. */
 const asked = {
   regNo,
   regNoInPath: encodeURIComponent(regNo),
@@ -57,7 +58,7 @@ const asked = {
   watched,
 };
 
-/** The parts of getting-started.sh by their names. */
+/** The parts of getting-started.sh by name. A part begins with a line `#: NAME`. */
 const parts = new Map(
   written.split(/^#: /m).map((part) => {
     const end = part.indexOf("\n");
@@ -65,8 +66,8 @@ const parts = new Map(
   }),
 );
 
-/** A part of getting-started.sh with the values of this page, about a file of the chosen language. */
-function filled(part: string, { issuer, apiKey, partnerId, code }: Surroundings, file = ""): string {
+/** Fills the placeholders of a part of getting-started.sh. @param file an example of the chosen language */
+function filled(part: string, { issuer, apiKey, partnerId, code }: GuideContext, file = ""): string {
   const api = `${issuer}/v1/inter-agency`;
   const run = code.run.replace("{file}", file);
   const values: Readonly<Record<string, unknown>> = {
@@ -76,8 +77,8 @@ function filled(part: string, { issuer, apiKey, partnerId, code }: Surroundings,
   return (parts.get(part) ?? "").replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
 }
 
-/** Fetches a file of the chosen language from the service and runs it (decision D14.2). */
-function runExample(kind: ExampleKind, at: Surroundings): string {
+/** Makes the commands that download an example from this service and run it (decision D14.2). */
+function runExample(kind: ExampleKind, at: GuideContext): string {
   const { file } = at.code[kind];
   const fetched = filled("fetch", at, file);
   const started = filled(kind, at, file);
@@ -91,14 +92,14 @@ export type Step =
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** The commands of a step. Readers paste all steps into one shell. */
-export function commandOf(step: Step, at: Surroundings): string {
+/** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
+export function commandsOf(step: Step, at: GuideContext): string {
   const { prepare, isServer, receive } = at.code;
   if (step === "prepare") return prepare ?? "";
-  // A delivery as the service would send it, signed by the reader.
+  // The commands sign a delivery as the service does, and pass it to the reader's receiver.
   if (step === "delivery")
     return `${filled("sign", at)}\n${filled(isServer ? "send" : "check", at, receive.file)}`;
-  // A delivery of the sandbox itself, with the secret of the demo partner's endpoint.
+  // The sandbox sends the delivery, signed with the secret of the demo partner's endpoint.
   if (step === "sandbox-delivery")
     return [
       filled("sandbox-endpoint", at),
@@ -108,12 +109,12 @@ export function commandOf(step: Step, at: Surroundings): string {
   return isExample(step) ? runExample(step, at) : filled(step, at);
 }
 
-/** The calls of the page's buttons, in order; paths are relative to the page. */
-export const trySteps = {
+/** The calls of the page's buttons, in order. Paths are relative to the page's URL. */
+export const tryCalls = {
   me: { method: "GET", path: "me" },
   watch: { method: "PUT", path: watched },
   cause: { method: "POST", path: "getting-started/events" },
   events: { method: "GET", path: "events" },
 } satisfies Readonly<Record<string, { method: string; path: string }>>;
 
-export type TryStep = keyof typeof trySteps;
+export type TryCall = keyof typeof tryCalls;

@@ -1,5 +1,5 @@
-// Adds a copy button to each listing and, in a sandbox, lets the buttons make calls. Without this script the page lacks
-// these buttons only.
+// Adds a copy button to each listing. In a sandbox, it also enables the buttons that call the API. Without this script the
+// page is complete except for these buttons.
 
 import { copyButton } from "./copy-button.js";
 
@@ -15,7 +15,7 @@ for (const listing of guide.querySelectorAll(".listing:not(.try .listing) pre"))
   listing.previousElementSibling.append(copyButton(listing, { name, words: guide.dataset, tell }));
 }
 
-/** The cursor of the last page of events. The tab keeps it, for one key. */
+/** Opens the cursor of the last page of events that was fetched with a key. The browser's tab stores the cursor. */
 function openMemory(key) {
   const name = "tvs-try";
   let after = null;
@@ -23,14 +23,14 @@ function openMemory(key) {
     const before = JSON.parse(sessionStorage.getItem(name));
     if (before?.key === key) after = before.after;
   } catch {
-    // A browser without storage begins with the oldest event.
+    // Without session storage, each load of the page begins with the oldest event.
   }
   const keep = (newest) => {
     after = newest;
     try {
       sessionStorage.setItem(name, JSON.stringify({ key, after }));
     } catch {
-      // A browser without storage forgets the cursor with the page.
+      // Without session storage, the cursor lasts until the page is closed.
     }
   };
   return { after: () => after, keep };

@@ -1,48 +1,48 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
-import { programFile } from "../api/public-document.ts";
+import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
-import { queryOf } from "./language.ts";
-import { type Markup, type PageSender, styleHash } from "./shell.ts";
-import { sentences } from "./texts/sentences.ts";
+import { languageQuery } from "./language.ts";
+import { type Markup, type PageSender, styleCspSource } from "./shell.ts";
+import { loadSentences } from "./texts/sentences.ts";
 
-/** In English only; the HTML in its sentences is ours. */
-const texts = sentences(written);
+/** The page's sentences, in English only. They contain HTML, which `raw` inserts unescaped. */
+const texts = loadSentences(written);
 
 /**
- * The page that leads partners from a key to going live (decisions D2.7, D14.2). Its commands are for this server, in the
- * chosen programming language. The choice is a link, so it works without a script.
+ * Makes the handler of the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this
+ * server, in the programming language that the query `?code=` names.
  */
-export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
+export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
     const demo = offer(c);
     const asked = c.req.query("code");
     const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
     const about = {
       path: "/v1/inter-agency/getting-started",
-      allowances: {
+      cspDirectives: {
         "script-src": ["'self'"],
-        "style-src": [styleHash, "'self'"],
+        "style-src": [styleCspSource, "'self'"],
         "connect-src": [demo === null ? "'none'" : "'self'"],
       },
-      // A page with a key is for one reader.
+      // A page with the demo key is for one reader, so it is not cached.
       name: demo === null ? code.id : null,
-      // The issuer may change.
+      // The page contains the issuer's URL, which the operator can change at any time.
       cacheControl: "no-store",
     };
     return kept(c, about, (language, { issuer, site }) => {
-      const at: steps.Surroundings = {
+      const at: steps.GuideContext = {
         issuer,
         sandbox,
         offered: demo !== null,
         apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-        query: queryOf(language),
+        query: languageQuery(language),
         hasContact: Object.keys(site.contact).length > 0,
         code,
       };
@@ -58,10 +58,10 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
 }
 
 /**
- * Causes an event of a made-up teacher, for the page's button. Readers who do not see the demo key get 404, as do scripts of
- * other sites: a script cannot hide its origin.
+ * Makes the handler of the page's button that causes an event for a made-up teacher. Callers who are not offered the demo key
+ * get 404. So do scripts of other sites, whose requests have their own `Origin`.
  */
-export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
+export function createEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
     const origin = c.req.header("Origin") ?? "";
     const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
@@ -75,21 +75,18 @@ const exampleFiles = new Map(
   codeLanguages.flatMap((language) =>
     steps.exampleKinds.map((kind) => {
       const { file, source } = language[kind];
-      return [
-        `${language.id}/${file}`,
-        programFile("text/plain", async () => ({ default: source })),
-      ] as const;
+      return [`${language.id}/${file}`, serveFile("text/plain", async () => ({ default: source }))] as const;
     }),
   ),
 );
 
-export const exampleFile: PageHandler = (c) =>
+export const sendExampleFile: PageHandler = (c) =>
   exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
-const operatorOf = ({ hasContact }: steps.Surroundings) =>
+const operatorOf = ({ hasContact }: steps.GuideContext) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
-function keyStateOf({ offered, sandbox }: steps.Surroundings): keyof typeof texts.keyHere {
+function keyStateOf({ offered, sandbox }: steps.GuideContext): keyof typeof texts.keyHere {
   if (offered) return "offered";
   return sandbox ? "sandbox" : "live";
 }
@@ -103,8 +100,8 @@ function listing(
 `;
 }
 
-function run(step: steps.Step, at: steps.Surroundings): Markup {
-  const text = steps.commandOf(step, at);
+function run(step: steps.Step, at: steps.GuideContext): Markup {
+  const text = steps.commandsOf(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,
@@ -112,7 +109,7 @@ function run(step: steps.Step, at: steps.Surroundings): Markup {
   });
 }
 
-function example(kind: ExampleKind, at: steps.Surroundings): Markup {
+function example(kind: ExampleKind, at: steps.GuideContext): Markup {
   const one = at.code[kind];
   return html`${run(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
@@ -120,7 +117,7 @@ ${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, t
 </details>`;
 }
 
-function guide(at: steps.Surroundings): Markup {
+function guide(at: steps.GuideContext): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -141,7 +138,7 @@ ${sections[id as keyof typeof sections](at)}
 </div>`;
 }
 
-function codeChoice(at: steps.Surroundings): Markup {
+function codeChoice(at: steps.GuideContext): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -151,10 +148,10 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
-/** Calls of the page itself, with the demo key. The script enables their buttons. */
-function tryPlace(at: steps.Surroundings): Markup {
+/** Makes the buttons that call the API with the demo key. The page's script enables them. */
+function tryPlace(at: steps.GuideContext): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
+  const calls = Object.entries(steps.tryCalls) as [steps.TryCall, { method: string; path: string }][];
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
@@ -168,7 +165,7 @@ function tryPlace(at: steps.Surroundings): Markup {
 </section>`;
 }
 
-const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.Surroundings) => Markup>> = {
+const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideContext) => Markup>> = {
   key: (
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
@@ -211,8 +208,8 @@ ${raw(texts.webhookRules(at.query))}`,
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 
-/** The sandbox's own deliveries. A shell cannot receive them, so the page suggests another language. */
-function sandboxDelivery(at: steps.Surroundings): Markup {
+/** Explains deliveries from the sandbox. With shell commands nobody can receive them, so the page suggests another language. */
+function sandboxDelivery(at: steps.GuideContext): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
 ${isServer ? run("sandbox-delivery", at) : ""}`;

@@ -3,14 +3,14 @@ import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
 import { groups, headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
-import { english, type Language, queryOf } from "./language.ts";
+import { englishTexts, type Language, languageQuery } from "./language.ts";
 import type { Page, PageSender } from "./shell.ts";
 
 const folder = "/v1/inter-agency/help/";
-const { manual } = english;
+const { manual } = englishTexts;
 
-/** The operator's manual (`tvs help`) as pages. */
-export function helpPages({ kept }: PageSender) {
+/** Makes the handlers of the operator's manual, whose topics `tvs help` prints too. */
+export function createHelpHandlers({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
   const topic: PageHandler = (c) => {
@@ -25,7 +25,7 @@ type HelpPage = Pick<Page, "title" | "description" | "main" | "languages">;
 
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
-  const query = queryOf(language);
+  const query = languageQuery(language);
   const item = (topic: Topic) =>
     html`<li><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
   const sections = groups.map(
@@ -41,18 +41,17 @@ ${sections}<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
   return { title: manual.title, description: manual.about, main };
 }
 
-/** The pages of the manual are in English only. */
 async function topicPage(topic: Topic, language: Language): Promise<HelpPage> {
-  const query = queryOf(language);
+  const query = languageQuery(language);
   const text = raw(await renderedHtml(topic.text, query));
   const main = html`<p class="up screen"><a href="./${query}">${manual.title}</a></p>
 ${text}<p><a href="./${query}">${manual.all}</a></p>`;
   return { title: titleOf(topic), description: topic.summary, main, languages: false };
 }
 
-/** Renders a topic. The Markdown is our own text, so its HTML needs no filter. */
+/** Renders a topic as HTML. The Markdown is a file of this program, so the HTML needs no sanitizer. */
 async function renderedHtml(markdown: string, query: string): Promise<string> {
-  // Most services never serve a page of the manual.
+  // Most processes never serve the manual, so the parser is loaded at the first page.
   const { Marked, Renderer } = await import("marked");
   const plain = new Renderer();
   let tables = 0;
@@ -64,7 +63,7 @@ async function renderedHtml(markdown: string, query: string): Promise<string> {
       table(token) {
         plain.parser = this.parser;
         const table = plain.table(token).replace(/<th(?=[ >])/g, '<th scope="col"');
-        // A region that scrolls by keyboard must have a name.
+        // An element that scrolls by keyboard needs an accessible name.
         const name = manual.table(++tables);
         return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token)}</div>\n`;
       },
@@ -78,7 +77,7 @@ async function renderedHtml(markdown: string, query: string): Promise<string> {
   return marked.parse(markdown, { async: false });
 }
 
-/** Adds the column's heading to each cell, which a phone shows, and an error code as the id of its row. */
+/** Adds the column's heading to each cell, for narrow screens. A row that begins with an error code gets the code as its id. */
 function labelled(table: string, { header, rows }: Tokens.Table): string {
   let column = 0;
   let row = -1;

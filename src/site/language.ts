@@ -1,27 +1,27 @@
 import { parseAccept } from "hono/utils/accept";
 import written from "../../data/texts/en/pages.json" with { type: "json" };
 import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
-import { sentences } from "./texts/sentences.ts";
+import { loadSentences } from "./texts/sentences.ts";
 
-const pages = sentences(written);
-export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
+const pages = loadSentences(written);
+export const englishTexts = { ...pages, lookup: { ...pages.lookup, ...statuses } };
 
-export type Texts = typeof english;
+export type Texts = typeof englishTexts;
 
-/** Texts by language tag (BCP 47). A further language, such as Hausa (`ha`), is a folder of sentences and a line here. */
-const languages: Readonly<Record<string, Texts>> = { en: english };
+/** Texts by language tag (BCP 47). To add a language, such as Hausa (`ha`), add a folder to data/texts and a line here. */
+const languages: Readonly<Record<string, Texts>> = { en: englishTexts };
 
 const fallback = "en";
 
 export type Language = {
   readonly tag: string;
   readonly texts: Texts;
-  /** Whether the address names the language, so that links keep it. */
+  /** True if the page's URL has `?lang=`; links on the page then repeat it. */
   readonly asked?: boolean;
 };
 
-/** The part of a link that keeps the language of the address. */
-export function queryOf({ asked, tag }: Language): string {
+/** Makes the query with which a link keeps the page's `?lang=`; empty if the page's URL has none. */
+export function languageQuery({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
 
@@ -30,26 +30,26 @@ export const allLanguages: readonly Language[] = Object.entries(languages).map((
   texts,
 }));
 
-/** Picks the language of the link, else the best by Accept-Language (RFC 9110, 12.5.4). */
-export function pickTag(
+/** Picks the language of `?lang=`, else the best by `Accept-Language` (RFC 9110, 12.5.4), else English. */
+export function pickLanguageTag(
   asked: string | undefined,
   acceptLanguage: string | undefined,
   spoken: readonly string[] = Object.keys(languages),
 ): string {
-  // Sorted by q; a language with q=0 is refused.
+  // `parseAccept` sorts by q; with q=0 the browser excludes a language.
   const accepted = parseAccept(acceptLanguage ?? "").filter(({ q }) => q > 0);
   const wanted = [...(asked === undefined ? [] : [asked]), ...accepted.map(({ type }) => type)];
   return wanted.map((tag) => spokenTag(tag, spoken)).find((tag) => tag !== null) ?? fallback;
 }
 
-/** The known language of a tag: `yo` for `yo-NG`, because pages do not differ by region. */
+/** Finds the language of a tag without its region: `yo` for `yo-NG`. @returns null if the site lacks the language */
 function spokenTag(tag: string, spoken: readonly string[]): string | null {
   const [primary = ""] = tag.trim().toLowerCase().split("-");
   return spoken.includes(primary) ? primary : null;
 }
 
 export function pickLanguage(asked: string | undefined, acceptLanguage: string | undefined): Language {
-  const tag = pickTag(asked, acceptLanguage);
+  const tag = pickLanguageTag(asked, acceptLanguage);
   const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;
-  return { tag, texts: languages[tag] ?? english, ...(isAsked ? { asked: true } : {}) };
+  return { tag, texts: languages[tag] ?? englishTexts, ...(isAsked ? { asked: true } : {}) };
 }

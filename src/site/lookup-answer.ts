@@ -1,4 +1,4 @@
-/** The public lookup as a page: the form, and the answer in words. */
+/** The HTML of the public lookup: the form and the answer page. */
 
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
@@ -19,12 +19,12 @@ import type { Markup } from "./shell.ts";
 
 const exampleRegNo = "TR/2019/LA/000001";
 
-export type Asked =
+export type TermInput =
   | { readonly term: string; readonly kind: TermKind }
   | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
 
-/** Reads what people type or paste. A registration number stays as typed, because it is looked up before a correction. */
-export function readTerm(text: string): Asked {
+/** Reads a term that a person has typed or pasted. A well-formed registration number is not corrected, because it may exist. */
+export function readTerm(text: string): TermInput {
   const clean = cleanTerm(text);
   const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
@@ -34,7 +34,7 @@ export function readTerm(text: string): Asked {
     return { term, problem: ({ emailWrong }) => emailWrong };
   }
   if (kind !== null) return { term, kind };
-  // A few letters, then digits: a registration number with other signs than slashes, or with none.
+  // A few letters, then digits: probably a registration number without its slashes.
   const isLikeRegNo = term.includes("/") || /^[a-z]{1,4}[-_\\. ]?\d/i.test(term);
   return {
     term,
@@ -43,30 +43,30 @@ export function readTerm(text: string): Asked {
 }
 
 /**
- * The link that asks for a term. A personal term has none, because links end up in histories, logs and messages; nor has a
- * number of ten digits, which may be a phone number without its zero.
+ * Makes the link that looks a term up. Links end up in histories, logs and messages, so they contain no personal data.
+ * @returns null if the term is personal, or may be: ten digits can be a phone number without its zero
  */
-export function linkTo(term: string, kind: TermKind | null): string | null {
+export function lookupLink(term: string, kind: TermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
-  return mayRepeat(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
+  return canShowTerm(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
 
-/** Whether the page may show the term again. A mistyped term may be a personal number, an address or a name. */
-export function mayRepeat(term: string): boolean {
+/** True if the page may show the term again. A mistyped term may be a personal number, an e-mail address or a name. */
+export function canShowTerm(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
   return term.includes("/") || termKind(term) === "tId";
 }
 
 export type FormState = {
-  /** Where the form is sent, relative to the page. */
+  /** The relative URL that the form is sent to. */
   readonly action: string;
   readonly term?: string;
   readonly error?: string;
 };
 
-/** The form is sent by POST, so that no address, history, log or shared link contains the term. */
+/** Makes the search form. It is sent by POST, so that no URL, history or log contains the term. */
 export function lookupForm(texts: Texts["lookup"], { action, term = "", error }: FormState): Markup {
-  const value = mayRepeat(term) ? term : "";
+  const value = canShowTerm(term) ? term : "";
   const isEmptied = term !== "" && value === "";
   const described = `${error === undefined ? "" : "term-error "}term-hint${isEmptied ? " term-emptied" : ""}`;
   return html`<form method="post" action="${action}" novalidate>
@@ -80,9 +80,8 @@ ${error === undefined ? "" : html`aria-invalid="true"`} autocomplete="off" autoc
 </form>`;
 }
 
-/** The page with the form alone, or after a malformed term. */
+/** Makes the page with the form, and with `state.error` above the form if the term was malformed. */
 export function lookupQuestion(texts: Texts["lookup"], state: FormState): Markup {
-  // The error comes first, with a link to the field.
   const problem = html`<div class="notice bad" role="alert" aria-labelledby="problem">
 <h2 id="problem">${texts.problem}</h2>
 <p><a href="#term">${state.error ?? ""}</a></p>
@@ -113,7 +112,7 @@ type Verdict = {
   readonly means: readonly string[];
 };
 
-/** The answer in a word and a sentence, without more about a licence than the public lookup says. */
+/** Makes the headline and the sentences of an answer. They reveal no more of a licence than the JSON of the public lookup. */
 export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
@@ -142,7 +141,7 @@ const signs: Readonly<Record<Mood, string>> = {
   none: '<path d="M8.5 9a3.5 3.5 0 1 1 5 3.2c-1 .5-1.5 1-1.5 2.3m0 3v.1"/>',
 };
 
-/** The sign beside the word, for readers who cannot tell the colours apart. */
+/** Makes the symbol beside the headline, for readers who cannot distinguish its colours. */
 function sign(mood: Mood): Markup {
   const strokes = 'fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"';
   return raw(
@@ -150,12 +149,12 @@ function sign(mood: Mood): Markup {
   );
 }
 
-/** Without the script the button is hidden. */
+/** The script of the print button, which stays hidden in browsers without scripts. */
 const printScript =
   'const button = document.getElementById("print"); button.hidden = false; button.addEventListener("click", () => print());';
 
-/** Allows the inline script, which saves a slow phone a round trip. */
-export const printScriptHash = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
+/** CSP source that allows the print button's script. The script is inline, which saves a slow phone a round trip. */
+export const printScriptCspSource = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
 
 export function lookupAnswer(answered: Answered): Markup {
   const { answer, texts, form, settings } = answered;
@@ -188,10 +187,10 @@ ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 <script type="module">${raw(printScript)}</script>`;
 }
 
-/** A suggestion for a number that looks mistyped. */
+/** Suggests a registration number if the given one looks mistyped. */
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
   const likely = asked.kind === "regNo" ? likelyRegNo(asked.term) : null;
-  const href = likely === null ? null : linkTo(likely, "regNo");
+  const href = likely === null ? null : lookupLink(likely, "regNo");
   if (href === null) return "";
   return html`<p>${lookup.didYouMean} <a href="./${href}">${likely}</a>?</p>
 <p>${lookup.didYouMeanWhy}</p>`;
@@ -206,12 +205,11 @@ function fact(term: string, value: Markup | string): Markup {
 `;
 }
 
-/** A value with the meaning of the register's term. */
 function explained(value: string, meaning: string | undefined): Markup | string {
   return meaning === undefined ? value : html`${value}<small>${meaning}</small>`;
 }
 
-/** How to have a record corrected, if the site names a way. */
+/** Explains how to have a record corrected, if the operator's settings have a URL or an e-mail address for it. */
 function wrongRecord({ settings: { site }, texts: { lookup } }: Answered): Markup | string {
   const { reportUrl, contact } = site;
   if (reportUrl === null && contact.email === undefined) return "";
@@ -248,7 +246,7 @@ function licenseFacts(
   date: (iso: string | null) => string,
 ): Markup[] {
   if (issueDate === null && expiryDate === null) return [fact(lookup.license, lookup.noLicense)];
-  // Nobody can picture thousands of days.
+  // Above two years, the time is in years, because nobody can picture thousands of days.
   const timeLeft = (days: number) =>
     days < 2 * 366 ? lookup.daysLeft(days) : lookup.yearsLeft(Math.floor(days / 366));
   const left = status === "VALID" && daysRemaining !== null ? ` (${timeLeft(daysRemaining)})` : "";
@@ -258,7 +256,7 @@ function licenseFacts(
   ];
 }
 
-/** A link, because loading a picture would reveal the person to another website. */
+/** Links to the photo and does not show it: loading it would reveal to the photo's host which teacher is looked up. */
 function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   const url = URL.parse(photoUrl);
   if (url?.protocol !== "https:") return [];
@@ -266,30 +264,30 @@ function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   return [fact(lookup.photo, html`${link}<small>${lookup.photoHint}</small>`)];
 }
 
-/** The term and time of the answer, for paper too. */
+/** Makes the facts of the lookup: the term and the time, so that a printed answer has both. */
 function given({ answer, asked, texts, settings: { timeZone } }: Answered): Markup[] {
   const { lookup, locale } = texts;
   const { verifiedAt } = answer;
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
   const isPublic = asked.kind === "regNo" || asked.kind === "tId";
-  const mayLink = linkTo(asked.term, asked.kind) !== null;
+  const mayLink = lookupLink(asked.term, asked.kind) !== null;
   const isLong = isPublic && !mayLink && /\d{10}/.test(asked.term);
   const by = lookup.kinds[isLong ? "longNumber" : asked.kind];
   const shown = mayLink ? `${by} ${asked.term}` : by;
   return [fact(lookup.asked, shown), fact(lookup.answered, time)];
 }
 
-/** The link to this answer; after a personal term by the teacher id, which the answer shows. */
+/** Makes the link to this answer. After a personal term, the link has the teacher id, which the answer shows anyway. */
 function sharing({ answer, asked, texts }: Answered): Markup {
   const { lookup } = texts;
   const tId = answer.found ? answer.tId : null;
-  const byId = tId === null ? null : linkTo(tId, termKind(tId));
-  const href = linkTo(asked.term, asked.kind) ?? byId;
+  const byId = tId === null ? null : lookupLink(tId, termKind(tId));
+  const href = lookupLink(asked.term, asked.kind) ?? byId;
   if (href === null) return html`<p>${lookup.noLink}</p>`;
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
 }
 
-/** Formats are expensive to make; there is one for each locale and time zone. */
+/** A cache by locale and time zone, because making an `Intl.DateTimeFormat` is slow. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 const toSecond = {
@@ -303,7 +301,7 @@ const toSecond = {
   timeZoneName: "long",
 } as const;
 
-/** A moment (ISO 8601) in words, to the second, in the operator's time zone, which is named. */
+/** Formats an ISO 8601 time to the second, in the operator's time zone and with the zone's name. */
 function timeInWords(time: string, locale: string, timeZone: string): string {
   const key = `${locale} ${timeZone}`;
   const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, { ...toSecond, timeZone });

@@ -11,21 +11,21 @@ import { readForm } from "../http/request-body.ts";
 import type { Service } from "../service.ts";
 import type { Texts } from "./language.ts";
 import {
-  type Asked,
   type FormState,
   lookupAnswer,
   lookupForm,
   lookupQuestion,
-  printScriptHash,
+  printScriptCspSource,
   readTerm,
+  type TermInput,
   verdictOf,
 } from "./lookup-answer.ts";
-import type { Allowances, Page, PageSender } from "./shell.ts";
+import type { CspDirectives, Page, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 
-/** The public lookup for people (decision D8.1): the domain and the limit of `/teacher/verify-license`, without a script. */
-export function publicPage(service: Service, limit: PublicLimit, sender: PageSender) {
+/** Makes the handlers of the lookup page (decision D8.1). It shares its answers and its limit with `/teacher/verify-license`. */
+export function createLookupHandlers(service: Service, limit: PublicLimit, sender: PageSender) {
   const questions = createQuestions(sender);
   const { answer, answerLink } = createAnswers(service, limit, questions);
   const orFailure =
@@ -51,22 +51,22 @@ export function publicPage(service: Service, limit: PublicLimit, sender: PageSen
   return { show: orFailure(show), answer: orFailure(submit) };
 }
 
-type SentPage = { readonly status: ContentfulStatusCode; readonly allowances?: Allowances };
+type SentPage = { readonly status: ContentfulStatusCode; readonly cspDirectives?: CspDirectives };
 type Lookup = Texts["lookup"];
 
-/** Sends the pages without an answer: the form, and why nothing was looked up. */
+/** Makes the functions that send the form, or the reason why nothing was looked up. */
 function createQuestions({ fresh }: PageSender) {
   const send = (c: PageContext, page: SentPage, part: (texts: Texts) => Pick<Page, "title" | "main">) =>
     fresh(c, { path: "/", ...page }, ({ texts }) => part(texts));
 
-  /** The bare form, the only page of the lookup for search engines. */
+  /** Sends the form without an error. No other page of the lookup may be in search engines. */
   const ask = (c: PageContext) =>
     fresh(c, { path: "/" }, ({ texts: { lookup } }) => {
       const { title, lead: description } = lookup;
       return { title, description, main: lookupQuestion(lookup, formOf(c)) };
     });
 
-  /** The form with what is wrong with the request. */
+  /** Sends the form with an error message. */
   const refuse = (
     c: PageContext,
     status: ContentfulStatusCode,
@@ -78,7 +78,7 @@ function createQuestions({ fresh }: PageSender) {
       main: lookupQuestion(lookup, { ...formOf(c), term, error: problem(lookup) }),
     }));
 
-  /** A page whose headline nobody takes for "not licensed". */
+  /** Sends a page without an answer. Its headline must not read like "not licensed". */
   const noAnswer = (
     c: PageContext,
     status: ContentfulStatusCode,
@@ -106,7 +106,7 @@ ${lookupForm(lookup, formOf(c))}`;
     }));
   }
 
-  /** Status, headers and log are those of every failure; the body is for people. */
+  /** Sends the page of a failure. `problemResponse` sets its status and headers and logs it, as for the API. */
   function failed(error: Error, c: PageContext) {
     if (isTvsError(error, "BODY_TOO_LARGE")) return refuse(c, 413, ({ formWrong }) => formWrong);
     const { status } = problemResponse(error, c);
@@ -125,8 +125,8 @@ function createAnswers(
   limit: PublicLimit,
   { send, refuse, tooMany }: ReturnType<typeof createQuestions>,
 ) {
-  /** Counts the lookup before it reads the term, so that a caller above the limit costs no more work. */
-  async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
+  /** Looks a term up. The lookup is counted before `read`, so that a caller above the limit costs no more work. */
+  async function answer(c: PageContext, read: () => TermInput | Promise<TermInput>) {
     const caller = limit(c);
     const decision = caller.lookup();
     showLimit(c, decision);
@@ -138,13 +138,13 @@ function createAnswers(
     if (personal?.allowed === false) return tooMany(c, personal, "tooManyPersonalText");
     const found = await service.publicLookup(asked.term);
     const { settings } = service.configuration.current();
-    return send(c, { status: 200, allowances: { "script-src": [printScriptHash] } }, (texts) => ({
+    return send(c, { status: 200, cspDirectives: { "script-src": [printScriptCspSource] } }, (texts) => ({
       title: verdictOf(found, texts).word,
       main: lookupAnswer({ answer: found, asked, texts, settings, form: { ...formOf(c), term: asked.term } }),
     }));
   }
 
-  /** Answers a link, which may contain no personal number: a number that may be a NIN gets 400. */
+  /** Answers a link with a term in its query. A term that may be a NIN gets 400, because URLs must not contain one. */
   function answerLink(c: PageContext, text: string, expected: TermKind) {
     const asked = readTerm(text);
     if ("problem" in asked || asked.kind !== expected) return refuse(c, 400, ({ linkWrong }) => linkWrong);
@@ -160,7 +160,7 @@ function showLimit(c: PageContext, decision: AddressDecision): void {
   for (const [name, value] of headers) c.header(name, value);
 }
 
-/** The form keeps the link's language. */
+/** Makes the state of an empty form whose URL keeps `?lang=`. */
 function formOf(c: PageContext): FormState {
   const lang = c.req.query("lang");
   return { action: lang === undefined ? "./" : `./?lang=${encodeURIComponent(lang)}` };

@@ -1,4 +1,4 @@
-/** The API reference: Scalar over the OpenAPI document (decision D8.7). */
+/** The page of the API reference: Scalar shows the OpenAPI document (decision D8.7). */
 
 import { randomBytes } from "node:crypto";
 import { Scalar } from "@scalar/hono-api-reference";
@@ -8,14 +8,14 @@ import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import type { DemoOffer } from "../http/local-caller.ts";
-import { english } from "./language.ts";
+import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
-import { htmlType, previewOf, protectPage } from "./shell.ts";
+import { htmlContentType, previewTags, setSecurityHeaders } from "./shell.ts";
 
-const { shell, service } = english;
-const preview = previewOf(shell.reference, shell.referenceAbout);
+const { shell, service } = englishTexts;
+const preview = previewTags(shell.reference, shell.referenceAbout);
 
-/** Options that keep Scalar from every address but ours. */
+/** Options with which Scalar makes no request to another host and links to none. */
 const withoutElsewhere = {
   withDefaultFonts: false,
   telemetry: false,
@@ -26,8 +26,8 @@ const withoutElsewhere = {
   externalUrls: { dashboardUrl: "", registryUrl: "", proxyUrl: "", apiBaseUrl: "" },
 } as const;
 
-/** The page loads from this service and calls this service alone. Scalar writes style elements without the nonce. */
-function allowances(nonce: string) {
+/** Makes the page's CSP directives: requests to this service only. Inline styles are allowed, because Scalar's lack the nonce. */
+function cspDirectivesOf(nonce: string) {
   return {
     "script-src": ["'self'", `'nonce-${nonce}'`],
     "style-src": ["'unsafe-inline'"],
@@ -37,7 +37,7 @@ function allowances(nonce: string) {
   };
 }
 
-export function referencePage(
+export function createReferencePage(
   { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
   offer: DemoOffer,
 ): PageHandler {
@@ -51,7 +51,7 @@ export function referencePage(
       nonce,
       pageTitle: [shell.reference, service, ...(site.name === null ? [] : [site.name])].join(" – "),
       url: "openapi.json",
-      // Calls go to the address that the page came from, under the path of the issuer.
+      // A relative URL, so that the page's calls go to the host that it was loaded from.
       servers: [{ url: new URL(issuer).pathname }],
       theme: "default",
       customCss: `${css}${site.accent === null ? "" : `:root { --brand: ${site.accent}; }`}`,
@@ -61,10 +61,10 @@ export function referencePage(
       },
     });
     const page = (await scalar(c, async () => {})) as Response;
-    protectPage(c, allowances(nonce));
+    setSecurityHeaders(c, cspDirectivesOf(nonce));
     c.header("Cache-Control", "no-store");
     const html = framed(await page.text(), String(head(site, keyKind === "test")));
-    return sendText(c, html, { type: htmlType });
+    return sendText(c, html, { type: htmlContentType });
   };
 }
 
@@ -77,7 +77,7 @@ function head({ name }: Site, sandbox: boolean) {
 </nav>${sandbox ? html`<aside aria-label="${shell.sandbox}"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</aside>` : ""}</div>`;
 }
 
-/** Adds the language, the icon, the description and the head to Scalar's document. */
+/** Inserts the language, the icon, the meta elements and the site's navigation into Scalar's HTML. */
 function framed(page: string, head: string): string {
   return page
     .replace("<html>", '<html lang="en">')

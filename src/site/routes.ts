@@ -1,19 +1,19 @@
-/** The pages of the service: what people open, and what pages load. */
+/** The routes of the site: the pages that people open, and the files that pages and crawlers load. */
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
-import { type ApiParts, openApiPage } from "../api/public-api.ts";
-import { asKeys, programFile, publicDocument, sendDocument } from "../api/public-document.ts";
+import { type ApiParts, createOpenApiHandler } from "../api/public-api.ts";
+import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
 import type { AppOptions, Service } from "../service.ts";
-import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
-import { helpPages } from "./help.ts";
-import { publicPage } from "./public-page.ts";
-import { referencePage } from "./reference.ts";
-import { icon, type PageSender, telephoneLink } from "./shell.ts";
-import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
+import { createEventHandler, createGettingStartedPage, sendExampleFile } from "./getting-started.ts";
+import { createHelpHandlers } from "./help.ts";
+import { createLookupHandlers } from "./public-page.ts";
+import { createReferencePage } from "./reference.ts";
+import { iconSvg, type PageSender, telephoneLink } from "./shell.ts";
+import { createEnvelopePage, sendEnvelopeFile, sendEnvelopeWorker } from "./verify-envelope.ts";
 
 type Pages = ReturnType<typeof createPages>;
 
@@ -30,20 +30,20 @@ export function createPages(
 ) {
   const offer = createDemoOffer(demo);
   return {
-    openApi: openApiPage(service),
-    reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(sender, offer),
-    causeEvent: causeEventHandler(offer, causeEvent),
-    help: helpPages(sender),
-    lookup: publicPage(service, limit, sender),
-    envelope: verifyEnvelopePage(sender),
+    openApi: createOpenApiHandler(service),
+    reference: createReferencePage(service, offer),
+    gettingStarted: createGettingStartedPage(sender, offer),
+    causeEvent: createEventHandler(offer, causeEvent),
+    help: createHelpHandlers(sender),
+    lookup: createLookupHandlers(service, limit, sender),
+    envelope: createEnvelopePage(sender),
     site: createSiteFiles(service),
   };
 }
 
 type Row = readonly [method: "GET" | "POST", path: string, handler: (pages: Pages) => PageHandler];
 
-/** The handlers are made per service; the addresses are known without one. */
+/** Makes an app of routes. Handlers come from the request's context, so the list of paths exists without a service. */
 function mount(rows: readonly Row[]): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   for (const [method, path, handler] of rows)
@@ -53,11 +53,11 @@ function mount(rows: readonly Row[]): Hono<AppEnv> {
 
 const api = "/v1/inter-agency";
 
-/** Redirects relative to the requested address, because a proxy may put a path before it. */
+/** Redirects to a URL relative to the requested one, because a proxy may serve the site under a path of its own. */
 const leadTo = (target: string) => (): PageHandler => (c) => c.redirect(target, 302);
 
-/** What people open. */
-export const pages = mount([
+/** The routes that people open in a browser. */
+export const pageRoutes = mount([
   ["GET", "/", ({ lookup }) => lookup.show],
   ["POST", "/", ({ lookup }) => lookup.answer],
   ["GET", "/verify-envelope", ({ envelope }) => envelope],
@@ -76,14 +76,14 @@ export const pages = mount([
 type LoadText = () => Promise<{ readonly default: string }>;
 
 function script(load: LoadText): () => PageHandler {
-  const file = programFile("text/javascript", load);
+  const file = serveFile("text/javascript", load);
   return () => file;
 }
 
-const guideStyle = programFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
+const guideStyle = serveFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
 
-/** What pages, crawlers and programs load. */
-export const files = mount([
+/** The routes of files that pages, crawlers and programs load. */
+export const fileRoutes = mount([
   ["GET", `${api}/docs/scalar.js`, script(() => import("./scalar.bundle.js", { with: { type: "text" } }))],
   [
     "GET",
@@ -96,19 +96,19 @@ export const files = mount([
     `${api}/getting-started/copy-button.js`,
     script(() => import("./copy-button.client.js", { with: { type: "text" } })),
   ],
-  ["GET", `${api}/examples/:language/:file`, () => exampleFile],
+  ["GET", `${api}/examples/:language/:file`, () => sendExampleFile],
   ["GET", "/robots.txt", ({ site }) => site.robots],
   ["GET", "/.well-known/security.txt", ({ site }) => site.security],
   ["GET", "/logo", ({ site }) => site.logo],
   ["GET", "/site.css", ({ site }) => site.style],
   ["GET", "/icon.svg", ({ site }) => site.icon],
-  ["GET", "/verify-envelope-worker.js", () => envelopeWorker],
-  ["GET", "/verify-envelope/:file", () => envelopeFile],
+  ["GET", "/verify-envelope-worker.js", () => sendEnvelopeWorker],
+  ["GET", "/verify-envelope/:file", () => sendEnvelopeFile],
 ]);
 
 /**
- * Crawlers need not ask the API. They may follow a link to an answer, because only the answer's page tells them not to
- * show it (`noindex`). A sandbox has nothing for crawlers.
+ * The texts of robots.txt by kind of key. A live service keeps crawlers from the API only: crawlers may load an answer's page,
+ * because only there do they read `noindex`. A sandbox refuses crawlers everything.
  */
 const robots = {
   live: "User-agent: *\nDisallow: /teacher/\nDisallow: /v1/inter-agency/log/\n",
@@ -117,10 +117,10 @@ const robots = {
 
 const plainText = "text/plain; charset=utf-8";
 
-/** How long a reader may rely on a copy of security.txt; RFC 9116 wants less than a year. */
+/** The time from now to `Expires` of security.txt. RFC 9116 recommends less than a year. */
 const securityTextLifeMs = 180 * 86_400_000;
 
-/** How to report a vulnerability (RFC 9116); null for a site without a contact that has an address of the web. */
+/** Makes the text of security.txt (RFC 9116). @returns null if the site has no e-mail address, HTTPS URL or phone number */
 function securityText({ issuer, site }: Settings, now: number): string | null {
   const { email, url, phone } = site.contact;
   const contacts = [
@@ -129,7 +129,7 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
     ...(phone === undefined ? [] : [telephoneLink(phone)]),
   ];
   if (contacts.length === 0) return null;
-  // The same text all day, so that its tag stays too.
+  // Midnight, so that the text and its entity tag are the same all day.
   const expires = `${new Date(now + securityTextLifeMs).toISOString().slice(0, 10)}T00:00:00Z`;
   const lines = [...contacts.map((contact) => `Contact: ${contact}`), `Expires: ${expires}`];
   return [...lines, "Preferred-Languages: en", `Canonical: ${issuer}/.well-known/security.txt`, ""].join(
@@ -137,13 +137,13 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
   );
 }
 
-/** The small files of the whole site, which depend on its settings. */
+/** Makes the handlers of small files: icon, robots.txt, security.txt, and the logo and accent colour of the settings. */
 function createSiteFiles({
   configuration,
   keyKind,
   clock,
 }: Pick<Service, "configuration" | "keyKind" | "clock">) {
-  const iconFile = publicDocument(icon, "image/svg+xml");
+  const iconFile = publicDocument(iconSvg, "image/svg+xml");
   const robotsFile = publicDocument(robots[keyKind], plainText);
   const settings = () => configuration.current().settings;
   return {
@@ -156,9 +156,9 @@ function createSiteFiles({
     logo: ((c) => {
       const { logo } = settings().site;
       if (logo === null) return c.notFound();
-      // Opened alone the picture is a document, and this policy forbids that document everything.
+      // A browser that opens the URL shows the picture as a document. This policy keeps a script in an SVG from running.
       c.header("Content-Security-Policy", "default-src 'none'; sandbox");
-      c.header("Cache-Control", asKeys);
+      c.header("Cache-Control", keyCacheControl);
       c.header("Content-Type", logo.type);
       return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
     }) satisfies PageHandler,

@@ -1,17 +1,17 @@
-/** The frame of every page: head, header, footer, and the headers that protect it. */
+/** The HTML frame of every page (head, header, footer) and the security headers of the response. */
 
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { compressedDocument, keptDocuments, sendDocument, sendText } from "../api/public-document.ts";
+import { compressDocument, createDocumentCache, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
-import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
+import { allLanguages, type Language, languageQuery, pickLanguage } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
-/** HTML; the `html` tag of hono/html has escaped the values in it. */
+/** HTML whose inserted values the `html` tag of hono/html has escaped. */
 export type Markup = ReturnType<typeof html>;
 
 const drawing =
@@ -20,10 +20,10 @@ const drawing =
 
 const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
 
-/** The service's mark as a file, for the browser tab. */
-export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
+/** The service's symbol as an SVG file, which browsers show in the tab. */
+export const iconSvg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
-/** The registry's logo and name, and the service's name. @param top the relative way to the first page */
+/** Makes the page's header: the registry's logo and name, and the service's name. @param top relative path to the first page */
 function siteHead(site: Site, language: Language, top: string): Markup {
   const { texts } = language;
   const picture = site.logo === null ? mark : html`<img class="logo" src="${top}logo" alt="">`;
@@ -31,12 +31,12 @@ function siteHead(site: Site, language: Language, top: string): Markup {
     site.name === null
       ? texts.service
       : html`<span>${site.name}</span> <span class="service">${texts.service}</span>`;
-  return html`<header><div class="width">${picture}<a href="${top}${queryOf(language)}">${names}</a></div></header>`;
+  return html`<header><div class="width">${picture}<a href="${top}${languageQuery(language)}">${names}</a></div></header>`;
 }
 
 export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
 
-/** The contact, and the site's pages about privacy, accessibility and wrong records. */
+/** Makes the operator's contact and the links to the operator's pages on privacy, accessibility and wrong records. */
 function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
   const link = (href: string, text: string) => html`<a href="${href}">${text}</a>`;
@@ -63,62 +63,62 @@ export type Page = {
   readonly language: Language;
   /** The path of the page in the app, with `/` first; links are relative to it. */
   readonly path: string;
-  /** The service's name follows it. */
+  /** The title without the service's name, which the frame adds. */
   readonly title: string;
-  /** One sentence for search engines and link previews. A page without it is closed to search engines. */
+  /** One sentence for search engines and link previews. Without a description, the page is `noindex`. */
   readonly description?: string;
   readonly main: Markup;
-  /** Whether to say that nobody in this register is real. */
+  /** True if the page must say that nobody in this register is a real person. */
   readonly sandbox: boolean;
   readonly site: Site;
-  /** False for a page whose main part is in English only. */
+  /** False if `main` is in English only. */
   readonly languages?: boolean;
-  /** Relative addresses of modules. */
+  /** Relative URLs of JavaScript modules. */
   readonly scripts?: readonly string[];
-  /** Relative addresses of style sheets, added to the common one. */
+  /** Relative URLs of further style sheets; the common one is inline. */
   readonly styles?: readonly string[];
 };
 
 const style = minified(pageStyle);
 
-/** Allows the inline common style sheet, which saves a slow phone a round trip. */
-export const styleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
+/** CSP source that allows the common style sheet. The sheet is inline, which saves a slow phone a round trip. */
+export const styleCspSource = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
 
-/** Directives of a page's Content-Security-Policy, by name. */
-export type Allowances = Readonly<Record<string, readonly string[]>>;
+/** The sources of each directive of a Content-Security-Policy. */
+export type CspDirectives = Readonly<Record<string, readonly string[]>>;
 
-/** Nothing but our style, icon, logo and forms; `allowances` add or replace directives. */
-function contentSecurityPolicy(allowances: Allowances): string {
-  const directives: Allowances = {
+/** Makes a policy that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */
+function contentSecurityPolicy(cspDirectives: CspDirectives): string {
+  const directives: CspDirectives = {
     "default-src": ["'none'"],
-    "style-src": [styleHash, "'self'"],
+    "style-src": [styleCspSource, "'self'"],
     "img-src": ["'self'"],
     "form-action": ["'self'"],
     "base-uri": ["'none'"],
     "frame-ancestors": ["'none'"],
-    ...allowances,
+    ...cspDirectives,
   };
   const written = Object.entries(directives).map(([name, sources]) => `${name} ${sources.join(" ")}`);
   return written.join("; ");
 }
 
-/** The policy of a page that consists of files of its own. */
-export const ownFilesPolicy = contentSecurityPolicy({
+/** The policy of a page without inline scripts and styles: all of them are files of this service. */
+export const ownFilesCsp = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
   "img-src": ["'self'", "data:"],
   "connect-src": ["'self'"],
 });
 
-/** Sets the headers of every page; no address is sent to another site. */
-export function protectPage(c: Context, allowances: Allowances = {}): void {
-  c.header("Content-Security-Policy", contentSecurityPolicy(allowances));
+/** Sets the security headers of a page. `Referrer-Policy` keeps the page's URL, which may name a teacher, from other sites. */
+export function setSecurityHeaders(c: Context, cspDirectives: CspDirectives = {}): void {
+  c.header("Content-Security-Policy", contentSecurityPolicy(cspDirectives));
   c.header("Referrer-Policy", "no-referrer");
   c.header("Cross-Origin-Opener-Policy", "same-origin");
   c.header("X-Frame-Options", "DENY");
 }
 
-/** Picks the reader's language, by `?lang=` and Accept-Language, and sets its headers. */
+/** Picks the reader's language by `?lang=` and `Accept-Language`, and sets `Content-Language` and `Vary`. */
 function languageOf(c: Context): Language {
   const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"));
   c.header("Content-Language", language.tag);
@@ -126,19 +126,19 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** No page is deeper. The bound keeps a requested address of thousands of slashes from growing in every link. */
+/** More folders than any page's path has. Without the bound, a URL of thousands of slashes would lengthen every link. */
 const deepest = 16;
 
-/** The relative way from a page to the top: `/v1/a/b` is two folders down. */
-export function toTop(path: string): string {
+/** Makes the relative path from a page to the site's root: `../../` for `/v1/a/b`. */
+export function pathToRoot(path: string): string {
   return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
 }
 
 function pageFrame(page: Page): Markup {
   const { language, path, main, sandbox, site } = page;
   const { shell } = language.texts;
-  const top = toTop(path);
-  const query = queryOf(language);
+  const top = pathToRoot(path);
+  const query = languageQuery(language);
   const isForeign = page.languages === false && language.tag !== "en";
   return html`<!doctype html>
 <html lang="${language.tag}">
@@ -147,7 +147,7 @@ function pageFrame(page: Page): Markup {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(page)}</title>
-${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewOf(page.title, page.description)}
+${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewTags(page.title, page.description)}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
 ${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
@@ -176,8 +176,8 @@ ${languageChoice(language)}
 `;
 }
 
-/** What search engines and messengers show of a page. */
-export function previewOf(title: string, description: string): Markup {
+/** Makes the meta elements from which search engines and messengers show a page. */
+export function previewTags(title: string, description: string): Markup {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">`;
@@ -188,7 +188,7 @@ function titleOf({ title, site, language }: Page): string {
   return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");
 }
 
-/** Links to the page in every language, if there are several. */
+/** Makes the links to the same page in the other languages, if there are any. */
 function languageChoice(current: Language): Markup | string {
   if (allLanguages.length < 2) return "";
   return html`<ul class="nav" aria-label="${current.texts.shell.languages}">
@@ -200,7 +200,7 @@ ${allLanguages.map(({ tag, texts }) =>
 </ul>`;
 }
 
-/** Removes comments and white space, which cost a slow phone bytes. */
+/** Removes comments and white space, because the style sheet is in every page. */
 function minified(css: string): string {
   return css
     .replace(/\/\*.*?\*\//gs, "")
@@ -213,51 +213,50 @@ function minified(css: string): string {
 type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
 type About = {
-  /** The path of the page in the app. */
   readonly path: string;
-  readonly allowances?: Allowances | undefined;
+  readonly cspDirectives?: CspDirectives | undefined;
 };
 
-export const htmlType = "text/html; charset=utf-8";
+export const htmlContentType = "text/html; charset=utf-8";
 
 export type PageSender = ReturnType<typeof createPageSender>;
 
 export function createPageSender({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
   const sandbox = keyKind === "test";
-  const documents = keptDocuments(configuration);
+  const documents = createDocumentCache(configuration);
   return {
     sandbox,
 
-    /** Sends a page that is made for this request. */
+    /** Makes a page for this request and sends it with `no-store`. */
     async fresh(
       c: Context,
-      { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
+      { path, cspDirectives, status = 200 }: About & { readonly status?: ContentfulStatusCode },
       part: (language: Language) => Part,
     ): Promise<Response> {
       const language = languageOf(c);
-      protectPage(c, allowances);
+      setSecurityHeaders(c, cspDirectives);
       c.header("Cache-Control", "no-store");
       const { site } = configuration.current().settings;
       const frame = pageFrame({ ...part(language), language, path, sandbox, site });
-      return sendText(c, String(await frame), { type: htmlType, status });
+      return sendText(c, String(await frame), { type: htmlContentType, status });
     },
 
     /**
-     * Sends a page that is made once for each language, and again after the issuer or the site has changed.
-     * @param about.name tells pages of one path apart; null for a page for this reader alone, which is not kept
+     * Sends a page from the cache of pages, which has one copy per path, `name` and language.
+     * @param about.name distinguishes pages of one path; null if the page is for this reader only and must not be cached
      */
     async kept(
       c: Context,
       about: About & { readonly name?: string | null; readonly cacheControl?: string },
       part: (language: Language, settings: Settings) => Part | Promise<Part>,
     ): Promise<Response> {
-      const { path, allowances, name = "", cacheControl } = about;
+      const { path, cspDirectives, name = "", cacheControl } = about;
       const language = languageOf(c);
-      protectPage(c, allowances);
+      setSecurityHeaders(c, cspDirectives);
       const make = async (settings: Settings) => {
         const own = await part(language, settings);
         const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
-        return compressedDocument(String(await frame), htmlType);
+        return compressDocument(String(await frame), htmlContentType);
       };
       const key = JSON.stringify([path, name, language.tag, language.asked]);
       const document = await (name === null ? make(configuration.current().settings) : documents(key, make));

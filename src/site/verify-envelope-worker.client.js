@@ -1,10 +1,10 @@
-// The service worker of the envelope page. Without a network it answers from the cache, which the page fills. With a network
-// it answers from the network and refreshes the cached copies.
+// The service worker of the page that verifies envelopes. Without a network, it answers from the cache, which the page fills.
+// With a network, it answers from the network and replaces the cached copies.
 
-/** Milliseconds to wait for a network that is connected and leads nowhere. */
+/** Milliseconds after which a request that gets no response is answered from the cache. */
 const patienceMs = 5_000;
 
-/** Finds the only copy for any language or encoding of the request. */
+/** Options of the search in the cache. `Vary` is ignored, because the cache has one copy for all languages and encodings. */
 const anyVariant = { ignoreVary: true };
 
 async function answer(request) {
@@ -14,7 +14,7 @@ async function answer(request) {
   const late = new Promise((resolve) => setTimeout(resolve, patienceMs));
   const fresh = await Promise.race([fetch(request), late]).catch(() => undefined);
   if (fresh?.ok !== true) return kept;
-  // A device without room keeps the older copy, and the page gets the newer one.
+  // If the device has no room for the new copy, the old one stays in the cache. The page still gets the new response.
   await cache.put(request, fresh.clone()).catch(() => undefined);
   return fresh;
 }

@@ -1,22 +1,22 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
-import { type CompressedDocument, compressedDocument, once, sendDocument } from "../api/public-document.ts";
+import { type CompressedDocument, compressDocument, loadOnce, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
-import { type Allowances, type Markup, type PageSender, styleHash } from "./shell.ts";
+import { type CspDirectives, type Markup, type PageSender, styleCspSource } from "./shell.ts";
 
-/** The sentences that the server writes, so that the script does not contain them again. */
+/** The sentences of the form, which the server renders. The page's script has sentences of its own. */
 type FormTexts = typeof english;
 const languages: Readonly<Record<string, FormTexts>> = { en: english };
 
-/** A file whose name contains its digest, so that browsers keep it. */
+/** A file whose name contains a digest of its content, so that browsers may cache it for a year. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
 
-/** The page fetches from this service unless the keys are pasted. No form sends anything, so no address has the input. */
-function allowances(pasted: boolean): Allowances {
+/** Makes the page's CSP directives. With pasted keys, the browser refuses every request. No form may be sent to a server. */
+function cspDirectivesOf(pasted: boolean): CspDirectives {
   return {
     "script-src": ["'self'"],
-    "style-src": [styleHash, "'self'"],
+    "style-src": [styleCspSource, "'self'"],
     "img-src": ["'self'", "data:"],
     "connect-src": [pasted ? "'none'" : "'self'"],
     "form-action": ["'none'"],
@@ -30,11 +30,11 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
   return {
     name: `${stem}-${digest.toString("base64url").slice(0, 16)}.${ending}`,
     integrity: `sha384-${digest.toString("base64")}`,
-    document: await compressedDocument(body, `${type}; charset=utf-8`),
+    document: await compressDocument(body, `${type}; charset=utf-8`),
   };
 }
 
-const loadAssets = once(async () => {
+const loadAssets = loadOnce(async () => {
   const [app, extras, style] = await Promise.all([
     import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/extras.bundle.js", { with: { type: "text" } }),
@@ -49,19 +49,19 @@ const loadAssets = once(async () => {
 
 type EnvelopeForm = {
   readonly texts: FormTexts;
-  /** The keys are pasted, and the browser refuses every connection. */
+  /** True if the user pastes the keys; the browser then refuses every request of the page. */
   readonly pasted: boolean;
   readonly issuer: string;
   readonly registry: string | null;
-  /** Relative addresses. */
+  /** Relative URLs. */
   readonly scripts: Readonly<Record<"app" | "extras", string>>;
-  /** The first script's digest (Subresource Integrity). */
+  /** The digest of the script `app` for Subresource Integrity. */
   readonly integrity: string;
 };
 
 const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
-/** The script shows what needs it. The outcome comes before the form, so that a note on a missing part is read first. */
+/** Makes the page's main part. The script shows `#tool`. The outcome is above the form, so that its notes are read first. */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, scripts, integrity } = form;
   const { needsScript } = texts;
@@ -123,14 +123,14 @@ ${area({ id: "log-key", label: proof.keyLabel, hint: proof.keyHint, rows: 2 })}
 </section>`;
 }
 
-/** Folded up, because most people have no proof. */
+/** Makes the field for a proof. It is folded up, because most users have no proof. */
 function proofPart({ proof }: FormTexts): Markup {
   return html`<details class="field" id="proof-part"><summary>${proof.add}</summary>
 ${area({ id: "proof", label: proof.paste, hint: proof.addHint, rows: 4 })}
 </details>`;
 }
 
-/** Browsers neither correct nor remember these fields. */
+/** Attributes with which a browser neither corrects nor remembers a field's text. */
 const plain = raw('autocomplete="off" autocapitalize="off" spellcheck="false"');
 
 type Field = { id: string; label: string; hint: string | null };
@@ -159,16 +159,16 @@ ${control}</div>`;
 }
 
 /**
- * The page that verifies an envelope in the browser, which never uploads it (decision D8.2). One form fetches the keys from
- * this service; in the other, `?keys=pasted`, the browser refuses every connection.
+ * Makes the handler of the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It
+ * fetches the keys from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
  */
-export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
+export function createEnvelopePage({ kept }: PageSender): PageHandler {
   return (c) => {
     const pasted = c.req.query("keys") === "pasted";
     const about = {
       path: "/verify-envelope",
       name: pasted ? "pasted" : "fetched",
-      allowances: allowances(pasted),
+      cspDirectives: cspDirectivesOf(pasted),
       cacheControl: "no-cache",
     };
     return kept(c, about, async ({ tag }, { issuer, site }) => {
@@ -183,19 +183,19 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
   };
 }
 
-export const envelopeFile: PageHandler = async (c) => {
+export const sendEnvelopeFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));
   if (found === undefined) return c.notFound();
   return sendDocument(c, found.document, "public, max-age=31536000, immutable");
 };
 
-const loadWorker = once(async () => {
+const loadWorker = loadOnce(async () => {
   const worker = await import("./verify-envelope-worker.client.js", { with: { type: "text" } });
-  return compressedDocument(worker.default, "text/javascript; charset=utf-8");
+  return compressDocument(worker.default, "text/javascript; charset=utf-8");
 });
 
-/** The service worker, beside the page, because its scope is its folder. */
-export const envelopeWorker: PageHandler = async (c) => {
+/** Sends the service worker's script. It is in the page's folder, because a worker controls only URLs below its folder. */
+export const sendEnvelopeWorker: PageHandler = async (c) => {
   c.header("Content-Security-Policy", "default-src 'none'; connect-src 'self'");
   return sendDocument(c, await loadWorker(), "no-cache");
 };

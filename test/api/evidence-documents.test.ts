@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
-import { createEvidenceDocuments, createRecent } from "../../src/api/evidence-api.ts";
+import { createLogDocuments, createRecentCache } from "../../src/api/evidence-api.ts";
 import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { createEvidenceReader, ensureLog, newLog } from "../../src/domain/evidence/log.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
@@ -20,7 +20,7 @@ const { issuer } = examples;
 
 type LogWorld = TestStores & {
   readonly kid: string;
-  readonly documents: ReturnType<typeof createEvidenceDocuments>;
+  readonly documents: ReturnType<typeof createLogDocuments>;
   /** Attests so many calls more. @returns what was signed */
   grow(calls: number): Promise<string[]>;
   sign(): Promise<void>;
@@ -41,7 +41,7 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
     await act({
       ...stores,
       kid,
-      documents: createEvidenceDocuments({ evidence: createEvidenceReader(store), clock }),
+      documents: createLogDocuments({ evidence: createEvidenceReader(store), clock }),
       grow,
       async sign() {
         await writer.checkpoint();
@@ -152,7 +152,7 @@ test("the checkpoint of an empty log gets NOT_KNOWN, and a new checkpoint is ser
 test("a document is read on request, at most once a second, and again after a failure", async () => {
   const clock = aClock("2026-03-01T09:30:30Z");
   let reads = 0;
-  const recent = createRecent(async () => {
+  const recent = createRecentCache(async () => {
     if (++reads === 1) throw new Error("away");
     return reads;
   }, clock);

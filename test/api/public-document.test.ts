@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { type CompressedDocument, compressedDocument, keptDocuments } from "../../src/api/public-document.ts";
+import {
+  type CompressedDocument,
+  compressDocument,
+  createDocumentCache,
+} from "../../src/api/public-document.ts";
 import type { Snapshot } from "../../src/domain/configuration.ts";
 
 const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
@@ -7,12 +11,12 @@ const site = {};
 
 test("a kept document is made once for each name, and again after the issuer has changed", async () => {
   let snapshot = settingsOf("https://one.example");
-  const kept = keptDocuments({ current: () => snapshot });
+  const kept = createDocumentCache({ current: () => snapshot });
   const made: string[] = [];
   const get = (name: string): Promise<CompressedDocument> =>
     kept(name, ({ issuer }) => {
       made.push(`${name} of ${issuer}`);
-      return compressedDocument(issuer, "text/plain");
+      return compressDocument(issuer, "text/plain");
     });
   const first = await get("a");
   expect(await get("a")).toBe(first);
@@ -27,12 +31,12 @@ test("a kept document is made once for each name, and again after the issuer has
 });
 
 test("a kept document that could not be made is made at the next request", async () => {
-  const kept = keptDocuments({ current: () => settingsOf("https://one.example") });
+  const kept = createDocumentCache({ current: () => settingsOf("https://one.example") });
   let tries = 0;
   const get = () =>
     kept("a", async () => {
       if (++tries === 1) throw new Error("no disk");
-      return compressedDocument("it", "text/plain");
+      return compressDocument("it", "text/plain");
     });
   await expect(get()).rejects.toThrow("no disk");
   await expect(get()).resolves.toMatchObject({ type: "text/plain" });

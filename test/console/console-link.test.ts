@@ -1,15 +1,21 @@
 import { expect, test } from "bun:test";
-import { checkToken, linkLifeMs, mintLink, readPlace, writePlace } from "../../src/console/access.ts";
+import {
+  checkLinkToken,
+  createConsoleLink,
+  formatConsoleLocation,
+  linkLifeMs,
+  parseConsoleLocation,
+} from "../../src/console/access.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 
 const secrets = deriveSecrets(newMasterKey());
-const place = { port: 9090, id: "this-service" };
+const location = { port: 9090, id: "this-service" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = ({ url }: { url: string }) => new URL(url).searchParams.get("token") ?? "";
-const verdictOf = (token: string, at = now) => checkToken(token, { secrets, place, now: at });
+const verdictOf = (token: string, at = now) => checkLinkToken(token, { secrets, location, now: at });
 
 test("a link to the console leads to this machine, and is good for five minutes", () => {
-  const link = mintLink(secrets, place, now);
+  const link = createConsoleLink(secrets, location, now);
   expect(link.url).toStartWith("http://127.0.0.1:9090/open?token=");
   expect(link.expiresAt).toBe(now + linkLifeMs);
   const token = tokenOf(link);
@@ -21,22 +27,22 @@ test("a link to the console leads to this machine, and is good for five minutes"
 });
 
 test.each([
-  ["of another master key", deriveSecrets(newMasterKey()), place],
-  ["of an earlier start of the service", secrets, { ...place, id: "the-earlier-one" }],
-  ["for another port", secrets, { ...place, port: 9191 }],
+  ["of another master key", deriveSecrets(newMasterKey()), location],
+  ["of an earlier start of the service", secrets, { ...location, id: "the-earlier-one" }],
+  ["for another port", secrets, { ...location, port: 9191 }],
 ])("a link to the console %s is unknown", (_, own, where) => {
-  expect(verdictOf(tokenOf(mintLink(own, where, now)))).toBe("unknown");
+  expect(verdictOf(tokenOf(createConsoleLink(own, where, now)))).toBe("unknown");
 });
 
 test("a link to the console has one spelling, so it opens once", () => {
-  const token = tokenOf(mintLink(secrets, place, now));
+  const token = tokenOf(createConsoleLink(secrets, location, now));
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const good = [...alphabet].filter((last) => verdictOf(token.slice(0, -1) + last) === "good");
   expect(good).toEqual([token.slice(-1)]);
 });
 
 test("a link to the console with a later end or in another form is unknown", () => {
-  const token = tokenOf(mintLink(secrets, place, now));
+  const token = tokenOf(createConsoleLink(secrets, location, now));
   const [expiry = "", nonce = "", mac = ""] = token.split(".");
   const later = (Number.parseInt(expiry, 36) + 60_000).toString(36);
   const others = [`${later}.${nonce}.${mac}`, `${expiry}.${nonce}.${"A".repeat(43)}`, "", `${token}A`, ".."];
@@ -45,12 +51,12 @@ test("a link to the console with a later end or in another form is unknown", () 
 
 test("the console's address is read as it was written", () => {
   const written = { port: 9464, id: "01890000-0000-7000-8000-000000000001" };
-  expect(readPlace(writePlace(written))).toEqual(written);
+  expect(parseConsoleLocation(formatConsoleLocation(written))).toEqual(written);
 });
 
 test.each([[null], [""], ["9464"], ["9464 x\n"]])(
   "the console's address %p is refused with a remedy",
   (text) => {
-    expect(() => readPlace(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
+    expect(() => parseConsoleLocation(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
   },
 );

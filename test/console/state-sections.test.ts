@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type ConsoleState, createCommandLine } from "../../src/console/console-state.ts";
-import { concernsOf } from "../../src/console/state-sections.ts";
+import { findConcerns } from "../../src/console/state-sections.ts";
 import { type Change, checkInput, everythingWrong, now } from "../harness/readings.ts";
 
 /** What this process knows of itself, when all is well. */
@@ -20,7 +20,7 @@ function concerns(change: Change = {}, own: Partial<typeof well> = {}) {
     snapshot: { keys, credentials, settings: { timeZone: "Africa/Lagos" } },
     ...own,
   };
-  return concernsOf(state as unknown as ConsoleState);
+  return findConcerns(state as unknown as ConsoleState);
 }
 
 const everything = () =>

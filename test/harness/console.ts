@@ -4,7 +4,7 @@ import { takeConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { consoleFile, readConfig } from "../../src/config.ts";
-import { mintLink, readPlace } from "../../src/console/access.ts";
+import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
 import { answerOf } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
@@ -30,8 +30,8 @@ export async function openTestConsole() {
 
   /** What `tvs console` prints. */
   async function newLink(): Promise<string> {
-    const place = readPlace(readFileSync(consoleFile(config), "utf8"));
-    return mintLink(operator.secrets, place, clock.now()).url;
+    const location = parseConsoleLocation(readFileSync(consoleFile(config), "utf8"));
+    return createConsoleLink(operator.secrets, location, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
-import { guarded } from "../../src/console/access.ts";
+import { requireLocalRequest } from "../../src/console/access.ts";
 import type { AppEnv } from "../../src/http/context.ts";
 import { createDemoOffer, notLocal } from "../../src/http/local-caller.ts";
 
@@ -11,7 +11,7 @@ async function judged(remoteAddress: string, headers: Record<string, string>) {
   const info = { remoteAddress, tls: false, clientCertificate: null };
   const show = (c: Context<AppEnv>) => c.json({ why: notLocal(c), demo: createDemoOffer(demo)(c) });
   const open = await new Hono<AppEnv>().get("/", show).request("/", { headers }, info);
-  const console = new Hono<AppEnv>().use(guarded()).get("/", (c) => c.text(""));
+  const console = new Hono<AppEnv>().use(requireLocalRequest()).get("/", (c) => c.text(""));
   const { status } = await console.request("/", { headers }, info);
   return { ...((await open.json()) as { why: string | null; demo: unknown }), status };
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { english } from "../../src/site/language.ts";
+import { englishTexts } from "../../src/site/language.ts";
 import { type Browser, expectSound, inBrowser, sharedSite, type Tab } from "./browser.ts";
 
-const { lookup } = english;
+const { lookup } = englishTexts;
 /** Search terms, and the sandbox's answers. */
 const asked = [
   ["TR/2019/LA/000001", lookup.licensed],
@@ -40,7 +40,7 @@ test("the printed public page has the answer and no form", async () => {
   await tab.page.emulateMedia({ media: "print" });
   for (const shown of [
     lookup.licensed,
-    english.shell.sandbox,
+    englishTexts.shell.sandbox,
     "Adaeze Okafor",
     "Africa/Lagos",
     `Asked at ${site.url}.`,
@@ -93,7 +93,7 @@ test("the keyboard's first stop skips to the main part, the next ones are the fi
   await page.goto(site.url);
   const focused = page.locator(":focus");
   await page.keyboard.press("Tab");
-  expect(await focused.textContent()).toBe(english.shell.skip);
+  expect(await focused.textContent()).toBe(englishTexts.shell.skip);
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
   expect(await focused.getAttribute("name")).toBe("searchTerm");

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
-import { english } from "../../src/site/language.ts";
+import { englishTexts } from "../../src/site/language.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
 
-const { failures } = english;
+const { failures } = englishTexts;
 
 let world: TestService;
 beforeAll(async () => {

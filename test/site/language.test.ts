@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { allLanguages, english, pickLanguage, pickTag } from "../../src/site/language.ts";
+import { allLanguages, englishTexts, pickLanguage, pickLanguageTag } from "../../src/site/language.ts";
 
 const spoken = ["en", "ha", "ig", "yo"];
 
@@ -16,11 +16,11 @@ const cases: [asked: string | undefined, accepted: string | undefined, picked: s
 ];
 
 test.each(cases)("the language of ?lang=%p with Accept-Language %p is %p", (asked, accepted, picked) => {
-  expect(pickTag(asked, accepted, spoken)).toBe(picked);
+  expect(pickLanguageTag(asked, accepted, spoken)).toBe(picked);
 });
 
 test("the language of a page is one that has all its texts", () => {
-  expect(pickLanguage("yo", "ha").texts).toBe(english);
+  expect(pickLanguage("yo", "ha").texts).toBe(englishTexts);
   expect(allLanguages.map(({ tag }) => tag)).toContain("en");
 });
 
@@ -42,7 +42,7 @@ test.each(allLanguages.map(({ tag, texts }) => [tag, texts] as const))(
 );
 
 test("no text for the public says that a licence was revoked (contract C13)", () => {
-  for (const [path, text] of sentences(english.lookup, "lookup")) {
+  for (const [path, text] of sentences(englishTexts.lookup, "lookup")) {
     expect([path, /revok/i.test(text)]).toEqual([path, false]);
   }
 });

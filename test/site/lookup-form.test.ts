@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { english } from "../../src/site/language.ts";
-import { linkTo, mayRepeat, readTerm } from "../../src/site/lookup-answer.ts";
+import { englishTexts } from "../../src/site/language.ts";
+import { canShowTerm, lookupLink, readTerm } from "../../src/site/lookup-answer.ts";
 
 const problemOf = (text: string) => {
   const asked = readTerm(text);
-  return "problem" in asked ? asked.problem(english.lookup) : asked.kind;
+  return "problem" in asked ? asked.problem(englishTexts.lookup) : asked.kind;
 };
 
 test.each([
@@ -25,21 +25,21 @@ test.each([
 });
 
 test.each([
-  ["", english.lookup.empty],
-  [" \t\u200b\u00a0", english.lookup.empty],
-  ["Adaeze Okafor", english.lookup.unreadable],
-  ["<script>alert(1)", english.lookup.unreadable],
-  ["12345678901234567890", english.lookup.unreadable],
-  ["TR/2019/000001", english.lookup.regNoWrong("TR/2019/LA/000001")],
-  ["///", english.lookup.regNoWrong("TR/2019/LA/000001")],
-  ["teacher@", english.lookup.emailWrong],
-  ["a b@example.org", english.lookup.emailWrong],
+  ["", englishTexts.lookup.empty],
+  [" \t\u200b\u00a0", englishTexts.lookup.empty],
+  ["Adaeze Okafor", englishTexts.lookup.unreadable],
+  ["<script>alert(1)", englishTexts.lookup.unreadable],
+  ["12345678901234567890", englishTexts.lookup.unreadable],
+  ["TR/2019/000001", englishTexts.lookup.regNoWrong("TR/2019/LA/000001")],
+  ["///", englishTexts.lookup.regNoWrong("TR/2019/LA/000001")],
+  ["teacher@", englishTexts.lookup.emailWrong],
+  ["a b@example.org", englishTexts.lookup.emailWrong],
 ])("the search term %p is refused with the reason", (text, problem) => {
   expect(problemOf(text)).toBe(problem);
 });
 
 test.each([321, 1281, 100_000])("a search term of %i characters is too long", (length) => {
-  expect(problemOf("x".repeat(length))).toBe(english.lookup.tooLong(320));
+  expect(problemOf("x".repeat(length))).toBe(englishTexts.lookup.tooLong(320));
 });
 
 test.each([
@@ -52,11 +52,11 @@ test.each([
   ["+2348030000001", "phone", null],
   ["teacher01@example.org", "email", null],
 ] as const)("the link to %s as a %s is %p", (term, kind, link) => {
-  expect(linkTo(term, kind)).toBe(link);
+  expect(lookupLink(term, kind)).toBe(link);
 });
 
 test.each(["TR/2019/LA/000001", "TR/2019/000001", "1001"])("the entered term %p is shown again", (term) => {
-  expect(mayRepeat(term)).toBe(true);
+  expect(canShowTerm(term)).toBe(true);
 });
 
 test.each([
@@ -69,5 +69,5 @@ test.each([
   "Adaézé/Okafor",
   "",
 ])("the entered term %p is not shown again", (term) => {
-  expect(mayRepeat(term)).toBe(false);
+  expect(canShowTerm(term)).toBe(false);
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { english } from "../../src/site/language.ts";
+import { englishTexts } from "../../src/site/language.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
-const { lookup } = english;
+const { lookup } = englishTexts;
 const revokedNo = "LA/2019/PRI/00666";
 const laterNo = "LA/2019/PRI/00777";
 const photoNo = "LA/2019/PRI/00888";
@@ -225,7 +225,7 @@ test.each([
     expect(response.status).toBe(400);
     expect(html.split(problem).length).toBe(3);
     expect(html).toContain('aria-invalid="true"');
-    expect(html).toContain(`<title>${english.shell.errorPrefix} `);
+    expect(html).toContain(`<title>${englishTexts.shell.errorPrefix} `);
     expect(html).not.toContain("<b>");
   },
 );

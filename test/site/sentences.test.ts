@@ -7,7 +7,7 @@ import envelope from "../../data/texts/en/envelope.json" with { type: "json" };
 import form from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import guide from "../../data/texts/en/guide.json" with { type: "json" };
 import pageTexts from "../../data/texts/en/pages.json" with { type: "json" };
-import { sentences } from "../../src/site/texts/sentences.ts";
+import { loadSentences } from "../../src/site/texts/sentences.ts";
 
 const folder = join(import.meta.dir, "../../src/site");
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -58,7 +58,7 @@ test("a sentence in a program is found in the text, the attributes and the const
 });
 
 test("a sentence has each value at its name, in the form for its first value", () => {
-  const said = sentences({
+  const said = loadSentences({
     "left(days, of)": { "0": "none of {of}", "1": "a day of {of}", other: "{days} of {of}, {days}" },
     "is(so)": { true: "yes", false: "no" },
     inner: { list: ["{a}"], "one(a)": "{a}" },

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { gunzipSync } from "node:zlib";
 import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
-import { english } from "../../src/site/language.ts";
+import { englishTexts } from "../../src/site/language.ts";
 import { known, sharedTestService } from "../harness/service.ts";
 
 const picture = "the bytes of a PNG";
@@ -64,7 +64,7 @@ test.each(pages)(
     await remember(defaultSite);
     const plain = await pageOf(path);
     expect(plain).not.toContain("Council");
-    expect(plain).toContain(english.service);
+    expect(plain).toContain(englishTexts.service);
   },
 );
 
@@ -82,11 +82,13 @@ test("the logo is served under a policy that forbids everything", async () => {
 test("the public page says where to report a wrong record", async () => {
   const answer = `/?regNo=${encodeURIComponent(known.regNo)}`;
   await remember(council);
-  expect(await pageOf(answer)).toContain(`<a href="${council.reportUrl}">${english.lookup.wrongReport}</a>`);
+  expect(await pageOf(answer)).toContain(
+    `<a href="${council.reportUrl}">${englishTexts.lookup.wrongReport}</a>`,
+  );
   await remember({ ...council, reportUrl: null });
-  expect(await pageOf(answer)).toContain(english.lookup.wrongEmail("help@council.example"));
+  expect(await pageOf(answer)).toContain(englishTexts.lookup.wrongEmail("help@council.example"));
   await remember(defaultSite);
-  expect(await pageOf(answer)).not.toContain(english.lookup.wrong);
+  expect(await pageOf(answer)).not.toContain(englishTexts.lookup.wrong);
 });
 
 test("the OpenAPI document names whose service it is, and whom to ask", async () => {
@@ -94,12 +96,12 @@ test("the OpenAPI document names whose service it is, and whom to ask", async ()
   await remember(council);
   const { email, url } = council.contact;
   expect(await infoOf()).toMatchObject({
-    title: `${english.service} – ${council.name}`,
+    title: `${englishTexts.service} – ${council.name}`,
     contact: { name: council.name, email, url },
   });
   await remember(defaultSite);
   const info = await infoOf();
-  expect([info.title, info.contact]).toEqual([english.service, undefined]);
+  expect([info.title, info.contact]).toEqual([englishTexts.service, undefined]);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /**
- * The sentences of data/texts/, a folder for each language, which a translator edits. A sentence with values names them in
- * its key, `daysLeft(days)`, and contains each in braces. It may have one form for each value of the first, and `other`.
+ * Loads the sentences of data/texts, which translators edit. A key such as `daysLeft(days)` names the parameters of its sentence,
+ * and the sentence contains `{days}`. A sentence may have several forms, by the value of its first parameter, and `other`.
  */
 
 type Value = string | number | boolean;
@@ -8,7 +8,7 @@ type Values<Names extends string> = Names extends `${string}, ${infer Rest}`
   ? [Value, ...Values<Rest>]
   : [Value];
 
-/** The same texts; a sentence with values is a function of the values. */
+/** The type of the loaded texts: a sentence with parameters is a function that returns a string. */
 type Sentences<Written> = {
   readonly [Key in keyof Written as Key extends `${infer Name}(${string}`
     ? Name
@@ -19,14 +19,14 @@ type Sentences<Written> = {
       : Sentences<Written[Key]>;
 };
 
-export function sentences<Written extends object>(written: Written): Sentences<Written> {
+export function loadSentences<Written extends object>(written: Written): Sentences<Written> {
   return Object.fromEntries(Object.entries(written).map(said)) as Sentences<Written>;
 }
 
 function said([key, part]: [string, string | Readonly<Record<string, string>>]): [string, unknown] {
   const [, name, names] = /^(\w+)\((.*)\)$/.exec(key) ?? [];
   if (name === undefined || names === undefined)
-    return [key, typeof part === "string" || Array.isArray(part) ? part : sentences(part)];
+    return [key, typeof part === "string" || Array.isArray(part) ? part : loadSentences(part)];
   const order = names.split(", ");
   return [
     name,

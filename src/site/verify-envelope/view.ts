@@ -2,7 +2,7 @@
 
 import written from "../../../data/texts/en/envelope.json" with { type: "json" };
 import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
-import { sentences } from "../texts/sentences.ts";
+import { loadSentences } from "../texts/sentences.ts";
 
 type Child = Node | string | null | undefined | readonly Child[];
 type Attributes = Readonly<Record<string, string | boolean>>;
@@ -40,7 +40,7 @@ export function fact(name: string, value: Child): HTMLElement | null {
 }
 
 const { licensed, expired, notLicensed, certificates } = statuses;
-const said = sentences(written);
+const said = loadSentences(written);
 const english = {
   ...said,
   signed: {
