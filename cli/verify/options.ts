@@ -103,7 +103,7 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
   checkProofFlags(flags, logKeys);
-  // A value that is no verifier key is the path of a file with keys.
+  // A value that is not a verifier key is the path of a file with keys.
   const settled = await Promise.all(
     logKeys.map(async (value) => ((await readVerifierKey(value)) === null ? resolve(value) : value)),
   );

@@ -25,7 +25,7 @@ export function parseIssuer(issuer: string): URL | null {
   return url.username + url.password + url.search + url.hash === "" ? url : null;
 }
 
-/** Builds the URL of the page that verifies an issuer's envelopes; null if the issuer is no http(s) URL. */
+/** Builds the URL of the page that verifies an issuer's envelopes; null if the issuer is not an http(s) URL. */
 export function pageOfIssuer(issuer: string): string | null {
   const url = parseIssuer(issuer);
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
@@ -145,7 +145,7 @@ const resultRules: Record<string, Rule> = {
   profile: orNull(isJsonObject),
 };
 
-/** Contract C10: "when false, the other fields are null". */
+/** The members that contract C10 requires to be null if `found` is false. */
 const nullWhenNotFound = ["source", "teacher", "license", "certificate", "profile"];
 
 /** Finds a contradiction between `found`, `eligible` and `status`, which would mislead a reader of only one of them. */

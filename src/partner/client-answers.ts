@@ -24,7 +24,7 @@ export type Answer = {
   /** The signed result; without `verify`, the unsigned one. */
   readonly result: EligibilityResult;
   readonly envelope: SignedEnvelope;
-  /** Null if the client does not verify. */
+  /** The outcome of the verification; null if the client does not verify. */
   readonly verification: Verification | null;
 };
 

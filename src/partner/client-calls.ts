@@ -80,7 +80,7 @@ function failureOf({ status, headers }: Response, text: string): ClientError {
 
 /** The settings of a client. */
 export type Connection = {
-  /** Without a trailing slash. */
+  /** The service's URL, without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
   readonly timeoutMs: number;
@@ -109,7 +109,7 @@ export type Quota = {
   readonly limit: number;
   /** Calls left in the minute or in the day, whichever is less. */
   readonly remaining: number;
-  /** When the window ends. */
+  /** When the window of this limit ends. */
   readonly resetsAt: Date;
 };
 

@@ -89,7 +89,7 @@ export type BatchAnswer = {
 /** One verified statement over a list. */
 export type StatementAnswer = {
   readonly statement: SignedStatement;
-  /** Null if the client does not verify. */
+  /** The outcome of the verification; null if the client does not verify. */
   readonly verification: StatementVerification | null;
   /** The statement exactly as received: keep it, and it can be verified years later. */
   readonly text: string;
@@ -168,7 +168,7 @@ function connectionOf(options: ClientOptions): Connection {
 const unexpected = (message: string, received: ReceivedAnswer) =>
   unusableAnswer("ANSWER_UNEXPECTED", message, received);
 
-/** Reads an answer. @throws ClientError if it is no JSON object, such as a proxy's page */
+/** Reads an answer. @throws ClientError if it is not a JSON object, such as a proxy's page */
 function readObject(received: ReceivedAnswer): JsonObject {
   const value = readStrictJson(received.text);
   if (!(value instanceof Refusal) && isJsonObject(value)) return value;

@@ -119,7 +119,7 @@ export type StatementSummary = {
   distinct: number;
   found: number;
   eligible: number;
-  /** Rounded down to one decimal place. */
+  /** `eligible` as a percentage of `distinct`, rounded down to one decimal place. */
   percentEligible: number;
   byReason: Partial<Record<Reason, number>>;
 };

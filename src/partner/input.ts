@@ -24,7 +24,7 @@ import {
   sliceMembers,
 } from "./strict-json.ts";
 
-// A file that is no envelope (an error answer, a web page, the wrong file) is undecidable, because it shows no forgery.
+// A file without an envelope (an error answer, a web page, the wrong file) is undecidable, because it shows no forgery.
 // An input with a signature, or at any depth a member that only envelopes have, is verified as an envelope.
 
 const ownMembers = ["signature", "signatureKid", "result", "verificationId"];

@@ -18,7 +18,7 @@ export type KnownKey = VettedKey & { readonly window: KeyWindow | null };
 export type KeySet = {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly refusal: Refusal | null;
-  /** Null if the set is refused. */
+  /** Why the keys are trusted; null if the set is refused. */
   readonly trust: KeyTrust | null;
   /** The outcome of the check `keySet`, the same for every envelope. */
   readonly checked: CheckOutcome;

@@ -32,7 +32,7 @@ export type TreeHead = {
 
 /** A tree head that a known key signed. */
 export type Checkpoint = TreeHead & {
-  /** When it was signed, POSIX seconds. */
+  /** When the checkpoint was signed, in POSIX seconds. */
   readonly seconds: number;
 };
 
@@ -100,7 +100,7 @@ export async function signCheckpoint(head: TreeHead, seconds: number, key: Check
   ]);
 }
 
-/** Reads the time of a timestamped signature; null if it is no safe integer. */
+/** Reads the time of a timestamped signature; null if it is not a safe integer. */
 function readTime(signature: Uint8Array<ArrayBuffer>): number | null {
   if (signature.length <= timeBytes) return null;
   const seconds = Number(new DataView(signature.buffer).getBigUint64(0));

@@ -12,9 +12,9 @@ type InclusionProof = {
   readonly leafHash: Hash;
   /** The leaf's index, from 0. */
   readonly index: number;
-  /** The number of leaves. */
+  /** The number of leaves in the tree. */
   readonly size: number;
-  /** From the leaf's sibling up to the root's child. */
+  /** The hashes from the leaf's sibling up to the root's child. */
   readonly hashes: readonly Uint8Array[];
 };
 

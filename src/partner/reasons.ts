@@ -10,7 +10,7 @@ export type Verdict = "valid" | "refused" | "undecidable";
 
 type ReasonEntry = {
   readonly verdict: "refused" | "undecidable";
-  /** One sentence for a human reader. */
+  /** What the reason means, in one sentence for people. */
   readonly explanation: string;
 };
 
@@ -28,7 +28,7 @@ function entries<Reason extends string>(explanations: Readonly<Record<Reason, st
   return Object.fromEntries(rows) as Readonly<Record<Reason, ReasonEntry>>;
 }
 
-/** The reasons, in the order of the checks. */
+/** All reasons in the order of the checks, each with its verdict and its explanation. */
 export const refusalReasons = entries(sentences);
 
 /** Warnings about an accepted envelope. The names are stable. */

@@ -34,7 +34,7 @@ export type VerifierKey = {
   readonly name: string;
   /** The key id of plain signatures, which is also the id in the key's text. */
   readonly keyId: string;
-  /** 32 bytes (RFC 8032). */
+  /** The public key, 32 bytes (RFC 8032). */
   readonly publicKey: Uint8Array<ArrayBuffer>;
 };
 
@@ -134,7 +134,7 @@ export function readNote(input: string | Uint8Array): SignedNote | Refusal {
 
 /**
  * Reads a verifier key (`name+id+key`), such as a log's key.
- * @returns null if the text is no verifier key, is not of Ed25519, or has an id that does not match name and key
+ * @returns null if the text is not a verifier key of Ed25519, or has an id that does not match name and key
  */
 export async function readVerifierKey(text: string): Promise<VerifierKey | null> {
   const [, name = "", keyId = "", encoded = ""] = verifierKeyForm.exec(text) ?? [];

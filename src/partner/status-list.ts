@@ -224,7 +224,7 @@ export function findStatus(
 /**
  * Reads an offline pack of `/v1/inter-agency/offline-pack`. Reading verifies nothing: pin the signer of its key history
  * with `anchor` of `createKeySet`.
- * @returns the pack; null if the input is no pack
+ * @returns the pack; null if the input is not a pack
  * @example
  * ```ts
  * const { issuer, keyHistory, statusLists } = readOfflinePack(text) ?? fail();

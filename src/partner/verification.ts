@@ -46,7 +46,7 @@ export type LogEvidence = {
   readonly size: number;
   /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed by then. */
   readonly checkpointAt: string | null;
-  /** Whether the key was compromised only after the checkpoint. The envelope is then accepted in spite of it. */
+  /** Whether the key was compromised only after the checkpoint: the envelope is then accepted all the same. */
   readonly precedesCompromise: boolean;
 };
 
@@ -90,15 +90,15 @@ export type Verification = {
   /** When the envelope was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly verifiedAt: string | null;
   readonly result: EligibilityResult | null;
-  /** Null unless valid. */
+  /** The answer's age; null unless the envelope is valid. */
   readonly age: AnswerAge | null;
   /** With `KID_UNKNOWN`, another issuer that the envelope names. Anybody can write it. */
   readonly claimedIssuer: string | null;
-  /** Null if the check `keySet` did not pass. */
+  /** Why the keys are trusted; null if the check `keySet` did not pass. */
   readonly trust: KeyTrust | null;
-  /** Null without a proof, or if the check `log` did not pass. */
+  /** The envelope's entry in the evidence log; null without a proof, or if the check `log` did not pass. */
   readonly log: LogEvidence | null;
-  /** Null if no list was given, or no list is usable. */
+  /** The envelope's entry in a status list; null if no list was given, or no list is usable. */
   readonly statusList: ListedStatus | null;
   /** Warnings about a valid envelope; empty if the envelope is not valid. */
   readonly warnings: readonly Warning[];
@@ -114,7 +114,7 @@ export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" 
 
 /** The outcome of verifying a statement: `result` is null, and `verificationId` is the `statementId`. */
 export type StatementVerification = Verification & {
-  /** Null unless the signature is good and its key was in use and not compromised. */
+  /** The signed content; null unless the signature is good and its key was in use and not compromised. */
   readonly statement: Stated | null;
 };
 
@@ -131,7 +131,7 @@ export type SharedClaims = {
   /** The claims `exp` and `nbf`; null if absent. */
   readonly expiresSeconds: number | null;
   readonly notBeforeSeconds: number | null;
-  /** Null for a statement. */
+  /** The claim `result`; null for a statement. */
   readonly result: EligibilityResult | null;
 };
 

@@ -48,7 +48,7 @@ import {
 } from "./verification.ts";
 
 export type VerifyOptions = {
-  /** The result of `createKeySet`. */
+  /** The keys to verify with, a result of `createKeySet`. */
   readonly keys: KeySet;
   /** The service's issuer, from the operator; any other issuer is refused. */
   readonly issuer: string;
@@ -330,7 +330,7 @@ export function assertOptions(options: VerifyOptions): void {
  * @param input an envelope as JSON text, a bare compact JWS, or a value of `readStrictJson` (`JSON.parse` drops duplicate
  * members, which then cannot be refused)
  * @returns the verdict with every check; a bad envelope never throws
- * @throws TypeError if issuer or audience is missing, a date is invalid, a duration is negative or a list is no text
+ * @throws TypeError if issuer or audience is missing, a date is invalid, a duration is negative or a list is not a text
  * @example
  * ```ts
  * const verdict = await verifyEnvelope(text, { keys, issuer: "https://verify.example.org", audience: "exam-board" });

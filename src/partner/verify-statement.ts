@@ -218,7 +218,7 @@ export async function verifyStatement(
  * Compares the rows and the unsigned members of a statement with its claims, after the caller has verified the signature.
  * @param signed the claims of the statement's JWS
  * @param kid the key id in the header of the JWS
- * @returns the first difference, or null if there is no difference
+ * @returns the first difference, or null if all agree
  */
 export async function findStatementDifference(
   input: JsonValue,

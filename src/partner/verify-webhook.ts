@@ -19,7 +19,7 @@ export type WebhookVerification = {
   readonly reason: WebhookRefusalReason | null;
   /** The signed time in seconds since the Unix epoch; null unless the signature is good. */
   readonly timestamp: number | null;
-  /** The event in the body; null if the delivery is not valid or the body is no event of the contract. */
+  /** The event in the body; null if the delivery is not valid or the body has no event of the contract. */
   readonly event: WebhookEvent | null;
 };
 

@@ -194,7 +194,7 @@ function takeEnvelope(given: readonly Given[]): void {
   last = given;
 }
 
-/** Reads the pasted envelope; null if there is none. A proof that was pasted there is moved to the proof's field. */
+/** Reads the pasted envelope; null if the field is empty. A proof that was pasted there is moved to the proof's field. */
 function pasted(): Given[] | null {
   const area = byId("envelope", HTMLTextAreaElement);
   const content = area.value;

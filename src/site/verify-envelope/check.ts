@@ -45,13 +45,13 @@ export type Checked = {
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
   readonly jws: string | null;
-  /** Whether it was verified with a proof of the evidence log. */
+  /** Whether the envelope was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
   /** The registry's name, if this service's own keys verified its issuer and the service is configured with a name. */
   readonly registry: string | null;
   /** The other issuer that an envelope with an unknown key names; anybody can write it. */
   readonly elsewhere: string | null;
-  /** Since when its key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
+  /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
   withoutProof(): Promise<Checked>;

@@ -27,7 +27,7 @@ function isText(head: Uint8Array): boolean {
   return isUtf16(head) || !/\0|%PDF-/.test(new TextDecoder("latin1").decode(head));
 }
 
-/** Reads a file. @throws PageProblem if it is no text, too large or unreadable */
+/** Reads a file. @throws PageProblem if it is not a text, too large or unreadable */
 async function readFile(file: File): Promise<Uint8Array> {
   const { name, size } = file;
   const read = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());

@@ -30,7 +30,7 @@ async function fetchText(address: string): Promise<string> {
 
 type Trusted = {
   readonly keys: KeySet;
-  /** Null if the keys were pasted. */
+  /** The service's status lists; null if the keys were pasted. */
   readonly statusLists: readonly string[] | null;
   /** When the pack was made; null if the keys were pasted. */
   readonly madeAt: string | null;

@@ -127,7 +127,7 @@ function logged({ index, size, checkpointAt }: LogEvidence): string[] {
   return [log.byMeaning(writtenTime(checkpointAt)), log.entry(counted(index), counted(size))];
 }
 
-/** Explains what the log's proof, or its lack, means for an answer; null if there is no proof and none is needed. */
+/** Explains what the log's proof, or its lack, means for an answer; null if there is neither proof nor need of one. */
 export function evidenceLine({ verification, compromisedSince }: Checked): HTMLElement | null {
   const since = writtenTime(compromisedSince);
   const evidence = verification.log;
@@ -157,7 +157,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Whether the input is no envelope at all. It then gets only a verdict, which says nothing about a teacher. */
+/** Whether the input is not an envelope at all. It then gets only a verdict, which says nothing about a teacher. */
 function isNone({ verification }: Checked): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
@@ -331,7 +331,7 @@ function checksPart(checked: Checked): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Shows everything about one envelope; an input that is no envelope has only its verdict. */
+/** Shows everything about one envelope; an input without an envelope has only its verdict. */
 export function outcomeOf(checked: Checked): HTMLElement {
   const { statement, name } = checked;
   const signed = () =>
