@@ -144,9 +144,7 @@ export function isParsed(text: string, { reason }: Refusal): boolean {
 /** Slices a text, known to be a JSON array or object, into the text of each element or `"name": value` pair. */
 export function sliceJson(text: string): string[] {
   const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  let index = 0;
+  let [depth, start, index] = [0, 0, 0];
   while (index < text.length) {
     const character = text[index];
     if (character === '"') {
