@@ -128,7 +128,8 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
   if (reason === null) return "";
   if (claimedIssuer !== null)
     return `  ${reason}: It says it comes from ${printable(claimedIssuer)}, which is another service (nothing proves that it does). Check it there.`;
-  const detail = checks[0]?.ok === false ? checks[0].detail : undefined;
+  const isForm = checks[0]?.ok === false;
+  const detail = isForm ? checks[0]?.detail : undefined;
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
 

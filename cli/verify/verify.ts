@@ -150,7 +150,7 @@ const example =
   "  tvs verify answer.json --proof answer.proof --log-key log.key\n" +
   "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
-/** Makes the command. @param program `tvs verify`, or `tvs-verify` in the partners' package (decision D14.1) */
+/** @param program `tvs verify`, or the `tvs-verify` of the partners' package (decision D14.1) */
 export function verifyCommand(program: string): OurCommand {
   return command({
     description:
