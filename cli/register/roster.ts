@@ -21,7 +21,7 @@ import {
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
 import { check } from "../../src/http/request-body.ts";
-import { purposes, type SignedStatement, type StatementList } from "../../src/partner/contract.ts";
+import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
 import { flag, operand, option } from "../command.ts";
 import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import type { CommandContext } from "../open.ts";
@@ -91,7 +91,7 @@ type ListArgs = { statement?: boolean | undefined } & Partial<
 >;
 
 /** @returns null without --statement. @throws TvsError USAGE */
-function listOf({ statement = false, "list-name": name, reference, out }: ListArgs): StatementList | null {
+function listOf({ statement = false, "list-name": name, reference, out }: ListArgs): ListLabel | null {
   if (!statement && (name !== undefined || reference !== undefined))
     throw new TvsError("USAGE", "--list-name and --reference are for a statement: give --statement as well");
   if (!statement) return null;

@@ -1,4 +1,4 @@
-/** Requests to a log that this program does not control: it may be silent, send without an end, or redirect. */
+/** Fetches from a log's server, which may not answer, send without an end, or redirect. */
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { isPacked } from "../../src/store/server/answers.ts";
@@ -14,7 +14,7 @@ export const timeoutArg = { timeout: option("DURATION", timeoutWords, parseDurat
 
 type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
 
-/** Reads the address in a command line. @throws TvsError USAGE */
+/** Reads a URL from the command line. @throws TvsError USAGE if it is not http(s), or has a user or password */
 export function readHttpUrl(text: string, flag: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
@@ -23,8 +23,9 @@ export function readHttpUrl(text: string, flag: string): URL {
 }
 
 /**
- * @param timeoutMs for the whole answer
- * @throws TvsError INPUT_UNREADABLE for no answer in time, one that is too long, and one that redirects
+ * Fetches a URL of a log.
+ * @param timeoutMs the time limit of the whole answer
+ * @throws TvsError INPUT_UNREADABLE if the answer is late, longer than 1 MiB, compressed or a redirect
  */
 export async function fetchBounded(url: URL, timeoutMs: number): Promise<BoundedAnswer> {
   const none = (problem: string, cause?: unknown) =>

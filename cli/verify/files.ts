@@ -1,13 +1,13 @@
-/** The input of `tvs verify`: files, folders and streams of any size. */
+/** Reads the input of `tvs verify`: files, folders and streams of any size. */
 
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { concatenated } from "../../src/partner/bytes.ts";
+import { concatenate } from "../../src/partner/bytes.ts";
 import { piecesInUtf8 } from "../../src/partner/file-text.ts";
 import { type EnvelopeItem, isRecord, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
-/** Pieces of an input; each is valid until the next one is asked for. */
+/** The pieces of an input. A piece is valid only until the next piece is read, which may reuse its memory. */
 export type Bytes = AsyncIterable<Uint8Array>;
 
 type Paths = readonly string[];
@@ -19,14 +19,14 @@ export type Source =
 
 const mebibyte = 1024 * 1024;
 const readBytes = mebibyte / 2;
-/** Up to this size an input is read whole; beyond it, lines are verified while they are read. */
+/** An input up to this size is read whole. The lines of a larger input are verified while they are read. */
 const wholeBytes = 8 * mebibyte;
-/** One JSON document, or one line, must fit into memory, and takes some twelve times its size there. */
+/** The largest JSON document, and the longest line. Parsed, it takes about twelve times its size in memory. */
 export const maxDocumentBytes = 32 * mebibyte;
 
 const canonicalPath = (path: string) => realpath(path).catch(() => path);
 
-/** Reads into the same memory: fresh memory for each piece costs as much as reading it. */
+/** Reads a file into one buffer: allocating a buffer for each piece would cost as much as reading the piece. */
 async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
   const memory = new Uint8Array(readBytes);
   const handle = await open(path);
@@ -41,7 +41,7 @@ async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Every regular file of one folder, sorted; a folder inside it is reported. */
+/** Opens every regular file of a folder, sorted by name. A folder inside the folder gives FOLDER_NESTED. */
 async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
   for (const name of (await readdir(folder)).sort()) {
     const file = join(folder, name);
@@ -65,7 +65,7 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
   else yield { file: path, chunks: readFileBytes(path) };
 }
 
-/** Opens files, folders, or `-` for standard input, in turn. @param keyFiles are skipped in a folder */
+/** Opens files, folders, or `-` for standard input, in turn. @param keyFiles files that are skipped in a folder */
 export async function* openSources(paths: Paths, stdin: Bytes, keyFiles: Paths): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
@@ -82,7 +82,7 @@ export async function* openSources(paths: Paths, stdin: Bytes, keyFiles: Paths):
   }
 }
 
-/** Whether to read a large input line by line: one of its first lines is a whole record. */
+/** Whether to read a large input line by line, because one of its first 16 lines is a whole JSON text or JWS. */
 function beginsWithRecords(head: Uint8Array): boolean {
   const text = new TextDecoder().decode(head.subarray(0, mebibyte));
   const lines = text.split("\n", 16).filter((line) => /\S/.test(line));
@@ -99,16 +99,16 @@ async function* resumed(head: Uint8Array, rest: AsyncIterator<Uint8Array>): Asyn
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }
 
-/** Reads whole lines as they arrive; only the last, unfinished one is kept. */
+/** Reads whole lines as they arrive, and keeps only the last, unfinished line in memory. */
 async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<EnvelopeItem> {
   const counter = { line: 0 };
-  // Kept in pieces: a line of megabytes would otherwise be copied with every piece.
+  // An array of pieces, because joining them at each piece would copy a long line again and again.
   let unfinished: Uint8Array[] = [];
   let unfinishedBytes = 0;
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(0x0a) + 1;
     if (end > 0) {
-      yield* readLineBlock(concatenated([...unfinished, chunk.subarray(0, end)]), counter);
+      yield* readLineBlock(concatenate([...unfinished, chunk.subarray(0, end)]), counter);
       unfinished = [];
       unfinishedBytes = 0;
     }
@@ -116,22 +116,22 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
     unfinishedBytes += chunk.length - end;
     if (unfinishedBytes > maxDocumentBytes) return yield refused("INPUT_TOO_LARGE", counter.line + 1);
   }
-  yield* readLineBlock(concatenated(unfinished), counter);
+  yield* readLineBlock(concatenate(unfinished), counter);
 }
 
-/** Reads on until the input ends or has more than `limitBytes`. */
+/** Reads until the input ends or has more than `limitBytes`. */
 async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, limitBytes: number) {
   let size = parts.reduce((sum, part) => sum + part.length, 0);
   while (size <= limitBytes) {
     const next = await chunks.next();
-    if (next.done) return { bytes: concatenated(parts), isWhole: true };
+    if (next.done) return { bytes: concatenate(parts), isWhole: true };
     parts.push(new Uint8Array(next.value));
     size += next.value.length;
   }
-  return { bytes: concatenated(parts), isWhole: false };
+  return { bytes: concatenate(parts), isWhole: false };
 }
 
-/** The items of a source, in order; an empty or broken source gives a refusal. */
+/** Reads the items of a source in order; an empty or unreadable source gives a refusal. */
 export async function* readSource(
   source: Source,
   watch: (chunks: Bytes) => Bytes = (chunks) => chunks,
@@ -144,7 +144,7 @@ export async function* readSource(
       yield item;
     }
   } catch (error) {
-    // The file system's errors carry a code; anything else is a fault of this program and must show.
+    // Errors of the file system have a code. Any other error is a fault of this program and must not be hidden.
     if (!(error instanceof Error && "code" in error && typeof error.code === "string")) throw error;
     return yield refused("FILE_UNREADABLE");
   }

@@ -1,4 +1,4 @@
-/** Verifications as text. Nothing unsigned appears but file names, key ids, and the claimed issuer of an unknown key. */
+/** Writes verifications as text. Of unsigned values it shows only file names, key ids and `claimedIssuer`. */
 
 import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
@@ -19,7 +19,7 @@ export type Format = (verification: AnyVerification, location: Location) => stri
 
 export type Location = { readonly file: string; readonly place: Place };
 
-/** One line of JSON; its escapes mean the same characters to every JSON reader. */
+/** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
 function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
   const { claimedIssuer, trust, log, statusList, warnings: codes, checks, ...verdict } = verification;
   const object = {
@@ -48,7 +48,7 @@ function colored(text: string, code: number | null): string {
   return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** The answer and its age, with a colour of their own: a genuine signature does not make an answer good. */
+/** Writes the answer and its age, coloured apart from the verdict: the answer in a genuine envelope may be no. */
 function answerLines(verification: AnyVerification, color: boolean): string[] {
   const stated = "statement" in verification ? describeStatement(verification) : null;
   const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];
@@ -86,7 +86,7 @@ function describeStated({ statement }: StatementVerification): string[] {
   ];
 }
 
-/** Whether a yes has ended with its licence. */
+/** Whether the answer was eligible, and its licence has ended since. */
 function hasEnded({ age, result }: Verification): boolean {
   return result?.eligible === true && (age?.licenseEndedOn ?? null) !== null;
 }
@@ -110,12 +110,12 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
 }
 
 function describeCheck({ name, ok, detail }: Check): string {
-  // "NO compromise" would read as the opposite of what it says.
+  // The mark "NO" before the name "compromise" would read as "no compromise".
   const mark = ok === null ? "not made" : ok ? "ok" : "FAILED";
   return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${printable(detail)}`;
 }
 
-/** Inputs that were not verified have no checks. */
+/** The reasons of inputs that were not verified, so no checks are printed. */
 const unverified: ReadonlySet<string | null> = new Set([
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
@@ -136,7 +136,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
 function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
-  // Green would be taken for the colour of the answer, which may be no or an ended licence.
+  // A green verdict would look like a positive answer, but the answer may be no or its licence may have ended.
   const isStated = "statement" in verification;
   const isGood = result?.eligible !== false && !hasEnded(verification) && areAllEligible(verification);
   const isColored = color && (isGood || !isGenuine);
@@ -162,6 +162,6 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
   return `${lines.join("\n")}\n\n`;
 }
 
-export function formatOf({ json, color }: { json: boolean; color: boolean }): Format {
+export function createFormat({ json, color }: { json: boolean; color: boolean }): Format {
   return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
 }

@@ -1,4 +1,4 @@
-/** The settings of `tvs verify` and `tvs-verify`: by options, else by the environment. */
+/** Reads the settings of `tvs verify` and `tvs-verify` from options, or else from environment variables. */
 
 import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
@@ -56,11 +56,11 @@ export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
   readonly "status-list"?: readonly string[] | undefined;
 };
 
-/** Paths are absolute. */
+/** The settings of one run. Paths are absolute. */
 export type VerifySettings = LogSettings & {
   readonly jwks: string | undefined;
   readonly keyHistory: string | undefined;
-  /** Replaces a key history that is not named; its lists are added to the others. */
+  /** The offline pack. Its key history is used if none was given, and its status lists are added to `statusLists`. */
   readonly pack: { readonly path: string; readonly read: OfflinePack } | undefined;
   readonly statusLists: readonly string[];
   readonly maxListAgeSeconds: number | undefined;
@@ -71,7 +71,7 @@ export type VerifySettings = LogSettings & {
 
 const usage = (message: string) => new TvsError("USAGE", message);
 
-/** Combines options and environment. @throws TvsError USAGE for a missing or contradictory setting */
+/** Combines options and environment variables. @throws TvsError USAGE if settings are missing or contradict */
 export async function resolveSettings(flags: VerifyFlags, env: Environment): Promise<VerifySettings> {
   const { TVS_VERIFY_LOG_KEY: keptLogKey } = env;
   const logKeys = flags["log-key"] ?? (keptLogKey ? [keptLogKey] : []);
@@ -88,7 +88,7 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
   if (!jwks && !keyHistory && !pack)
     throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both, or --pack FILE");
-  // An empty variable of a script must not take the pin away.
+  // An empty variable in a script must not switch the pin off unnoticed.
   if (flags.anchor === "")
     throw usage("--anchor is empty: give the id of the key that signed the key history");
   if (anchor && !keyHistory && !pack)
@@ -103,7 +103,7 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
   checkProofFlags(flags, logKeys);
-  // A key stays as it is; a file is named by its absolute path.
+  // A value that is not a verifier key is the path of a file with keys.
   const settled = await Promise.all(
     logKeys.map(async (value) => ((await readVerifierKey(value)) === null ? resolve(value) : value)),
   );
@@ -120,7 +120,7 @@ function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" 
   return { statusLists: lists.map((path) => resolve(path)), maxListAgeSeconds };
 }
 
-/** Refuses options of a proof without a proof. @throws TvsError USAGE */
+/** Checks the options of a proof. @throws TvsError USAGE if they are given without --proof, or --proof without a key */
 function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
   const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
@@ -133,11 +133,11 @@ function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
     );
 }
 
-/** A pack has a list of at most 180 kB for each million teachers. */
+/** Far above the size of a pack, which has a status list of at most 180 kB for each million teachers. */
 const maxPackMiB = 16;
 const maxListMiB = 2;
 
-/** @throws TvsError INPUT_UNREADABLE */
+/** Reads an offline pack. @throws TvsError INPUT_UNREADABLE */
 async function readPack(path: string): Promise<OfflinePack> {
   const pack = readOfflinePack(await readWhole(path, `the pack ${path}`, maxPackMiB));
   if (pack !== null) return pack;
@@ -145,23 +145,23 @@ async function readPack(path: string): Promise<OfflinePack> {
   throw new TvsError("INPUT_UNREADABLE", `${path} is no offline pack: ${where}`);
 }
 
-/** @throws TvsError INPUT_UNREADABLE */
-export async function readLists(paths: readonly string[]): Promise<string[]> {
+/** Reads the files of status lists. @throws TvsError INPUT_UNREADABLE */
+export async function readStatusLists(paths: readonly string[]): Promise<string[]> {
   const files = paths.map((path) => readWhole(path, `the status list ${path}`, maxListMiB));
   return (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
 }
 
 type LogSettings = {
-  /** Verifier keys, and files of them. */
+  /** Verifier keys, and paths of files with verifier keys. */
   readonly logKeys: readonly string[];
   /** The file that remembers the largest checkpoint of each log. */
   readonly logState: string | undefined;
 };
 
-/** No proof is longer, even with many more signatures. */
+/** No proof is as long, even with many more signatures. */
 const maxProofMiB = 1;
 
-/** @throws TvsError INPUT_UNREADABLE */
+/** Reads a file of at most `maxMiB`; the message names it as `called`. @throws TvsError INPUT_UNREADABLE */
 export async function readWhole(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
   const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
     throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
@@ -171,8 +171,8 @@ export async function readWhole(path: string, called: string, maxMiB: number): P
 }
 
 /**
- * Opens the proof for every envelope of this run, and remembers its checkpoint, whatever the verdicts are.
- * @throws TvsError INPUT_UNREADABLE for an unreadable or wrong file, and a state file that cannot be written
+ * Opens the proof for all envelopes of a run, and remembers its checkpoint in the log state, whatever the verdicts are.
+ * @throws TvsError INPUT_UNREADABLE if a file cannot be read, or the log state cannot be written
  */
 export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
   const written = await readWhole(path, `the proof ${path}`, maxProofMiB);

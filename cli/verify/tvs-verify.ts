@@ -1,4 +1,4 @@
-/** `tvs-verify` of the partners' package (decision D14.1): `tvs verify` alone, on Node, Bun and Deno. */
+/** The program `tvs-verify` of the partners' package (decision D14.1): only `tvs verify`, for Node, Bun and Deno. */
 
 import process from "node:process";
 import { runCommand } from "citty";
@@ -9,7 +9,7 @@ import { verifyCommand } from "./verify.ts";
 
 const program = "tvs-verify";
 
-/** Options of `tvs verify` for the register. The package has no register: they are accepted and not shown. */
+/** Options that every command of `tvs` has for its register. The package has no register, so its help omits them. */
 const ofRegister = ["data", "database", "sandbox"];
 
 async function help(command: OurCommand): Promise<string> {

@@ -1,4 +1,4 @@
-/** `tvs verify-webhook`: verifies one received delivery with src/partner, as partners do. */
+/** The command `tvs verify-webhook`, which verifies a received webhook delivery with src/partner, as partners do. */
 
 import process from "node:process";
 import type { Environment } from "../../src/config.ts";
@@ -54,11 +54,11 @@ export const verifyWebhookCommand = command({
   },
 });
 
-/** @throws TvsError USAGE, INPUT_UNREADABLE */
+/** Reads the secret. @throws TvsError USAGE if no secret is given, INPUT_UNREADABLE if it is damaged */
 function readSecret(flag: string | undefined, environment: Environment): string {
   const given = flag ?? environment.TVS_WEBHOOK_SECRET ?? "";
   const readFile = (file: string) => readSmallFile(file, `--secret: the file ${file}`).toString("utf8");
-  // Editors add a line end.
+  // Editors add a line end, which is not part of the secret.
   const secret = given.startsWith("@") ? readFile(given.slice(1)).replace(/\r?\n$/, "") : given;
   if (secret === "")
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
@@ -70,12 +70,12 @@ function readSecret(flag: string | undefined, environment: Environment): string 
   return secret;
 }
 
-/** Messages of commands begin with a small letter, and end without a full stop. */
+/** Turns a sentence into the form of a command's messages: small first letter, no full stop at the end. */
 function decapitalized(sentence: string): string {
   return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, "")}`;
 }
 
-/** Reads bytes as received: decoding would change what was signed. @throws TvsError INPUT_UNREADABLE also for nothing */
+/** Reads the body as bytes, because decoding could change them. @throws TvsError INPUT_UNREADABLE, also if empty */
 async function readBody(file: string): Promise<Uint8Array> {
   const name = file === "-" ? "standard input" : file;
   const body = await readBounded(file === "-" ? process.stdin : file, maxBodyBytes).catch((cause) => {

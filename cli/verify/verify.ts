@@ -8,17 +8,17 @@ import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { isStatement } from "../../src/partner/jws.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
 import type { Verdict } from "../../src/partner/reasons.ts";
-import { unopened } from "../../src/partner/verification.ts";
+import { unopenedVerification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, everyValue, type OurCommand } from "../command.ts";
 import { exitCodes, parseTime, printable } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
-import { type AnyVerification, type Format, formatOf, type Location } from "./format.ts";
+import { type AnyVerification, createFormat, type Format, type Location } from "./format.ts";
 import {
   openProof,
-  readLists,
+  readStatusLists,
   readWhole,
   resolveSettings,
   type VerifyFlags,
@@ -26,16 +26,16 @@ import {
   verifyArgs,
 } from "./options.ts";
 
-/** The command's environment, which tests replace. */
+/** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
   /** The program's name in messages; `tvs verify` by default. */
   readonly program?: string;
-  /** Returns a promise while a slower reader catches up. */
+  /** Writes a text. A promise asks the caller to wait for a slower reader. */
   stdout(text: string): void | Promise<void>;
   stderr(text: string): void;
   readonly env: Environment;
   now(): Date;
-  /** The process's own by default. */
+  /** The standard input; that of the process by default. */
   readonly stdin?: Bytes;
   readonly color?: boolean;
 };
@@ -60,10 +60,10 @@ async function readSources(given: VerifySettings): Promise<KeySetSources> {
   };
 }
 
-/** Lists for the verifier, if any were given; a pack without lists counts. */
+/** Reads the status lists. Without lists or pack, gives no option; for a pack without lists, gives an empty one. */
 async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySettings) {
   if (pack === undefined && statusLists.length === 0) return {};
-  const all = [...(await readLists(statusLists)), ...(pack?.read.statusLists ?? [])];
+  const all = [...(await readStatusLists(statusLists)), ...(pack?.read.statusLists ?? [])];
   return { statusLists: all, ...(maxListAgeSeconds === undefined ? {} : { maxListAgeSeconds }) };
 }
 
@@ -81,7 +81,7 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
   return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
-/** Says that trust rests on a key history alone, whose maker decides what is valid. */
+/** Warns if only a key history was given, because its signer decides which keys are accepted; else empty. */
 function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
   if (trust?.basis !== "key-history") return "";
   const file = keyHistory ?? pack?.path ?? "";
@@ -89,11 +89,11 @@ function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): str
   return `trust rests on ${printable(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
-/** @returns the exit code: 1 when anything was refused, else 2 when anything is undecidable, else 0 */
+/** Verifies all inputs. @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0 */
 async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   const { paths, given, options, json, proof } = await prepare(line, io);
   const progress = await createProgress(paths);
-  const format = formatOf({ json, color: io.color ?? false });
+  const format = createFormat({ json, color: io.color ?? false });
   const printer = createPrinter(io.stdout, format, progress);
   const { jwks, keyHistory, pack, statusLists, logKeys, logState } = given;
   const named = [jwks, keyHistory, pack?.path, proof, logState];
@@ -115,7 +115,7 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   return undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
 
-/** Runs without the network. @returns the exit code, also 2 if nothing was found, or for a wrong command line */
+/** Runs the command, without the network. @returns the exit code, which is also 2 if the command line is wrong */
 export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   try {
     return await verifyAll(line, io);
@@ -130,7 +130,7 @@ function processIo(program: string): VerifyIo {
   const { env, stdout, stderr } = process;
   return {
     program,
-    // Waits for a slower reader, so that memory stays bounded; the stream's listener handles an error.
+    // Waiting for a slower reader bounds the memory. `stopOnClosedPipe` handles the stream's errors.
     stdout: (piece) => new Promise((resolve) => process.stdout.write(piece, () => resolve())),
     stderr: (text) => stderr.write(text),
     env,
@@ -139,7 +139,7 @@ function processIo(program: string): VerifyIo {
   };
 }
 
-/** Stops when the reader closes the pipe early (`| head`), before everything is verified. */
+/** Ends the process with exit code 2 if the reader closes the pipe (`| head`) before everything is verified. */
 function stopOnClosedPipe(error: Error & { code?: string }): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.undecided);
@@ -165,15 +165,15 @@ export function verifyCommand(program: string): OurCommand {
   });
 }
 
-/** Enough that the runtime's cryptography can use every core. */
+/** Envelopes verified concurrently: enough for the runtime's cryptography to use every core. */
 const atOnce = 64;
 
 async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
-  if ("refusal" in item) return unopened(item.refusal);
+  if ("refusal" in item) return unopenedVerification(item.refusal);
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/** Verifies one file, folder entry or stream, in order. */
+/** Verifies the items of one source and prints their verdicts in order. */
 async function verifySource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
   const { file } = source;
   let items: EnvelopeItem[] = [];
@@ -189,10 +189,10 @@ async function verifySource(source: Source, options: VerifyOptions, printer: Pri
   await verifyItems();
 }
 
-/** Smaller inputs are verified before anybody has read the bar. */
+/** Smaller inputs get no progress bar: they are verified before anybody could read it. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** The size of all inputs; null when one of them is not a file. */
+/** Sums the sizes of all inputs; null if one of them is not a file. */
 async function sizeOf(paths: readonly string[]): Promise<number | null> {
   let bytes = 0;
   for (const path of paths) {
@@ -203,7 +203,7 @@ async function sizeOf(paths: readonly string[]): Promise<number | null> {
   return bytes;
 }
 
-/** A progress bar for large inputs; null without a terminal, or when the verdicts go to it. */
+/** Creates a progress bar for large inputs; null without a terminal, or if the verdicts are printed on the terminal. */
 async function createProgress(paths: readonly string[]): Promise<Bar | null> {
   if (!hasProgress() || process.stdout.isTTY === true) return null;
   const totalBytes = await sizeOf(paths);
@@ -215,7 +215,7 @@ const flushCharacters = 64 * 1024;
 
 type Printer = ReturnType<typeof createPrinter>;
 
-/** Prints verdicts in the order of the input, many in one write: a write costs more than verifying. */
+/** Prints verdicts in the order of the input. It collects them for large writes: a write costs more than a verdict. */
 function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar | null) {
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
@@ -233,7 +233,7 @@ function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar
       text += format(verification, location);
     },
     makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
-    /** The same bytes; the progress goes by the bytes that were read. */
+    /** Passes the bytes through, and shows their number as progress. */
     async *watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
       for await (const chunk of chunks) {
         bytes += chunk.length;

@@ -9,9 +9,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import { canonicalJson } from "../partner/canonical-json.ts";
 import {
+  type ListLabel,
   type Purpose,
   reasons,
-  type StatementList,
   type StatementRow,
   type StatementSummary,
   statementRowPrefix,
@@ -35,7 +35,7 @@ import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "
 /** A checked request for a statement. */
 export type AskedList = {
   readonly purpose: Purpose;
-  readonly list: StatementList;
+  readonly list: ListLabel;
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 

@@ -1,12 +1,12 @@
-/** An answer in words, with its day and its age: a signature stays good while the answer grows old. */
+/** Describes an answer in words, with its day and its age: a signature stays good while the answer becomes outdated. */
 
-import { addressOfIssuer, type Claims } from "./claims.ts";
+import { type Claims, parseIssuer } from "./claims.ts";
 import { dayInWords, parseDateTime } from "./date-time.ts";
 import type { AnswerAge, StatementVerification, Verification } from "./verification.ts";
 
 const oldAfterDays = 30;
 const dayMs = 86_400_000;
-/** The last time zone in which a day ends is twelve hours behind UTC. */
+/** A day ends last in the time zone UTC-12, twelve hours after its end in UTC. */
 const lastZoneMs = dayMs / 2;
 
 function endedOn({ license }: Claims["result"], nowMs: number): string | null {
@@ -17,7 +17,7 @@ function endedOn({ license }: Claims["result"], nowMs: number): string | null {
   return isOver && parseDateTime(`${expiryDate}T00:00:00Z`) !== null ? expiryDate : null;
 }
 
-/** The age of an answer at `nowMs`, milliseconds since the epoch. */
+/** Computes the age of an answer at `nowMs`, in milliseconds since the Unix epoch. */
 export function ageOf({ issuedAtSeconds, result }: Claims, nowMs: number): AnswerAge {
   const ageMs = Math.max(0, nowMs - issuedAtSeconds * 1000);
   return {
@@ -29,7 +29,7 @@ export function ageOf({ issuedAtSeconds, result }: Claims, nowMs: number): Answe
 
 /**
  * Describes an answer with its day, in UTC: `Answer on 23 November 2026: VALID, eligible`.
- * @returns null if no trusted result is signed
+ * @returns null if the verification has no result that can be trusted
  */
 export function describeAnswer({ result, verifiedAt }: Verification): string | null {
   if (result === null || verifiedAt === null) return null;
@@ -38,7 +38,7 @@ export function describeAnswer({ result, verifiedAt }: Verification): string | n
   return `Answer on ${dayInWords(verifiedAt)}: ${verdict}`;
 }
 
-/** Describes a result of `verifyStatement` in one sentence, about the people of the list alone; null unless accepted. */
+/** Describes a verified statement in one sentence, with its counts; null unless the statement is valid. */
 export function describeStatement({ statement, verifiedAt, valid }: StatementVerification): string | null {
   if (!valid || statement === null || verifiedAt === null) return null;
   const { listed, distinct, eligible, percentEligible } = statement.summary;
@@ -46,7 +46,7 @@ export function describeStatement({ statement, verifiedAt, valid }: StatementVer
   return `Statement on ${dayInWords(verifiedAt)}: ${people}; ${eligible} of them eligible (${percentEligible} %)`;
 }
 
-/** Describes an answer that is old or whose licence has ended, in one or two sentences; otherwise null. */
+/** Describes an answer that is old or whose licence has ended; null for any other answer. */
 export function describeAge(verification: Verification): string | null {
   const { age } = verification;
   if (age === null || (age.licenseEndedOn === null && !age.isOld)) return null;
@@ -55,23 +55,23 @@ export function describeAge(verification: Verification): string | null {
     ended === null
       ? `The answer is ${age.days} days old`
       : `The licence it speaks of ended on ${dayInWords(ended)}`;
-  const address = lookupAddress(verification);
+  const address = lookupUrl(verification);
   return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
 }
 
-/** NINs and phone numbers have ten digits or more; such a number must not appear in an address. */
+/** Matches a text that may be a NIN or a phone number (ten digits or more), which must not appear in a URL. */
 const isPersonal = /\d{10}|[^\x21-\x7e]/;
 
 /**
- * Finds the address of the issuer's public lookup, with the teacher's number unless that may be personal.
- * @param ownOrigin the origin of the calling page; any other issuer must have https
- * @returns null unless the verification is valid and the issuer has such an address
+ * Builds the URL of the issuer's public lookup, with the teacher's number unless the number may be personal data.
+ * @param ownOrigin the origin of the calling page, which may be http; any other issuer's URL must be https
+ * @returns null if the verification is not valid or the issuer has no such URL
  */
-export function lookupAddress(
+export function lookupUrl(
   { valid, issuer, result }: Verification,
   ownOrigin: string | null = null,
 ): string | null {
-  const url = valid && issuer !== null ? addressOfIssuer(issuer) : null;
+  const url = valid && issuer !== null ? parseIssuer(issuer) : null;
   if (url === null || (url.protocol !== "https:" && url.origin !== ownOrigin)) return null;
   const numbers = { tId: result?.teacher?.tId?.toString(), regNo: result?.certificate?.regNo };
   const about = Object.entries(numbers).find(

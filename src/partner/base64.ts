@@ -1,7 +1,7 @@
 /**
- * Canonical base64 (RFC 4648 section 4, padded, of transparency logs) and base64url (section 5, unpadded, RFC 7515
- * section 2). The runtimes' decoders skip white space and ignore spare bits, so one signature would have many spellings.
- * Here a text is decoded only if encoding its bytes gives the same text.
+ * Reads and writes canonical base64 (RFC 4648 section 4, padded, for transparency logs) and base64url (section 5, without
+ * padding, for JWS). The runtimes' decoders skip white space and ignore spare bits, so one signature would have many
+ * spellings. Here a text is decoded only if encoding its bytes gives the same text.
  */
 
 function bytesOf(characters: string): Uint8Array<ArrayBuffer> {
@@ -23,7 +23,7 @@ export function encodeBase64url(bytes: Uint8Array): string {
 }
 
 const urlCharacters = /^[\w-]*$/;
-/** The characters after the last group of four: their spare bits are zero. */
+/** Matches the characters after the last group of four, if their spare bits are zero. */
 const urlEnding = /^(?:|.[AQgw]|..[AEIMQUYcgkosw048])$/;
 
 /** Decodes canonical base64url, unpadded; null for any other text. */

@@ -1,4 +1,4 @@
-export function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concatenate(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -22,18 +22,18 @@ export async function readBounded(
       if (size > maxBytes) return null;
       parts.push(next.value);
     }
-    return concatenated(parts);
+    return concatenate(parts);
   } finally {
     await reader.cancel().catch(() => undefined);
   }
 }
 
-/** Lower-case hexadecimal. */
+/** Encodes bytes as lower-case hexadecimal digits. */
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** @param text pairs of hexadecimal digits */
+/** Decodes pairs of hexadecimal digits. */
 export function fromHex(text: string): Uint8Array {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }

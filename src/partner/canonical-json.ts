@@ -1,7 +1,7 @@
 /**
- * Writes canonical JSON (RFC 8785): one text for each value, whatever the order of its members. Lone surrogates and
- * numbers beyond all bounds, at which the RFC fails, are written too: `JSON.parse` accepts them, and a repeated request
- * body must be recognised. The strict reader refuses both.
+ * Writes canonical JSON (RFC 8785): one text for each value, whatever the order of its members. The RFC fails for lone
+ * surrogates and infinite numbers. Both are written here, because `JSON.parse` accepts them in a request body, and a
+ * repeated body must be recognised. The strict reader refuses both.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

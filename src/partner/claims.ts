@@ -1,4 +1,4 @@
-/** The claims of an envelope's JWS (RFC 7519 section 4.1; contract C9), and the unsigned members compared with them. */
+/** Reads the claims of an envelope's JWS (RFC 7519; contract C9), and compares the unsigned members with them. */
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
 import { formatSeconds, parseDateTime } from "./date-time.ts";
@@ -6,32 +6,32 @@ import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 import type { SharedClaims, StatusClaim } from "./verification.ts";
 
-/** Claims of the right types; their values are not yet compared with the expected ones. */
+/** An envelope's claims, checked for their types only. Issuer, audience and times are compared later. */
 export type Claims = SharedClaims & {
   readonly result: EligibilityResult;
-  /** The index in a status list; null for an envelope that names no list. */
+  /** The envelope's index in a status list; null if the envelope names no list. */
   readonly status: StatusClaim | null;
 };
 
 const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 
-/** Parsing a host name costs the square of its length. */
+/** A longer issuer is not parsed, because parsing a URL takes time quadratic in the length of its host name. */
 const maxIssuerCharacters = 2_000;
 
-/** The http(s) address of an issuer, without credentials, query or fragment, which could deceive a reader; else null. */
-export function addressOfIssuer(issuer: string): URL | null {
+/** Parses an issuer as an http(s) URL; null with credentials, a query or a fragment, which could mislead a reader. */
+export function parseIssuer(issuer: string): URL | null {
   const url = issuer.length <= maxIssuerCharacters && URL.canParse(issuer) ? new URL(issuer) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
   return url.username + url.password + url.search + url.hash === "" ? url : null;
 }
 
-/** The address of the page that verifies an issuer's envelopes; null for an issuer without a web address. */
+/** Builds the URL of the page that verifies an issuer's envelopes; null if the issuer is not an http(s) URL. */
 export function pageOfIssuer(issuer: string): string | null {
-  const url = addressOfIssuer(issuer);
+  const url = parseIssuer(issuer);
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
 }
 
-/** Reads the time of signing, whole seconds since the Unix epoch. The key is checked by it before the other claims. */
+/** Reads `iat`, whole seconds since the Unix epoch. The key is checked for this time before other claims are read. */
 export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
@@ -40,12 +40,12 @@ export function readIssuedAt(payload: JsonObject): number | Refusal {
   return isTime ? iat : refuse("CLAIM_TYPE", "The claim iat is not a time in whole seconds.");
 }
 
-/** Reads the issuer of unverified claims: an address in printable ASCII that may be shown to a reader; else null. */
+/** Reads the issuer of unverified claims; null unless it is a URL in printable ASCII, which is safe to show. */
 export function readClaimedIssuer(payload: JsonObject | Refusal): string | null {
   if (payload instanceof Refusal || typeof payload.iss !== "string") return null;
   const { iss } = payload;
   const isPlain = /^[\x21-\x7e]{1,200}$/.test(iss);
-  return isPlain && addressOfIssuer(iss) !== null ? iss : null;
+  return isPlain && parseIssuer(iss) !== null ? iss : null;
 }
 
 function findTypeProblem(payload: JsonObject): Refusal | null {
@@ -62,14 +62,14 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
 
 type Limits = Pick<SharedClaims, "expiresSeconds" | "notBeforeSeconds">;
 
-/** Reads `exp` and `nbf`. The service sets neither; a signed limit counts. */
+/** Reads `exp` and `nbf`. The service sets neither, but a verifier obeys a limit that is signed. */
 export function readLimits({ exp, nbf }: JsonObject): Limits | Refusal {
   const wrong = [exp, nbf].some((limit) => limit !== undefined && typeof limit !== "number");
   if (wrong) return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
   return { expiresSeconds: (exp as number) ?? null, notBeforeSeconds: (nbf as number) ?? null };
 }
 
-/** Null when absent; undefined when malformed. */
+/** Reads the claim `status`; null if it is absent, undefined if it is malformed. */
 function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
   if (status === undefined) return null;
   const list = isJsonObject(status) ? status.status_list : undefined;
@@ -78,7 +78,7 @@ function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
   return isPlace ? { uri, idx: Number(idx) } : undefined;
 }
 
-/** Reads all claims; `issuedAtSeconds` is the result of `readIssuedAt`. */
+/** Reads all claims of an envelope; `issuedAtSeconds` is the result of `readIssuedAt`. */
 export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
   const problem = findTypeProblem(payload);
   if (problem !== null) return problem;
@@ -97,15 +97,15 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
   };
 }
 
-/** Whether a member has the right form. */
+/** A check of the type or form of one JSON value. */
 type Rule = (value: JsonValue | undefined) => boolean;
 
 export const isText: Rule = (value) => typeof value === "string";
-export const isFlag: Rule = (value) => typeof value === "boolean";
-export const isWhole: Rule = (value) => Number.isSafeInteger(value);
+export const isBoolean: Rule = (value) => typeof value === "boolean";
+export const isInteger: Rule = (value) => Number.isSafeInteger(value);
 export const isTextList: Rule = (value) => Array.isArray(value) && value.every(isText);
 
-/** The first member that breaks its rule. */
+/** Finds the first member that breaks its rule; undefined if all keep theirs. */
 function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): string | undefined {
   return Object.keys(rules).find((member) => rules[member]?.(value[member]) !== true);
 }
@@ -114,25 +114,25 @@ export function oneOf(words: readonly string[]): Rule {
   return (value) => typeof value === "string" && words.includes(value);
 }
 
-/** A member that a later version of the service leaves out reads like null. */
+/** Accepts null, and an absent member too, because a later version of the service may leave the member out. */
 export function orNull(rule: Rule): Rule {
   return (value) => value === null || value === undefined || rule(value);
 }
 
-export function shape(rules: Record<string, Rule>): Rule {
+export function objectOf(rules: Record<string, Rule>): Rule {
   return (value) => isJsonObject(value) && findBroken(rules, value) === undefined;
 }
 
-const [textOrNull, wholeOrNull] = [orNull(isText), orNull(isWhole)];
+const [textOrNull, wholeOrNull] = [orNull(isText), orNull(isInteger)];
 const resultRules: Record<string, Rule> = {
-  found: isFlag,
+  found: isBoolean,
   source: orNull(oneOf(sources)),
   status: oneOf(licenseStatuses),
-  eligible: isFlag,
+  eligible: isBoolean,
   reasons: isTextList,
-  teacher: orNull(shape({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
+  teacher: orNull(objectOf({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
   license: orNull(
-    shape({
+    objectOf({
       status: oneOf(licenseStatuses),
       issueDate: textOrNull,
       expiryDate: textOrNull,
@@ -140,15 +140,15 @@ const resultRules: Record<string, Rule> = {
     }),
   ),
   certificate: orNull(
-    shape({ status: oneOf(certificateStatuses), regNo: textOrNull, issueDate: textOrNull }),
+    objectOf({ status: oneOf(certificateStatuses), regNo: textOrNull, issueDate: textOrNull }),
   ),
   profile: orNull(isJsonObject),
 };
 
-/** Contract C10: "when false, the other fields are null". */
+/** The members that contract C10 requires to be null if `found` is false. */
 const nullWhenNotFound = ["source", "teacher", "license", "certificate", "profile"];
 
-/** `found` and `eligible` must agree with `status`, or a reader of one member is misled. */
+/** Finds a contradiction between `found`, `eligible` and `status`, which would mislead a reader of only one of them. */
 function findContradiction(result: JsonObject): string | null {
   if (result.found === false) {
     const isEmpty = nullWhenNotFound.every((member) => (result[member] ?? null) === null);
@@ -161,7 +161,7 @@ function findContradiction(result: JsonObject): string | null {
     : null;
 }
 
-/** Describes in a sentence what is wrong with a `result` claim; null for an EligibilityResult. Ignores unknown members. */
+/** Describes what is wrong with a `result` claim; null if it is an EligibilityResult. Ignores unknown members. */
 export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
@@ -169,7 +169,7 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
   return findContradiction(value);
 }
 
-/** The members of a SignedEnvelope, of the right types; nothing in it is trusted. */
+/** The members of a SignedEnvelope, checked for their types only. Anybody can have changed them. */
 export type OuterMembers = {
   readonly verificationId: string;
   readonly verifiedAt: string;
@@ -182,7 +182,7 @@ export type OuterMembers = {
 
 const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
 
-/** Checks the contract's members of an envelope; `ENVELOPE_MALFORMED` names the first malformed member. */
+/** Checks the types of an envelope's members. The refusal (`ENVELOPE_MALFORMED`) names the first malformed member. */
 export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
   const bad = textMembers.find((member) => typeof envelope[member] !== "string");
   if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
@@ -214,7 +214,8 @@ function differenceInObject(signed: JsonObject, outer: JsonValue | undefined, pa
 
 /**
  * Finds the first difference between two JSON values, whatever the order of their members.
- * @param path the name of the value itself; only member names of `signed` are added to it
+ * @param path the name of the compared value in the result, such as `result`; the member names that are added to it come
+ * from `signed` only, because anybody can have written `outer`
  * @returns the path of the difference, or null when the values are equal
  */
 export function firstDifference(
@@ -227,18 +228,18 @@ export function firstDifference(
   return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;
 }
 
-/** `iat` has whole seconds, so a `verifiedAt` agrees with it when its whole second does. */
+/** Compares `verifiedAt` with `iat`, which has whole seconds: fractions of a second are ignored. */
 export function isSameSecond(verifiedAt: string, seconds: number): boolean {
   const time = parseDateTime(verifiedAt);
   return time !== null && Math.floor(time / 1000) === seconds;
 }
 
-/** The unsigned members that envelopes and statements share; `id` and `time` have other names in each. */
+/** The unsigned members that envelopes and statements share. Each has its own names for `id` and `time`. */
 type SharedOuter = Readonly<
   Record<"issuer" | "audience" | "signatureKid" | "id" | "time", JsonValue | undefined>
 >;
 
-/** Compares the shared unsigned members with the signed ones; `kid` is the key id of the signed header. */
+/** Compares the unsigned members of an envelope or statement with its claims; `kid` is the signed header's key id. */
 export function findSharedDifference(
   { issuer, audience, signatureKid, id, time }: SharedOuter,
   claims: Pick<Claims, "issuer" | "audience" | "verificationId" | "issuedAtSeconds">,
@@ -252,7 +253,7 @@ export function findSharedDifference(
   return isSame ? null : refuse("OUTER_VERIFIED_AT_DIFFERS");
 }
 
-/** Compares the unsigned members with the claims, which are authoritative (contract C9), in the order of decision D6.2. */
+/** Compares an envelope's unsigned members with its claims (contract C9), in the order of decision D6.2. */
 export function findOuterDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
   const path = firstDifference(claims.result as unknown as JsonValue, outer.result, "result");
   if (path !== null)

@@ -1,7 +1,7 @@
-/** The answers of a client: verified by the service's keys, and compared with the question. */
+/** Verifies the answers to a client with the service's keys, and compares them with the question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { type Connection, type Received, send, unusable } from "./client-calls.ts";
+import { type Connection, type ReceivedAnswer, send, unusableAnswer } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import { foldRegNo } from "./reg-no.ts";
@@ -10,32 +10,32 @@ import type { Verification } from "./verification.ts";
 import type { VerifyOptions } from "./verify-envelope.ts";
 
 export type ClientVerification = {
-  /** The service's issuer address, from the operator. */
+  /** The service's issuer, from the operator. */
   readonly issuer: string;
   /** Your partner id. */
   readonly audience: string;
-  /** Your own copies; by default the client fetches the service's keys and keeps them for five minutes. */
+  /** Your own copies of the keys; by default the client fetches the service's keys and keeps them for five minutes. */
   readonly keys?: KeySet;
-  /** The id of the key that must have signed the key history, for keys that the client fetches. */
+  /** The id of the key that must have signed the key history; only for keys that the client fetches. */
   readonly anchor?: string;
 };
 
 export type Answer = {
-  /** The signed result, when the client verifies. */
+  /** The signed result; without `verify`, the unsigned one. */
   readonly result: EligibilityResult;
   readonly envelope: SignedEnvelope;
-  /** Null when the client does not verify. */
+  /** The outcome of the verification; null if the client does not verify. */
   readonly verification: Verification | null;
 };
 
-/** The service's cache lifetime of its key set. */
+/** How long fetched keys are kept: as long as the service lets caches keep its key set. */
 const keepMs = 300_000;
-/** A key that the service does not publish must not cause a fetch for every envelope. */
+/** Younger keys are not fetched again, so that envelopes with an unpublished key do not each cause a fetch. */
 const leastAgeMs = 5_000;
 
 const wellKnown = "/v1/inter-agency/.well-known";
 
-/** Fetches the key set, and the key history, which names compromised keys. */
+/** Fetches the service's key set and key history, which says which keys are compromised. */
 async function fetchKeys(
   connection: Connection,
   { issuer, anchor }: ClientVerification,
@@ -45,13 +45,13 @@ async function fetchKeys(
     const call = { method: "GET", path: `${wellKnown}/${name}`, isPublic: true, signal } as const;
     return (await send(connection, call)).text;
   };
-  // The history comes first: its signer, if just published, is then in the set fetched after it.
+  // The history is fetched first, so that the key set, which is newer, contains even a just published signer.
   const keyHistory = await fetchText("key-history");
   const jwks = await fetchText("jwks.json");
   return createKeySet({ jwks, keyHistory, issuer, ...(anchor === undefined ? {} : { anchor }) });
 }
 
-/** Keeps fetched keys; `isFor` tells whether they have the wanted one. */
+/** Caches fetched keys. They are fetched again when they expire, or when `isFor` says that a key is missing. */
 function keepKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
   let kept: { readonly keys: KeySet; readonly atMs: number } | null = null;
   return async (isFor: (keys: KeySet) => boolean, signal: AbortSignal | undefined): Promise<KeySet> => {
@@ -62,11 +62,11 @@ function keepKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
   };
 }
 
-/** A refused set is fetched again: it may have been cut off in transit. */
+/** A refused key set is fetched again, because it may have been cut off in transit. */
 const usableKeys = ({ refusal }: KeySet) => refusal === null;
 
 /**
- * Verifies the answers of a client.
+ * Creates the function that verifies the answers to a client.
  * @returns a function that throws ClientError ENVELOPE_REFUSED unless all values are valid
  */
 export function createVerifier(connection: Connection, options: ClientVerification) {
@@ -75,7 +75,7 @@ export function createVerifier(connection: Connection, options: ClientVerificati
   return async <V extends Verification>(
     values: readonly JsonValue[],
     verify: (value: JsonValue, options: VerifyOptions) => Promise<V>,
-    received: Received,
+    received: ReceivedAnswer,
   ): Promise<V[]> => {
     const { signal } = received;
     const verifyAll = (keys: KeySet) =>
@@ -88,16 +88,16 @@ export function createVerifier(connection: Connection, options: ClientVerificati
     if (verifications.every(({ valid }) => valid)) return verifications;
     const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
     const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
-    throw unusable("ENVELOPE_REFUSED", message, received, verifications);
+    throw unusableAnswer("ENVELOPE_REFUSED", message, received, verifications);
   };
 }
 
-// A signature covers the answer, not the question: a proxy or cache in between could return an earlier envelope. Envelopes
-// contain neither purpose nor NIN, so those two are not compared.
+// A signature covers the answer, not the question, so a proxy or cache could return an earlier envelope. Envelopes contain
+// neither purpose nor NIN, so the purpose and the NIN are not compared.
 
 /** How far the service's and this machine's clocks may differ. */
 const clockSlackMs = 60_000;
-/** How long the service keeps an answer for its idempotency key. */
+/** How long the service replays an answer for the same idempotency key. */
 const keepReplayMs = 72 * 3_600_000;
 
 function isAbout({ result }: Answer, asked: Identifier): boolean {
@@ -106,21 +106,21 @@ function isAbout({ result }: Answer, asked: Identifier): boolean {
   return asked.regNo === undefined || result.certificate?.regNo === foldRegNo(asked.regNo);
 }
 
-function isOfThisCall(signedAt: string, { info, isKeyGiven, begunAtMs, endedAtMs }: Received): boolean {
+function isOfThisCall(signedAt: string, { info, isKeyGiven, begunAtMs, endedAtMs }: ReceivedAnswer): boolean {
   const at = Date.parse(signedAt);
-  // A key that was made for this call can have no earlier answer.
+  // An idempotency key that the client made for this call has no earlier answer.
   const earliest = info.isReplay && isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
   return at >= earliest - clockSlackMs && at <= endedAtMs + clockSlackMs;
 }
 
 /**
- * Compares answers with the question, in its order.
- * @returns the mismatch, as the end of a sentence, or null
+ * Compares each answer with the identifier at the same index of `asked`.
+ * @returns the mismatch, as the end of a sentence; null if all answers match
  */
 export function findMismatch(
   answers: readonly Answer[],
   asked: readonly Identifier[],
-  received: Received,
+  received: ReceivedAnswer,
 ): string | null {
   const ids = answers.map(({ envelope }) => envelope.verificationId);
   if (new Set(ids).size < ids.length) return "it has one envelope twice";
@@ -131,11 +131,11 @@ export function findMismatch(
 
 const otherTime = "it was signed at another time than that of the call: is this machine's clock right?";
 
-/** Compares a statement, verified as a whole, with the request, its purpose included. @returns as {@link findMismatch} */
+/** Compares a verified statement with the request, its purpose included. @returns as {@link findMismatch} */
 export function findStatementMismatch(
   { statementId, purpose, list, rows, issuedAt }: SignedStatement,
   asked: RosterRequest,
-  received: Received,
+  received: ReceivedAnswer,
 ): string | null {
   if (received.verificationId !== statementId) return "its X-Verification-Id is not that of the statement";
   if (purpose !== asked.purpose) return "it is for another purpose";
@@ -146,14 +146,14 @@ export function findStatementMismatch(
   return isOfThisCall(issuedAt, received) ? null : otherTime;
 }
 
-/** A row for nobody repeats the requested number, unless that may be a NIN. */
+/** Whether a row answers an item of the list. A row of nobody repeats the item's number, unless that may be a NIN. */
 function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
   if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
   if (asked.tId !== undefined) return tId === Number(asked.tId);
   return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
 }
 
-/** The service also ignores marks, such as a full stop at the end of a number. */
+/** Reduces a number to letters and digits: the service also ignores marks, such as a full stop at the end. */
 function lettersOf(regNo: string): string {
   return foldRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

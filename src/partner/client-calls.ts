@@ -6,7 +6,7 @@ import { Refusal } from "./reasons.ts";
 import { decodeUtf8, isJsonObject, readStrictJson } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
 
-/** The client's own codes for a call without an answer to rely on. The names are stable. */
+/** The client's own error codes, for a call that got no reliable answer. The names are stable. */
 export const clientErrorCodes = {
   TIMED_OUT: "No answer came in time, each time it was asked.",
   UNREACHABLE:
@@ -15,13 +15,13 @@ export const clientErrorCodes = {
   ENVELOPE_REFUSED: "The answer did not verify: it must not be relied on.",
   ANSWER_MISMATCH: "The answer is not one to what was asked: it must not be relied on.",
 } as const;
-/** The service's codes are explained in the API reference; a newer service may have more. */
+/** An error code of the client, or of the service (see the API reference). A newer service may send more codes. */
 export type ClientErrorCode = ApiErrorCode | keyof typeof clientErrorCodes;
 
 type ClientErrorDetails = {
-  /** The status of the last answer; null when there was none. */
+  /** The HTTP status of the last answer; null if no answer came. */
   readonly status?: number | null;
-  /** The last answer's id, for questions to the operator. */
+  /** The request id of the last answer, for questions to the operator. */
   readonly requestId?: string | null;
   readonly retryAfterSeconds?: number | null;
   /** The verdict of each envelope; only with `ENVELOPE_REFUSED`. */
@@ -30,8 +30,8 @@ type ClientErrorDetails = {
 };
 
 /**
- * A call without an answer to rely on. It is thrown, where the verifier returns verdicts, so that a caller who forgets to
- * look has no answer.
+ * The error of a call that got no reliable answer. The client throws it, while the verifier returns verdicts, so that a
+ * caller that forgets to check gets no answer.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError";
@@ -40,7 +40,7 @@ export class ClientError extends Error {
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   readonly verifications: readonly Verification[];
-  /** Repeats the call without running it twice; null for calls that have none. */
+  /** The key with which the call can be repeated and runs only once; null if the call has no such key. */
   idempotencyKey: string | null = null;
   attempts = 1;
 
@@ -54,10 +54,10 @@ export class ClientError extends Error {
   }
 }
 
-/** More than the service's longest message. */
+/** A longer message is not the service's, so the error code is shown instead. */
 const maxTextLength = 500;
 
-/** The error for an answer whose status is not 200; `text` is its body, whose message never repeats the request. */
+/** Makes the error for an answer whose status is not 200. The service's message in `text` never repeats the request. */
 function failureOf({ status, headers }: Response, text: string): ClientError {
   const named = headers.get("x-error-code") ?? "";
   const unnamed = status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
@@ -69,7 +69,7 @@ function failureOf({ status, headers }: Response, text: string): ClientError {
   const message = isRedirect
     ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
     : `${status}: ${words}`;
-  // Seconds, as in the body (contract C23); null for a date.
+  // The service writes seconds, as in the body (contract C23). A proxy's date is ignored.
   const retryAfter = headers.get("retry-after") ?? "";
   return new ClientError(code, message, {
     status: status === 0 ? null : status,
@@ -80,68 +80,68 @@ function failureOf({ status, headers }: Response, text: string): ClientError {
 
 /** The settings of a client. */
 export type Connection = {
-  /** Without a trailing slash. */
+  /** The service's URL, without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
   readonly timeoutMs: number;
   readonly maxRetries: number;
   readonly maxWaitSeconds: number;
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-  /** Waits; rejects with the signal's reason when that aborts. */
+  /** Waits; rejects with the signal's reason if the signal aborts. */
   readonly wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
 export type Call = {
   readonly method: "GET" | "POST";
-  /** Below the base URL, with a leading slash. */
+  /** The path below the base URL, with a leading slash. */
   readonly path: string;
   readonly isPublic?: boolean;
   readonly body?: object;
   readonly idempotencyKey?: string | null;
-  /** Whether the key is the caller's own, so that the call may have been answered before. */
+  /** Whether the caller chose the idempotency key, so that the answer may be a replay of an earlier call's. */
   readonly isKeyGiven?: boolean;
   readonly signal?: AbortSignal | undefined;
 };
 
 /** The partner's quota (contract C25). */
 export type Quota = {
-  /** Calls a minute. */
+  /** Calls allowed in a minute. */
   readonly limit: number;
-  /** Calls left of the minute or of the day, whichever is less. */
+  /** Calls left in the minute or in the day, whichever is less. */
   readonly remaining: number;
-  /** When the window ends. */
+  /** When the window of this limit ends. */
   readonly resetsAt: Date;
 };
 
 export type CallInfo = {
-  /** The answer's id, for questions to the operator. */
+  /** The request id of the answer, for questions to the operator. */
   readonly requestId: string | null;
   readonly attempts: number;
   /** Whether this is the answer of an earlier call with the same idempotency key. */
   readonly isReplay: boolean;
-  /** Repeats the call without running it twice; null for calls that have none. */
+  /** The key with which the call can be repeated and runs only once; null if the call has no such key. */
   readonly idempotencyKey: string | null;
   readonly quota: Quota | null;
 };
 
-export type Received = {
+export type ReceivedAnswer = {
   readonly text: string;
   readonly info: CallInfo;
-  /** From the answer's header. */
+  /** The answer's header `X-Verification-Id`; null if absent. */
   readonly verificationId: string | null;
   readonly isKeyGiven: boolean;
-  /** The caller's. */
+  /** The signal that the caller gave. */
   readonly signal: AbortSignal | undefined;
-  /** The first attempt's start and the last one's answer. */
+  /** When the first attempt began, and when the last answer had arrived. */
   readonly begunAtMs: number;
   readonly endedAtMs: number;
 };
 
-/** The error for an answer with status 200 that must not be relied on. */
-export function unusable(
+/** Makes the error for an answer with status 200 that must not be relied on. */
+export function unusableAnswer(
   code: ClientErrorCode,
   message: string,
-  { info: { requestId, attempts, idempotencyKey } }: Received,
+  { info: { requestId, attempts, idempotencyKey } }: ReceivedAnswer,
   verifications: readonly Verification[] = [],
 ): ClientError {
   const error = new ClientError(code, message, { status: 200, requestId, verifications });
@@ -149,14 +149,14 @@ export function unusable(
 }
 
 const firstBackOffMs = 1_000;
-/** Clients that failed together must not come back together. */
+/** The share by which a wait is lengthened at random, so that clients that failed together do not retry together. */
 const jitter = 0.2;
 
-/** Milliseconds before the next attempt: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
+/** Computes the wait in milliseconds: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
 function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
-  // The service runs a call with an idempotency key once, so it may be repeated.
+  // A call may be repeated, because the service runs the calls with one idempotency key only once.
   const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
   const isTransient = mayHelp || status === 429 || (status !== null && status >= 500);
   if (!isTransient || attempts > maxRetries) return null;
@@ -182,7 +182,7 @@ function quotaOf(headers: Headers): Quota | null {
   return { limit, remaining, resetsAt: new Date(reset * 1_000) };
 }
 
-/** A signal that also aborts at the deadline of head and body. */
+/** Makes a signal that aborts with the caller's signal, or if head and body have not arrived within `timeoutMs`. */
 function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const state = { isOver: false };
@@ -199,10 +199,10 @@ function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   return { signal: controller.signal, state, end };
 }
 
-/** Far more than a batch of a hundred envelopes: a server in between must not fill the partner's memory. */
+/** Far more than a batch of a hundred envelopes has. A proxy must not fill the partner's memory. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-/** Makes one attempt. @throws the reason of the caller's signal when that aborts */
+/** Makes one attempt. @throws the reason of the caller's signal if the signal aborts */
 async function attempt(
   connection: Connection,
   call: Call,
@@ -240,9 +240,9 @@ async function attempt(
 
 /**
  * Makes a call and repeats it as the contract says, always with the same idempotency key.
- * @throws ClientError when it failed for good; the reason of the caller's signal when that aborts
+ * @throws ClientError if the last attempt failed too; the reason of the caller's signal if the signal aborts
  */
-export async function send(connection: Connection, call: Call): Promise<Received> {
+export async function send(connection: Connection, call: Call): Promise<ReceivedAnswer> {
   const { idempotencyKey = null, isKeyGiven = false, signal } = call;
   const begunAtMs = Date.now();
   for (let attempts = 1; ; attempts++) {

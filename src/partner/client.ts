@@ -19,7 +19,14 @@ import {
   findMismatch,
   findStatementMismatch,
 } from "./client-answers.ts";
-import { type Call, type CallInfo, type Connection, type Received, send, unusable } from "./client-calls.ts";
+import {
+  type Call,
+  type CallInfo,
+  type Connection,
+  type ReceivedAnswer,
+  send,
+  unusableAnswer,
+} from "./client-calls.ts";
 import type { SignedEnvelope, SignedStatement } from "./contract.ts";
 import { isStatement } from "./jws.ts";
 import { Refusal } from "./reasons.ts";
@@ -29,21 +36,21 @@ import { verifyEnvelope } from "./verify-envelope.ts";
 import { verifyStatement } from "./verify-statement.ts";
 
 export type ClientOptions = {
-  /** The service's address, such as `https://verify.example.org`; http is accepted for this machine alone. */
+  /** The service's URL, such as `https://verify.example.org`; http is accepted only for this machine. */
   readonly baseUrl: string;
-  /** Your key; left out where your own `fetch` presents a client certificate. */
+  /** Your API key; leave it out if your own `fetch` presents a client certificate. */
   readonly apiKey?: string;
-  /** Verifies answers before you get them; without it they are returned unverified. */
+  /** How answers are verified before you get them; without `verify`, answers are returned unverified. */
   readonly verify?: ClientVerification;
-  /** Time limit of each attempt; 15,000 by default. */
+  /** Time limit of each attempt in milliseconds; 15,000 by default. */
   readonly timeoutMs?: number;
-  /** Repeats of a failed call; 3 by default, and at most (contract C24). */
+  /** How often a failed call is repeated: 0 to 3 times, 3 by default (contract C24). */
   readonly maxRetries?: number;
-  /** The longest wait that the service may ask for, 60 by default; otherwise the call fails. */
+  /** The longest wait in seconds that the service may ask for; 60 by default. A call with a longer wait fails. */
   readonly maxWaitSeconds?: number;
-  /** Another `fetch`: with a client certificate, or through a proxy. */
+  /** Your own `fetch`, for a client certificate or a proxy. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Another way to wait between attempts, for tests. */
+  /** Your own way to wait between attempts, for tests. */
   readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
@@ -53,14 +60,14 @@ export type CallOptions = {
 };
 
 export type CheckOptions = CallOptions & {
-  /** Your own, of 1 to 255 characters, if the call may outlive this process; by default each call gets a new one. */
+  /** Your own key, of 1 to 255 characters, if the call may outlive this process. By default each call gets a new key. */
   readonly idempotencyKey?: string;
 };
 
-/** A page of a list: the first one, or that after an `iterator`. */
+/** Which page of a list to get: the first page, or the page after an `iterator`. */
 export type PageOptions = CallOptions & {
   readonly after?: string | null;
-  /** From 1 to 500; 100 by default. */
+  /** Entries of a page, from 1 to 500; 100 by default. */
   readonly limit?: number;
 };
 
@@ -74,7 +81,7 @@ export type CheckAnswer = Answer & {
 /** The answers to a batch, in the order of its items. */
 export type BatchAnswer = {
   readonly answers: readonly Answer[];
-  /** The whole answer exactly as received. */
+  /** The whole batch response exactly as received. */
   readonly text: string;
   readonly call: CallInfo;
 };
@@ -82,7 +89,7 @@ export type BatchAnswer = {
 /** One verified statement over a list. */
 export type StatementAnswer = {
   readonly statement: SignedStatement;
-  /** Null when the client does not verify. */
+  /** The outcome of the verification; null if the client does not verify. */
   readonly verification: StatementVerification | null;
   /** The statement exactly as received: keep it, and it can be verified years later. */
   readonly text: string;
@@ -94,26 +101,26 @@ export type Client = {
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
   /** Up to 100 eligibility checks in one call. */
   checkBatch(items: readonly EligibilityCheckRequest[], options?: CheckOptions): Promise<BatchAnswer>;
-  /** One signed statement over a whole list of up to 2,000. */
+  /** One signed statement over a whole list of up to 2,000 teachers. */
   stateRoster(request: RosterRequest, options?: CheckOptions): Promise<StatementAnswer>;
   lookUpByRegNo(regNo: string, options?: CallOptions): Promise<CheckAnswer>;
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
-  /** The number travels in the body, never in an address. */
+  /** The NIN is sent in the body, never in a URL, which proxies log. */
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
-  /** Your terms, and what is left of your quota. */
+  /** Your terms, your credentials, and the rest of your quota. */
   me(options?: CallOptions): Promise<Me>;
-  /** Events since `after`: keep the `iterator` of a handled page, and repeat until `done`. After `EVENTS_GONE`, omit `after`. */
+  /** Events after `after`, the last handled page's `iterator`. Repeat until `done`; omit `after` after `EVENTS_GONE`. */
   events(page?: PageOptions): Promise<Events>;
-  /** The teachers of the filter `watched`, by registration number. */
+  /** The teachers whose events the filter `watched` selects, by registration number. */
   readonly watch: {
-    /** One, or up to 2,000; all or nothing. */
+    /** Adds one teacher, or up to 2,000: all of them or none. */
     add(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
     remove(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
     list(page?: PageOptions): Promise<Watched>;
   };
-  /** The public lookup: by any search term, unsigned, and without the key. */
+  /** The public lookup by any search term: the answer is unsigned, and your key is not sent. */
   verifyLicense(searchTerm: string, options?: CallOptions): Promise<PublicLookup>;
-  /** The service's health; asked once, because a failure is the answer. */
+  /** The service's health. The call is not repeated, because a failure is the answer. */
   getHealth(options?: CallOptions): Promise<Health>;
 };
 
@@ -137,7 +144,7 @@ function waitFor(milliseconds: number, signal: AbortSignal | undefined): Promise
 
 const thisMachine = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** @throws TypeError for an address that must not get a credential */
+/** Checks the URL of the service. @throws TypeError if the URL must not get a credential */
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && thisMachine.has(url.hostname));
@@ -158,10 +165,11 @@ function connectionOf(options: ClientOptions): Connection {
   return { baseUrl: readBaseUrl(baseUrl), apiKey, timeoutMs, maxRetries, maxWaitSeconds, fetch: ask, wait };
 }
 
-const unexpected = (message: string, received: Received) => unusable("ANSWER_UNEXPECTED", message, received);
+const unexpected = (message: string, received: ReceivedAnswer) =>
+  unusableAnswer("ANSWER_UNEXPECTED", message, received);
 
-/** @throws ClientError for anything but a JSON object, such as a proxy's page */
-function readObject(received: Received): JsonObject {
+/** Reads an answer. @throws ClientError if it is not a JSON object, such as a proxy's page */
+function readObject(received: ReceivedAnswer): JsonObject {
   const value = readStrictJson(received.text);
   if (!(value instanceof Refusal) && isJsonObject(value)) return value;
   throw unexpected("the answer is no JSON object: is baseUrl the address of the service?", received);
@@ -171,14 +179,15 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value.signature === "string" && isJsonObject(value.result);
 }
 
-/** The calls that get signed answers. */
+/** Creates the functions that make calls with signed answers. */
 function signedCalls(connection: Connection, options: ClientVerification | undefined) {
   const verify = options === undefined ? null : createVerifier(connection, options);
-  const mismatched = (message: string, received: Received) => unusable("ANSWER_MISMATCH", message, received);
+  const mismatched = (message: string, received: ReceivedAnswer) =>
+    unusableAnswer("ANSWER_MISMATCH", message, received);
   async function answersOf(
     envelopes: readonly JsonValue[],
     asked: readonly Identifier[],
-    received: Received,
+    received: ReceivedAnswer,
   ): Promise<Answer[]> {
     const verifications = (await verify?.(envelopes, verifyEnvelope, received)) ?? [];
     const answers = envelopes.map((value, index) => {
@@ -220,9 +229,9 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
 }
 
 /**
- * Makes a client of the partner API (contract C14). Transient failures are retried as the contract says, with the same
+ * Creates a client of the partner API (contract C14). Transient failures are retried as the contract says, with the same
  * idempotency key. Answers are verified if `verify` is given, and must be about the question.
- * @throws TypeError for a malformed address, key or limit
+ * @throws TypeError if the URL, the key or a limit is malformed
  * @example
  * ```ts
  * const client = createClient({

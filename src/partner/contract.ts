@@ -1,4 +1,4 @@
-/** The shapes and enumerations of the published contract, as a partner sees them. */
+/** The types and enumerations of the published contract: the values that partners send and receive. */
 
 export const licenseStatuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;
 export type LicenseStatus = (typeof licenseStatuses)[number];
@@ -23,7 +23,7 @@ export const purposes = [
 ] as const;
 export type Purpose = (typeof purposes)[number];
 
-/** Reasons for a false `eligible`: stable, in this order, never reused for another meaning. */
+/** The reasons why `eligible` is false, in the order in which answers list them. A name never changes its meaning. */
 export const reasons = [
   "TEACHER_NOT_FOUND",
   "TEACHER_DEACTIVATED",
@@ -42,7 +42,7 @@ export const reasons = [
 ] as const;
 export type Reason = (typeof reasons)[number];
 
-/** Dates are `YYYY-MM-DD` in the service's time zone. */
+/** A teacher's licence. Dates are `YYYY-MM-DD` in the service's time zone. */
 export type License = {
   status: LicenseStatus;
   issueDate: string | null;
@@ -58,7 +58,7 @@ export type Profile = {
   employment: { employer: string; role: string | null; from: string | null; to: string | null }[];
 };
 
-/** The verdict on a teacher (contract C10): when `found` is false every nullable member is null. */
+/** The answer about one teacher (contract C10). If `found` is false, every nullable member is null. */
 export type EligibilityResult = {
   found: boolean;
   source: Source | null;
@@ -71,7 +71,7 @@ export type EligibilityResult = {
   profile: Profile | null;
 };
 
-/** The result when the register knows nobody by the identifier. */
+/** The result if the register has nobody with the requested identifier. */
 export const notFoundResult: EligibilityResult = {
   found: false,
   source: null,
@@ -84,7 +84,7 @@ export const notFoundResult: EligibilityResult = {
   profile: null,
 };
 
-/** The signed answer (contract C9): `signature` is a compact RS256 JWS whose `result` claim is authoritative. */
+/** A signed answer (contract C9). The claim `result` of `signature`, a compact JWS (RS256), is authoritative. */
 export type SignedEnvelope = {
   verificationId: string;
   verifiedAt: string;
@@ -96,32 +96,35 @@ export type SignedEnvelope = {
 };
 
 export type StatementRow = {
-  /** From 1. */
+  /** The row's number, from 1. */
   row: number;
   tId: number | null;
   regNo: string | null;
   eligible: boolean;
   status: LicenseStatus;
   reasons: Reason[];
-  /** Whether the listed name can be the registered one; null if no name was listed or nobody was found. */
+  /** Whether the listed name may be the registered teacher's; null if no name was listed or nobody was found. */
   nameMatches: boolean | null;
 };
 
-/** The list of a statement, as the partner named it. */
-export type StatementList = { name: string; reference: string | null };
+/** The name and the reference that the partner gave its list. */
+export type ListLabel = { name: string; reference: string | null };
 
-/** `distinct` counts people, or numbers where nobody was found; the counts after it are of `distinct`. */
+/**
+ * Counts over the rows of a statement. `distinct` counts each person once, and each number that belongs to nobody once.
+ * The members after `distinct` count among these.
+ */
 export type StatementSummary = {
   listed: number;
   distinct: number;
   found: number;
   eligible: number;
-  /** Rounded down to one decimal. */
+  /** `eligible` as a percentage of `distinct`, rounded down to one decimal place. */
   percentEligible: number;
   byReason: Partial<Record<Reason, number>>;
 };
 
-/** One signed answer for a whole list: `signature` covers everything but the rows, and the root of a tree of the rows. */
+/** One signed answer for a whole list. `signature` covers the rows by the root of a Merkle tree over them. */
 export type SignedStatement = {
   statementId: string;
   issuedAt: string;
@@ -129,17 +132,17 @@ export type SignedStatement = {
   audience: string;
   purpose: Purpose;
   policyVersion: string;
-  list: StatementList;
+  list: ListLabel;
   summary: StatementSummary;
   rows: StatementRow[];
   signature: string;
   signatureKid: string;
 };
 
-/** The `typ` of a statement's signature, so that it never passes for an envelope (RFC 8725 section 3.11). */
+/** The `typ` of a statement's JWS, so that no verifier accepts it as an envelope (RFC 8725 section 3.11). */
 export const statementType = "tvs-statement+jwt";
 
-/** The beginning of each leaf of `rowsRoot`, so that no leaf of another tree passes for a row. */
+/** The first line of each leaf below `rowsRoot`, so that no leaf of another Merkle tree is accepted as a row. */
 export const statementRowPrefix = "tvs/v1/statement-row\n";
 
 export const eventTypes = [
@@ -153,7 +156,7 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** A webhook's body (contract C19): public identifiers and status words only. */
+/** The body of a webhook delivery (contract C19). It has only public identifiers and statuses. */
 export type WebhookEvent = {
   eventId: string;
   eventType: EventType;

@@ -1,4 +1,4 @@
-/** RFC 3339 date-times, read strictly: `Date.parse` also accepts local times, dates and free text. */
+/** Reads RFC 3339 date-times strictly: `Date.parse` would also accept local times, dates and free text. */
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
@@ -27,13 +27,13 @@ export function parseDateTime(text: string): number | null {
   return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
 }
 
-/** Seconds since the epoch as `YYYY-MM-DDTHH:MM:SSZ`; null beyond the calendar. */
+/** Writes seconds since the Unix epoch as `YYYY-MM-DDTHH:MM:SSZ`; null if beyond the range of Date. */
 export function formatSeconds(seconds: number): string | null {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }
 
-/** Creating a format costs much more than using it. */
+/** Formats by locale, kept because creating a format costs much more than using it. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The service's error codes, for the header `X-Error-Code`, the access log, the manual and the partners' package. A code is
- * never renamed and never gets another meaning. A caller treats an unknown code by its status.
+ * never renamed and never gets another meaning. A caller handles an unknown code by its HTTP status.
  */
 
 import written from "./error-codes.json" with { type: "json" };

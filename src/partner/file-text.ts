@@ -1,11 +1,14 @@
-/** The text of a file that a person saved, mailed or pasted. Only the file's encoding is undone: no signed byte changes. */
+/** Decodes files that a person saved, mailed or pasted. The decoded text may be signed, so it is never repaired. */
 
 import { type Refusal, type RefusalReason, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
 type Utf16 = "utf-16le" | "utf-16be";
 
-/** The byte order of UTF-16, by its mark, or by the zero bytes beside the ASCII that all our files begin with. */
+/**
+ * Finds the byte order of UTF-16, by the byte order mark or by zero bytes; null if a file is not UTF-16. Our files begin
+ * with two ASCII characters, and UTF-16 writes each of them with one zero byte.
+ */
 function utf16Of([a, b, c, d]: Uint8Array): Utf16 | null {
   if (a === 0xff && b === 0xfe) return "utf-16le";
   if (a === 0xfe && b === 0xff) return "utf-16be";
@@ -13,17 +16,17 @@ function utf16Of([a, b, c, d]: Uint8Array): Utf16 | null {
   return a === 0 && b !== 0 && c === 0 && d !== 0 ? "utf-16be" : null;
 }
 
-/** Whether a file is in UTF-16, by its first bytes. */
+/** Whether a file is in UTF-16, as its first four bytes show. */
 export function isUtf16(bytes: Uint8Array): boolean {
   return utf16Of(bytes) !== null;
 }
 
-/** The text without the byte order mark that some editors and shells put before it. */
+/** Removes the byte order mark, which some editors and shells put before a text. */
 export function withoutMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
-/** The text of a file in UTF-8 or UTF-16, without a byte order mark; null when the bytes are neither. */
+/** Decodes a file in UTF-8 or UTF-16 and removes the byte order mark; null if the bytes are neither encoding. */
 export function decodeText(bytes: Uint8Array): string | null {
   const encoding = utf16Of(bytes);
   if (encoding === null) {
@@ -37,17 +40,17 @@ export function decodeText(bytes: Uint8Array): string | null {
   }
 }
 
-/** The text of a proof's file: a mark before UTF-8 stays, because a proof has none. */
+/** Decodes the file of a proof. A byte order mark before UTF-8 is kept, so that the reader of proofs refuses it. */
 export function decodeProof(bytes: Uint8Array): string | null {
   return isUtf16(bytes) ? decodeText(bytes) : decodeUtf8(bytes);
 }
 
-/** The text of a file, or a text that was decoded already, without a byte order mark. */
+/** Decodes a file, or accepts a decoded text, and removes the byte order mark; null if the bytes cannot be decoded. */
 export function textOf(source: string | Uint8Array): string | null {
   return typeof source === "string" ? withoutMark(source) : decodeText(source);
 }
 
-/** The pieces of a file in UTF-8 or UTF-16, as UTF-8. */
+/** Converts the pieces of a file in UTF-8 or UTF-16 to UTF-8. */
 export async function* piecesInUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   let decoder: TextDecoder | null | undefined;
@@ -58,11 +61,11 @@ export async function* piecesInUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGen
     }
     yield decoder === null ? piece : encoder.encode(decoder.decode(piece, { stream: true }));
   }
-  // Half a character at the end becomes U+FFFD, which no envelope's JSON ends with.
+  // Half a character at the end becomes U+FFFD, with which no valid JSON ends.
   if (decoder) yield encoder.encode(decoder.decode());
 }
 
-/** UTF-16 that was read as if it were one byte a character: every other character is a NUL. */
+/** Matches UTF-16 that was decoded with one byte per character: every other character is NUL. */
 const misread = /^(?:\uFFFD{1,2}|\u00FF\u00FE|\u00FE\u00FF)?(?:[^\0]\0[^\0]\0|\0[^\0]\0[^\0])/;
 
 /** Refuses a text in which UTF-16 was read as another encoding; null for every other text. */
@@ -80,18 +83,18 @@ export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
   return refuse("TEXT_DAMAGED", "This is UTF-16 that is cut off or damaged: save it as UTF-8.");
 }
 
-// Mail and editors fold and quote lines, bend quotation marks and hide spaces. A signature in such a text may be genuine.
-// The text is not repaired, because one signature would then have many spellings: the refusal names the damage.
+// Mail and editors fold and quote lines, and insert curly quotation marks and invisible spaces. The signature may be
+// genuine. The text is not repaired, so that a signature has one spelling; the refusal names the damage instead.
 
-/** More than one mailed envelope has. */
+/** A longer text is not searched for damage: no mailed envelope is as long. */
 const maxCharacters = 1024 * 1024;
 const quotes = /^[ \t]*(?:[>|][ \t]?)+/gm;
 const softBreaks = /=[ \t]*\r?\n/g;
 const blank = /[\s\u00AD\u200B-\u200F\u2060\uFEFF]+/g;
-const bentQuotes = /[\u2018-\u201F\u00AB\u00BB]/;
+const curlyQuotes = /[\u2018-\u201F\u00AB\u00BB]/;
 const hiddenSpaces = /[\u00A0\u00AD\u2000-\u200F\u202F\u2060\uFEFF]/;
 
-/** Whether a compact JWS of a plausible length is in the text; takes linear time. */
+/** Whether a text contains a compact JWS of plausible length. It takes linear time. */
 function hasJws(text: string): boolean {
   return text.split(/[^\w.-]+/).some((run) => {
     const parts = run.split(".");
@@ -102,7 +105,7 @@ function hasJws(text: string): boolean {
   });
 }
 
-/** The text without quote marks, soft line breaks and white space. */
+/** Removes quote marks, soft line breaks and white space, only to detect a signature: the result is not verified. */
 function unfolded(text: string): string {
   const plain = text.replace(quotes, "").replace(softBreaks, "").replaceAll("=3D", "=");
   return plain
@@ -124,7 +127,7 @@ function describe(text: string): string | null {
   if (!isWhole && /[\u2010-\u2014\u2212]/.test(text)) return "An editor has put dashes for hyphens.";
   const isTorn = /\S\s+\S/.test(text) && /^[\w.-]+$/.test(unfolded(text));
   if (!isWhole || isTorn) return "There is white space inside the signature; mail has folded it.";
-  if (bentQuotes.test(text)) return "An editor has put curly quotation marks for straight ones.";
+  if (curlyQuotes.test(text)) return "An editor has put curly quotation marks for straight ones.";
   if (/&(?:quot|#0*34);/.test(text)) return "It is in HTML, as a web page or a mail carries a text.";
   if (hiddenSpaces.test(text)) return "An editor has put other spaces for plain ones.";
   if (/^\s*[[{]/.test(text)) return describeJson(text);
@@ -132,13 +135,13 @@ function describe(text: string): string | null {
   return isAlone ? null : "White space or another text stands around the signature.";
 }
 
-/** Names the damage of a text that holds a signature (`TEXT_DAMAGED`, which repeats nothing of the text), or null. */
+/** Refuses a damaged text that has a signature (`TEXT_DAMAGED`, which names the damage and quotes nothing); else null. */
 export function findDamage(text: string): Refusal | null {
   const damage = text.length <= maxCharacters && hasJws(unfolded(text)) ? describe(text) : null;
   return damage === null ? null : refuse("TEXT_DAMAGED", `${damage} Get the file itself.`);
 }
 
-/** The same for bytes that are not UTF-8. */
+/** Does the same as {@link findDamage} for bytes that are not UTF-8. */
 export function findDamageInBytes(bytes: Uint8Array): Refusal | null {
   if (bytes.length > maxCharacters || !hasJws(new TextDecoder("latin1").decode(bytes))) return null;
   return refuse("TEXT_DAMAGED", "It was saved in another character set than UTF-8. Get the file itself.");
@@ -146,7 +149,7 @@ export function findDamageInBytes(bytes: Uint8Array): Refusal | null {
 
 const unreadable: readonly RefusalReason[] = ["JSON_MALFORMED", "JWS_MALFORMED", "BASE64URL_NOT_CANONICAL"];
 
-/** The text's damage if that is why it could not be read, else the refusal. */
-export function damageOr(refusal: Refusal, text: string): Refusal {
+/** Returns the text's damage if damage explains why the text could not be read; otherwise returns the refusal. */
+export function preferDamage(refusal: Refusal, text: string): Refusal {
   return (unreadable.includes(refusal.reason) ? findDamage(text) : null) ?? refusal;
 }

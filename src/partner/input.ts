@@ -1,14 +1,14 @@
 /**
  * Finds the envelopes in a file that a partner has kept: an envelope, a bare JWS, a batch response, a JSON array, or NDJSON
- * of these. A malformed part never hides the others.
+ * of these. A malformed part is refused alone, and the other parts are still found.
  */
 
 import {
-  damageOr,
   findDamage,
   findDamagedUtf16,
   findDamageInBytes,
   findMisreadUtf16,
+  preferDamage,
   textOf,
 } from "./file-text.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -24,40 +24,40 @@ import {
   sliceMembers,
 } from "./strict-json.ts";
 
-// A file that is not an envelope (an error answer, a web page, the wrong file) is undecidable: it accuses nobody. An input
-// with a signature, or with a member that only envelopes have, at any depth, is verified as an envelope.
+// A file without an envelope (an error answer, a web page, the wrong file) is undecidable, because it shows no forgery.
+// An input with a signature, or at any depth a member that only envelopes have, is verified as an envelope.
 
 const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 
-// `{"` begins with `eyJ` in base64url, as header and payload of a JWS do. Every pattern here takes time linear in the text.
+// The header and the payload of a JWS begin with `{"`, which is `eyJ` in base64url. Every pattern here takes linear time.
 const signatureStart = /^\s*eyJ/;
 const signaturePart = /eyJ[\w+/=-]{8}/;
 const dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
-/** Also a name written with escapes, which only a JSON reader could tell. */
+/** Matches a member of `ownMembers` in JSON text. Escapes can spell such a name, so an escaped letter matches too. */
 const memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
 
 function claimsAsText(given: string): boolean {
-  // A line of UTF-16 is UTF-8 too, with every other character a NUL.
+  // ASCII text in UTF-16 is also valid UTF-8, with a NUL as every other character.
   const text = given.includes("\0") ? given.replaceAll("\0", "") : given;
   if (signatureStart.test(text) || dottedParts.test(text) || memberMark.test(text)) return true;
-  // The parts of a JWS are set apart by dots; the numbers of a key set have none.
+  // Dots separate the parts of a JWS. The numbers of a key set are base64url too, but have no dots.
   return text.includes(".") && signaturePart.test(text);
 }
 
-/** Whether a value claims to be an envelope. A value too deep for the strict reader does, so its verdict is not milder. */
-function claims(value: JsonValue, depth = 0): boolean {
+/** Whether a value claims to be an envelope. Too deep a value does: nesting must not make a forgery undecidable. */
+function claimsEnvelope(value: JsonValue, depth = 0): boolean {
   if (typeof value === "string") return claimsAsText(value);
   if (typeof value !== "object" || value === null) return false;
   const isOwn = isJsonObject(value) && ownMembers.some((member) => Object.hasOwn(value, member));
   if (isOwn || depth > maxJsonDepth) return true;
-  return Object.values(value).some((inner) => claims(inner, depth + 1));
+  return Object.values(value).some((inner) => claimsEnvelope(inner, depth + 1));
 }
 
-function no(what: string): Refusal {
+function notEnvelope(what: string): Refusal {
   return refuse("NOT_AN_ENVELOPE", `This is ${what}, not an envelope.`);
 }
 
-/** The service's statuses (contract C24) in our words: anybody can write the message in the file. */
+/** What each HTTP status means (contract C24). It is shown instead of the file's own message, which anybody can forge. */
 const statusMeanings: Readonly<Record<number, string>> = {
   400: "the request was malformed",
   401: "there was no valid credential",
@@ -75,7 +75,7 @@ function errorAnswer({ statusCode, message }: JsonObject): string | null {
   return `an error answer (${statusCode}: ${meaning})`;
 }
 
-/** The other documents of the contract, by the members that only they have. */
+/** The other documents of the contract, each recognised by members that no other document has. */
 const documents: readonly (readonly [string, readonly string[]])[] = [
   ["a key set (JWKS)", ["keys"]],
   ["the health document", ["service", "activeKid"]],
@@ -94,29 +94,29 @@ function describeText(text: string): string {
 }
 
 /**
- * Refuses an input that does not claim to be an envelope (`NOT_AN_ENVELOPE`, whose detail repeats nothing of the input).
+ * Refuses an input that does not claim to be an envelope (`NOT_AN_ENVELOPE`). The detail repeats nothing of the input.
  * @param value a text that is not JSON, or a value of `readStrictJson`
  */
 export function findNoEnvelope(value: JsonValue): Refusal | null {
-  if (claims(value)) return null;
-  if (typeof value === "string") return no(describeText(value));
-  return no(isJsonObject(value) ? describeObject(value) : "some other JSON");
+  if (claimsEnvelope(value)) return null;
+  if (typeof value === "string") return notEnvelope(describeText(value));
+  return notEnvelope(isJsonObject(value) ? describeObject(value) : "some other JSON");
 }
 
-/** PDF, PNG, JPEG. "latin1" means windows-1252 to a decoder, where 0x89 is a per mille sign; to Node 20 it is latin1. */
+/** Matches the start of a PDF, PNG or JPEG. Decoding as "latin1" makes 0x89 a per mille sign, but U+0089 in Node 20. */
 const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
 
-/** The same for bytes that are not UTF-8: pictures, archives, office documents. */
+/** Does the same as {@link findNoEnvelope} for bytes that are not UTF-8, such as pictures and archives. */
 function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
   const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
-  if (/^\s*[[{"]/.test(text) || claims(text)) return null;
-  return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
+  if (/^\s*[[{"]/.test(text) || claimsEnvelope(text)) return null;
+  return notEnvelope(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
 }
 
-/** The position of an envelope in the input: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */
+/** The position of an envelope in the input: its line, from 1, in NDJSON, and its index, from 0, in an array or batch. */
 export type Place = { readonly line: number | null; readonly index: number | null };
 
-/** One candidate for `verifyEnvelope`, or the refusal of a malformed part. */
+/** One value for `verifyEnvelope`, or the refusal of a malformed part of the input. */
 export type EnvelopeItem =
   | { readonly place: Place; readonly value: JsonValue }
   | { readonly place: Place; readonly refusal: Refusal };
@@ -135,7 +135,7 @@ function* expandList(values: readonly JsonValue[], line: number | null): Generat
   for (const [index, value] of values.entries()) yield { place: { line, index }, value };
 }
 
-/** A wrong count means that envelopes were added or removed; the others are verified too. */
+/** Yields the envelopes of a batch, after a refusal if `count` is wrong: envelopes were then added or removed. */
 function* expandBatch(batch: JsonObject, place: Place): Generator<EnvelopeItem> {
   if (!Array.isArray(batch.results)) return yield { place, refusal: refuse("BATCH_MALFORMED") };
   if (batch.count !== batch.results.length) yield { place, refusal: refuse("BATCH_COUNT_MISMATCH") };
@@ -159,7 +159,7 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
   }
 }
 
-/** The parts of an array, or of a batch whose own members are unique and in order, to be verified one by one; else null. */
+/** Slices a refused array, or a refused batch that is otherwise sound, into its envelopes; null for any other text. */
 function findSlices(text: string): string[] | null {
   if (text.startsWith("[")) return sliceJson(text);
   if (!text.startsWith("{")) return null;
@@ -180,12 +180,12 @@ function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
   if (!(reading instanceof Refusal)) return yield* expand(reading, place);
   const slices = isParsed(text, reading) ? findSlices(text.trim()) : null;
   if (slices !== null) yield* readSlices(slices, place.line);
-  else yield { place, refusal: damageOr(reading, text) };
+  else yield { place, refusal: preferDamage(reading, text) };
 }
 
 /**
  * Reads one record: a JSON text or a bare JWS. Only the line end is removed: white space around a JWS is refused later.
- * @param line its number from 1, or null when it is the whole input
+ * @param line the line number, from 1; null if the record is the whole input
  */
 function* readRecord(text: string, line: number | null): Generator<EnvelopeItem> {
   if (isBlank(text)) return;
@@ -202,10 +202,10 @@ function* splitLines(text: string): Generator<string> {
   }
 }
 
-/** A line that may be a piece of an envelope, and its item when read alone. */
+/** A line that may be a piece of an envelope that mail has folded, and the item that the line alone gives. */
 type Piece = { readonly line: number; readonly record: string; readonly item: EnvelopeItem };
 
-/** More lines than mail makes of one envelope. */
+/** The most lines that are joined; mail folds no envelope into more. */
 const maxPieces = 1000;
 const wholeJws = /^\s*[\w-]+\.[\w-]+\.[\w-]*\s*$/;
 
@@ -215,7 +215,7 @@ function isPiece(items: readonly EnvelopeItem[]): boolean {
   return "refusal" in item || (typeof item.value === "string" && !wholeJws.test(item.value));
 }
 
-/** Lines that mail made of one envelope are one item. */
+/** Yields one refusal if the lines together are an envelope that mail has folded; otherwise yields each line's item. */
 function* joinPieces(pieces: readonly Piece[]): Generator<EnvelopeItem> {
   const [first] = pieces;
   const damage = pieces.length < 2 ? null : findDamage(pieces.map(({ record }) => record).join("\n"));
@@ -240,7 +240,7 @@ function* readLines(text: string): Generator<EnvelopeItem> {
   yield* joinPieces(pieces);
 }
 
-/** One envelope that was folded or quoted is one item, however many lines it has. */
+/** Refuses a text that is one folded or quoted envelope; null if a line is a whole JWS or JSON text. */
 function findFolded(text: string): Refusal | null {
   for (const line of splitLines(text))
     if (wholeJws.test(line) || (isJsonText(line) && isRecord(line))) return null;
@@ -248,8 +248,8 @@ function findFolded(text: string): Refusal | null {
 }
 
 /**
- * Reads whole lines of bytes. Each line is decoded alone, so that one invalid byte costs one line and not the file.
- * @param counter the number of lines before these; moved on with every line
+ * Reads whole lines of bytes. Each line is decoded alone, so an invalid byte makes only its own line unreadable.
+ * @param counter the number of lines before these; each line raises it by one
  */
 export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Generator<EnvelopeItem> {
   for (let start = 0; start < bytes.length; ) {
@@ -266,13 +266,13 @@ export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Ge
   }
 }
 
-/** Whether a line is a whole record; no line of an indented document is. */
+/** Whether a line is a whole JSON text or JWS. No line of an indented JSON document is. */
 export function isRecord(line: string): boolean {
   if (/^[A-Za-z0-9_-]+\.[^\s"]*$/.test(line.trimEnd())) return true;
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
 }
 
-/** The first two lines that are not blank. */
+/** Finds the first two lines that are not blank. */
 function firstLines(text: string): string[] {
   const found: string[] = [];
   for (const line of splitLines(text)) {
@@ -287,7 +287,7 @@ function hasRecordLine(text: string): boolean {
   return false;
 }
 
-/** Whether to read line by line. If the first line is malformed, the whole text is tried, then each line. */
+/** Whether to read a text line by line. If its first line is unfinished JSON, the whole text is tried first. */
 function isLines(text: string): boolean {
   const [first = "", second] = firstLines(text);
   if (second === undefined) return false;
@@ -299,7 +299,7 @@ function isLines(text: string): boolean {
 /**
  * Finds every envelope in a text: one, a bare JWS, a batch response, a JSON array, or NDJSON of these.
  * @param input the text, or its bytes in UTF-8 or UTF-16; a byte order mark is skipped
- * @returns the candidates in order, lazily; nothing for a blank input, an empty array or an empty batch
+ * @returns the items in order, read lazily; no item for a blank input, an empty array or an empty batch
  * @example
  * ```ts
  * for (const item of readEnvelopes(await file.text())) {
@@ -317,7 +317,7 @@ export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeIt
     return yield* readLineBlock(bytes, { line: 0 });
   }
   if (isBlank(text)) return;
-  // A web page is one item, however many lines it has; so is a text in the wrong encoding.
+  // A web page, or a text in a wrong encoding, is refused as a whole, not line by line.
   const refusal = findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
   if (refusal !== null) return yield { place: nowhere, refusal };
   if (!isLines(text)) return yield* readRecord(text, null);

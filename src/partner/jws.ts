@@ -1,4 +1,4 @@
-/** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, which must not steer the verifier. */
+/** Reads a compact JWS (RFC 7515 section 7.1) and checks its header, which must not choose algorithm or key. */
 
 import { decodeBase64url } from "./base64.ts";
 import { statementType } from "./contract.ts";
@@ -14,15 +14,15 @@ export type CompactJws = {
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
-/** The rest of a vetted header. */
+/** The members of a checked header that the verifier uses. */
 export type JwsHeader = { readonly kid: string; readonly typ: string | null };
 
-/** Header members that carry a key or its address. `x5t` only names a certificate. */
+/** Header members that contain a key or its URL. `x5t` is accepted: it only identifies a certificate. */
 const keyMembers = ["jwk", "jku", "x5u", "x5c"];
 
 const ascii = new TextEncoder();
 
-/** Splits a compact JWS, with nothing around it, or refuses with `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`. */
+/** Splits a compact JWS, or refuses a text with `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`. The header is read later. */
 export function splitCompactJws(text: string): CompactJws | Refusal {
   const first = text.indexOf(".");
   const second = text.indexOf(".", first + 1);
@@ -34,7 +34,7 @@ export function splitCompactJws(text: string): CompactJws | Refusal {
   return { protectedHeader: text.slice(0, first), payload, signingInput, signature };
 }
 
-/** Reads one decoded part of a JWS as a JSON object; `part` is for the refusal's detail. */
+/** Reads the decoded header or payload of a JWS as a JSON object; the refusal names the `part`. */
 export function readJwsObject(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
   const reading = readStrictJson(bytes);
   if (!(reading instanceof Refusal)) {
@@ -56,7 +56,7 @@ function vetHeader(header: JsonObject): JwsHeader | Refusal {
   return { kid, typ: typ as string | null };
 }
 
-/** Reads and vets a protected header: RS256 only, no extensions, no key of its own, a key id. */
+/** Reads and checks a protected header: it must have RS256 and a key id, and neither extensions nor a key. */
 export function readJwsHeader(protectedHeader: string): JwsHeader | Refusal {
   const bytes = decodeBase64url(protectedHeader);
   if (bytes === null) return refuse("BASE64URL_NOT_CANONICAL");
@@ -64,7 +64,7 @@ export function readJwsHeader(protectedHeader: string): JwsHeader | Refusal {
   return header instanceof Refusal ? header : vetHeader(header);
 }
 
-/** The type that a signature claims; null if it claims none, undefined if it cannot be read. */
+/** Reads the `typ` in the header of a JWS; null if the header has none, undefined if it cannot be read. */
 function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
   const bytes = typeof jws === "string" ? decodeBase64url(jws.slice(0, Math.max(jws.indexOf("."), 0))) : null;
   const header = bytes === null ? null : readJwsObject(bytes, "header");
@@ -72,8 +72,8 @@ function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
 }
 
 /**
- * Tells statements from envelopes, by the type of the signature or by the members beside it.
- * @param value a bare signature, or a value of `readStrictJson`
+ * Whether a value is a statement and no envelope, by the `typ` of its JWS or by its members `statementId` and `rows`.
+ * @param value a bare JWS, or a value of `readStrictJson`
  */
 export function isStatement(value: JsonValue): boolean {
   if (!isJsonObject(value)) return typeof value === "string" && typeOf(value) === statementType;

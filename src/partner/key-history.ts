@@ -1,6 +1,6 @@
 /**
- * The key history: every key that the service ever published, with its window of use and its compromise. It is a compact
- * JWS signed by the active key; with it an envelope is verifiable years later.
+ * Reads the key history: every key that the service ever published, when the key was in use, and since when it was
+ * compromised. The history is a compact JWS, signed by the active key. With it, an envelope can be verified years later.
  */
 
 import { formatSeconds, parseDateTime } from "./date-time.ts";
@@ -8,12 +8,12 @@ import { readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { Refusal, refuse, type Warning } from "./reasons.ts";
 import { isSignedBy, type VettedKey, vetRsaKey } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import { type Passed, passed, skipped } from "./verification.ts";
+import { type CheckOutcome, passedCheck, skippedCheck } from "./verification.ts";
 
 const keyStates = ["pending", "active", "retired", "compromised"] as const;
 type KeyState = (typeof keyStates)[number];
 
-/** When a key was in use; times in milliseconds since the Unix epoch. */
+/** When a key was in use. Times are in milliseconds since the Unix epoch. */
 export type KeyWindow = {
   readonly state: KeyState;
   readonly activatedAtMs: number | null;
@@ -28,24 +28,24 @@ export type KeyHistory = {
   readonly issuer: string;
   readonly issuedAtSeconds: number;
   readonly keys: ReadonlyMap<string, HistoricKey>;
-  /** One of `keys`, hence no proof of who made the history. */
+  /** The key that signed the history. It is one of `keys`, so it does not prove who made the history. */
   readonly signer: HistoricKey;
 };
 
-/** The header's `typ`, so that a history never passes for another token (RFC 8725 section 3.11). */
+/** The `typ` of a key history, so that no verifier accepts it as another token (RFC 8725 section 3.11). */
 export const keyHistoryType = "key-history+jwt";
 
 function malformed(detail: string): Refusal {
   return refuse("KEY_HISTORY_MALFORMED", detail);
 }
 
-/** Milliseconds; null when not set, undefined when malformed. */
+/** Reads a time in milliseconds; null if it is not set, undefined if it is malformed. */
 function readTime(value: JsonValue | undefined): number | null | undefined {
   if (value === null) return null;
   return typeof value === "string" ? (parseDateTime(value) ?? undefined) : undefined;
 }
 
-/** A state without its own time would leave a window open. */
+/** Whether a window has the time of its state. Without it, a retired key could always sign. */
 function isComplete(window: KeyWindow): boolean {
   if (window.state === "active") return window.activatedAtMs !== null;
   if (window.state === "retired") return window.retiredAtMs !== null;
@@ -103,7 +103,7 @@ function readPayload(payload: JsonObject): Omit<KeyHistory, "signer"> | Refusal 
   return entries instanceof Refusal ? entries : { issuer: iss, issuedAtSeconds: iat, keys: entries };
 }
 
-/** `tvs keys history --json` wraps the JWS in an object. */
+/** Returns the JWS, also from the object in which `tvs keys history --json` wraps it. */
 function unwrap(text: string): string {
   const trimmed = text.trim();
   if (!trimmed.startsWith("{")) return trimmed;
@@ -113,8 +113,8 @@ function unwrap(text: string): string {
 }
 
 /**
- * Reads a key history and verifies it with one of its own keys, which proves only that its signer made all of it. The
- * caller has to know the signer from elsewhere (`KeyHistory.signer`).
+ * Reads a key history and verifies it with one of its own keys. That proves only that the signer made all of the history:
+ * the caller must check the signer (`KeyHistory.signer`) against another source.
  * @param text the compact JWS, alone or as `{"keyHistory": "…"}`
  * @param issuer the expected issuer; null accepts any
  * @throws DOMException when this machine has no WebCrypto
@@ -137,43 +137,43 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
   return { ...history, signer };
 }
 
-/** Whether a key was compromised, at the whole second of a signature. */
+/** Whether a key was compromised at the time of a signature, in whole seconds. */
 function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
   return window.compromisedSinceMs !== null && seconds >= Math.floor(window.compromisedSinceMs / 1000);
 }
 
 type CompromiseFinding = {
-  readonly outcome: Passed;
+  readonly outcome: CheckOutcome;
   readonly warnings: readonly Warning[];
-  /** Whether the envelope is acceptable only by the log's proof. */
+  /** Whether the log had the envelope before its key was compromised. */
   readonly precedesCompromise: boolean;
 };
 
-function finding(outcome: Passed, ...warnings: Warning[]): CompromiseFinding {
+function finding(outcome: CheckOutcome, ...warnings: Warning[]): CompromiseFinding {
   return { outcome, warnings: Object.freeze(warnings), precedesCompromise: false };
 }
 
-const unknown = skipped("No key history tells when this key was in use.");
+const unknown = skippedCheck("No key history tells when this key was in use.");
 const unknownCompromise = finding(unknown);
-const neverCompromised = finding(passed("The key history flags no compromise of this key."));
+const neverCompromised = finding(passedCheck("The key history flags no compromise of this key."));
 const beforeCompromise = finding(
-  passed(
+  passedCheck(
     "The key was compromised later than this says it was signed; its thief could have written that time.",
   ),
   "COULD_BE_BACKDATED",
 );
-const inUse = passed("The key was in use at the time of signing.");
+const inUse = passedCheck("The key was in use at the time of signing.");
 
-/** An entry that the log had before the compromise was not made by the key's thief. */
+/** Accepts an envelope that the log had before the key's compromise: the key's thief did not make it. */
 function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
   const since = formatSeconds(Math.floor(compromisedSinceMs / 1000));
   const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatSeconds(loggedSeconds)}, before that.`;
-  return { outcome: passed(detail), warnings: [], precedesCompromise: true };
+  return { outcome: passedCheck(detail), warnings: [], precedesCompromise: true };
 }
 
 /**
- * Refuses a signature made at or after the key's compromise, unless the log had it before that (decision D13.6).
- * @param window null when no key history is known
+ * Refuses a signature made at or after the key's compromise, unless the log had the signature earlier (decision D13.6).
+ * @param window null if no key history was given
  * @param seconds the time of signing, which a thief can choose
  * @param loggedSeconds the time of a checkpoint that covers the envelope; null without a proof
  */
@@ -194,11 +194,11 @@ export function checkCompromise(
 }
 
 /**
- * Refuses a signature made before the key was activated or after it was retired, in whole seconds as signatures have. A
- * key that was never activated never signs.
- * @param window null when no key history is known
+ * Refuses a signature made before the key was activated or after it was retired. Times are compared in whole seconds, as
+ * signatures have them. Every signature of a key that was never activated is refused.
+ * @param window null if no key history was given
  */
-export function checkWindow(window: KeyWindow | null, seconds: number): Passed | Refusal {
+export function checkWindow(window: KeyWindow | null, seconds: number): CheckOutcome | Refusal {
   if (window === null) return unknown;
   const { activatedAtMs, retiredAtMs } = window;
   if (activatedAtMs === null || seconds < Math.floor(activatedAtMs / 1000))

@@ -1,6 +1,6 @@
 /**
- * The keys that envelopes are verified with, vetted once. One forbidden key makes the whole set refuse everything, used or
- * not: whoever added it could have changed the others.
+ * Builds the set of keys that verify envelopes. One forbidden key, used or not, makes the set refuse every envelope: its
+ * author may have changed the other keys too.
  */
 
 import { formatSeconds } from "./date-time.ts";
@@ -9,27 +9,27 @@ import { type HistoricKey, type KeyHistory, type KeyWindow, readKeyHistory } fro
 import { Refusal, refuse } from "./reasons.ts";
 import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import { type KeyTrust, type Passed, passed } from "./verification.ts";
+import { type CheckOutcome, type KeyTrust, passedCheck } from "./verification.ts";
 
-/** `window` is null without a key history. */
+/** A key of the set. `window`, when the key was in use, is null without a key history. */
 export type KnownKey = VettedKey & { readonly window: KeyWindow | null };
 
-/** A result of `createKeySet`; `refusal` is set when the set refuses everything. */
+/** A result of `createKeySet`. With a `refusal`, every envelope is refused for its reason. */
 export type KeySet = {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly refusal: Refusal | null;
-  /** Null when the set is refused. */
+  /** Why the keys are trusted; null if the set is refused. */
   readonly trust: KeyTrust | null;
-  /** The outcome of the check `keySet` of every envelope. */
-  readonly checked: Passed;
+  /** The outcome of the check `keySet`, the same for every envelope. */
+  readonly checked: CheckOutcome;
 };
 
 export type KeySetSources = {
   /** A JWKS document (RFC 7517 section 5): its text or bytes, or the value when already parsed. */
   readonly jwks?: string | Uint8Array | object;
-  /** A key history as the service serves it or as `keys history` prints it. */
+  /** A key history, as the service serves it or `tvs keys history` prints it. */
   readonly keyHistory?: string | Uint8Array;
-  /** The issuer that the key history must be of. */
+  /** The issuer that the key history must name. */
   readonly issuer?: string;
   /**
    * Key id (RFC 7638 thumbprint) of the key that must have signed the key history. The history is signed with one of its
@@ -38,7 +38,7 @@ export type KeySetSources = {
   readonly anchor?: string;
 };
 
-/** Key ids must be unique over all keys, ignored ones included. */
+/** Checks the keys of a JWKS. Key ids must be unique, also those of keys that are ignored. */
 function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
   const keys = new Map<string, KnownKey>();
   const kids = new Set<JsonValue>();
@@ -55,7 +55,7 @@ function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
   return keys;
 }
 
-/** Reads and vets a JWKS document: the RSA keys by key id, or the refusal of the whole set. */
+/** Reads a JWKS document and checks its keys. @returns the RSA keys by key id, or the refusal of the whole set */
 function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KnownKey> | Refusal {
   const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
   const document = isFile ? readStrictJson(textOf(jwks) ?? "") : (jwks as JsonObject);
@@ -72,9 +72,9 @@ function isSameKey(one: VettedKey, other: VettedKey): boolean {
 }
 
 /**
- * Adds the history's windows to the keys of the JWKS, and its compromised keys. It adds no other key that the JWKS lacks:
- * retired keys stay in a JWKS, so a missing one was removed for a reason that is newer than this history.
- * @param isPinned the caller pinned the history's signer: then the JWKS, which nobody signs, adds no key
+ * Merges a JWKS and a key history. The history adds windows to the keys of the JWKS, and its compromised keys. It adds no
+ * other key: a JWKS keeps retired keys, so a key that the JWKS lacks was removed after the history was signed.
+ * @param isPinned whether the caller pinned the history's signer; keys that only the unsigned JWKS has are then left out
  */
 function merge(
   published: ReadonlyMap<string, KnownKey>,
@@ -94,7 +94,7 @@ function merge(
 
 type Trusted = { readonly keys: ReadonlyMap<string, KnownKey>; readonly trust: KeyTrust };
 
-/** The signer of the history could have written any key into it, so the signer must be known from elsewhere. */
+/** Checks the history's signer, who could have written any key into it, against the JWKS and the anchor. */
 async function anchorHistory(
   history: KeyHistory,
   published: ReadonlyMap<string, KnownKey> | null,
@@ -127,14 +127,14 @@ async function readSources(sources: KeySetSources): Promise<Trusted | Refusal> {
 }
 
 const noForbiddenKey = "No key of the set is forbidden.";
-const checkedWithJwks = passed(noForbiddenKey);
+const checkedWithJwks = passedCheck(noForbiddenKey);
 
-function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed {
+function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): CheckOutcome {
   if (basis === "jwks") return checkedWithJwks;
   const signed = `which key ${historySigner} signed on ${historySignedAt}`;
   return basis === "anchor"
-    ? passed(`${noForbiddenKey} Trust rests on the key history, ${signed}, and you pinned that key.`)
-    : passed(
+    ? passedCheck(`${noForbiddenKey} Trust rests on the key history, ${signed}, and you pinned that key.`)
+    : passedCheck(
         `${noForbiddenKey} Trust rests on the key history alone, ${signed}. If it came with the envelope, it proves nothing.`,
       );
 }
@@ -142,12 +142,12 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed 
 /**
  * Builds the key set for `verifyEnvelope` from a JWKS (RFC 7517), a key history or both.
  *
- * A bad source does not throw: every envelope then gets the set's refusal. With both given, the history's signer must be
- * in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. A history alone is believed as it is unless `anchor` pins its signer:
- * take it from the service or your own archive, never from the party that hands over the envelope. With an anchor, only
- * keys of the history are known.
+ * A bad source does not throw: every envelope then gets the set's refusal. With both sources, the history's signer must be
+ * in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. A history alone is trusted unless `anchor` pins another signer: get it from
+ * the service or your own archive, never from the party that hands over the envelope. With an anchor, only keys of the
+ * history are accepted.
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
- * @throws TypeError when neither is given, or for a malformed anchor, or an anchor without a history
+ * @throws TypeError if neither is given, the anchor is malformed, or an anchor is given without a history
  * @example
  * ```ts
  * const address = "https://verify.example.org/v1/inter-agency/.well-known";

@@ -1,7 +1,7 @@
 /**
- * Checkpoints of the evidence log (C2SP tlog-checkpoint; decision D13.2): signed notes that state how many leaves the
- * log has and what its root is. Each has two signatures of the log's one key, a plain one and a timestamped one; the time
- * of a checkpoint is that of the latter.
+ * Reads and signs checkpoints of the evidence log (C2SP tlog-checkpoint; decision D13.2): signed notes with the number of
+ * leaves and the root. Each has two signatures of the log's key, a plain one and a timestamped one. The time of the
+ * timestamped signature is the checkpoint's time.
  */
 
 import { decodeHash, encodeBase64 } from "./base64.ts";
@@ -20,19 +20,19 @@ import {
 
 /** A log's size and root at one time. */
 export type TreeHead = {
-  /** The log's name, by which its key is found. */
+  /** The log's name, which its keys also have. */
   readonly origin: string;
-  /** How many leaves the log has. */
+  /** The number of leaves in the log. */
   readonly size: number;
-  /** The root of the Merkle tree over them, 32 bytes. */
+  /** The root of the Merkle tree over the leaves, 32 bytes. */
   readonly root: Uint8Array<ArrayBuffer>;
-  /** The lines after the root, which the format leaves to each log; absent when there are none. */
+  /** The lines after the root, whose meaning the format leaves to each log; absent without such lines. */
   readonly extensions?: readonly string[];
 };
 
 /** A tree head that a known key signed. */
 export type Checkpoint = TreeHead & {
-  /** When it was signed, POSIX seconds. */
+  /** When the checkpoint was signed, in POSIX seconds. */
   readonly seconds: number;
 };
 
@@ -51,15 +51,13 @@ export function readCount(text: string): number | null {
   return Number.isSafeInteger(count) ? count : null;
 }
 
-/**
- * Writes the text of a checkpoint, which the plain signature covers.
- */
+/** Writes the text of a checkpoint, which the plain signature covers. */
 function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): string {
   return [origin, size, encodeBase64(root), ...extensions].map((line) => `${line}\n`).join("");
 }
 
 /**
- * Reads a checkpoint's text (C2SP tlog-checkpoint). Lines after the third are the log's own and mean nothing to a verifier.
+ * Reads a checkpoint's text (C2SP tlog-checkpoint). A verifier ignores the lines after the third, which are the log's own.
  * @param text the text of a note
  * @returns the tree head, or the refusal `PROOF_MALFORMED`
  */
@@ -102,14 +100,14 @@ export async function signCheckpoint(head: TreeHead, seconds: number, key: Check
   ]);
 }
 
-/** Reads the time of a timestamped signature; null beyond the safe integers. */
+/** Reads the time of a timestamped signature; null if it is not a safe integer. */
 function readTime(signature: Uint8Array<ArrayBuffer>): number | null {
   if (signature.length <= timeBytes) return null;
   const seconds = Number(new DataView(signature.buffer).getBigUint64(0));
   return Number.isSafeInteger(seconds) ? seconds : null;
 }
 
-/** Finds the time of a note with both signatures of a key; null for any other note. */
+/** Verifies both signatures of a key and returns the note's time; null if a signature is missing or wrong. */
 async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | null> {
   const timedId = await keyIdOf(key.name, signatureTypes.timestamped, key.publicKey);
   const of = (keyId: string) =>
@@ -125,7 +123,7 @@ async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | 
 }
 
 /**
- * Reads an origin. The first log of a service has no number at the end of its origin; each later log has one (D13.4).
+ * Splits a log's origin. The origin of a service's first log has no number at its end; that of a later log has (D13.4).
  * @param origin the first line of a checkpoint, or a key's name
  * @returns the origin of the service's first log, and the number of this log
  */

@@ -1,6 +1,6 @@
 /**
- * Proofs that an envelope is in the evidence log (C2SP tlog-proof; decision D13.6): an index, the hashes from the leaf to
- * the root, and a checkpoint. The log had the envelope by the checkpoint's time, whatever time the envelope states.
+ * Reads proofs that an envelope is in the evidence log (C2SP tlog-proof; decision D13.6): an index, the hashes from leaf to
+ * root, and a checkpoint. The log had the envelope by the checkpoint's time, whatever time the envelope states.
  */
 
 import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
@@ -12,17 +12,18 @@ import { findFork, type LogState } from "./log-state.ts";
 import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
-import { type LogEvidence, type Passed, passed } from "./verification.ts";
+import { type CheckOutcome, type LogEvidence, passedCheck } from "./verification.ts";
 
 /** A parsed proof; nothing in it is verified. */
 type WrittenProof = {
   readonly index: number;
-  readonly hashes: readonly Uint8Array<ArrayBuffer>[];
+  /** The hashes from the leaf's sibling up to the root's child. */
+  readonly hashes: readonly Uint8Array[];
   /** The checkpoint, a signed note. */
   readonly note: string;
 };
 
-/** A result of `openLogProof`. A refusal is given to every envelope. */
+/** A result of `openLogProof`. With a `refusal`, every envelope is refused for its reason. */
 export type LogProof =
   | { readonly refusal: Refusal }
   | (WrittenProof & { readonly refusal: null; readonly checkpoint: Checkpoint });
@@ -30,33 +31,33 @@ export type LogProof =
 export type LogProofOptions = {
   /** The keys of the logs that are trusted; `readLogKeys` reads them. */
   readonly logKeys: readonly VerifierKey[];
-  /** The largest checkpoint seen of each log; a log that contradicts its checkpoint is refused. */
+  /** The largest checkpoint seen of each log. A log that shows another tree of the same size is refused. */
   readonly logState?: LogState;
   /** The time of the verification; this machine's by default. */
   readonly now?: Date;
-  /** How far the clocks of log and caller may differ; 60 by default. */
+  /** How many seconds the clocks of log and caller may differ; 60 by default. */
   readonly clockToleranceSeconds?: number;
 };
 
-/** An envelope that is in the log. */
+/** The proved entry of an envelope in the log. */
 export type LogFinding = {
   readonly evidence: LogEvidence;
   readonly checkpoint: Checkpoint;
-  readonly outcome: Passed;
+  readonly outcome: CheckOutcome;
 };
 
 const firstLine = "c2sp.org/tlog-proof@v1\n";
 const whyResaved =
   "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
 const defaultToleranceSeconds = 60;
-/** A path in a tree of 2^53 leaves. */
+/** The most hashes of a proof: the height of a tree of 2^53 leaves. */
 const maxHashes = 53;
 
 function malformed(detail: string): Refusal {
   return refuse("PROOF_MALFORMED", detail);
 }
 
-/** Drops the opaque data that the format allows; the data must be base64. */
+/** Removes the line of opaque data that the format allows. The data must be base64. */
 function withoutExtra(lines: readonly string[]): readonly string[] | Refusal {
   const [first = ""] = lines;
   if (!first.startsWith("extra ")) return lines;
@@ -71,7 +72,7 @@ function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusa
   const index = indexLine.startsWith("index ") ? readCount(indexLine.slice("index ".length)) : null;
   if (index === null) return malformed("The proof does not say which entry of the log it is of.");
   if (path.length > maxHashes) return malformed("The proof has more hashes than any tree is high.");
-  const hashes: Uint8Array<ArrayBuffer>[] = [];
+  const hashes: Uint8Array[] = [];
   for (const line of path) {
     const hash = decodeHash(line);
     if (hash === null) return malformed("A line of the proof is not a hash in base64.");
@@ -80,15 +81,15 @@ function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusa
   return { index, hashes };
 }
 
-/** Writes a number of leaves in words. */
+/** Writes a number of log entries, such as `1 entry`. */
 export function countEntries(size: number): string {
   return size === 1 ? "1 entry" : `${size} entries`;
 }
 
-/** More than any proof or note has; a longer text is not searched for an editor's changes. */
+/** A longer text is not searched for changes by mail or an editor: no proof is as long. */
 const maxUndoneCharacters = 64 * 1024;
 
-/** Undoes quoting, folding and changed line ends of mail and editors. */
+/** Undoes the quoting, folding and line ends of mail and editors, to tell their changes from a malformed proof. */
 function undone(text: string): string {
   const lines = withoutMark(text).split(/\r\n?|\n/);
   const unquoted = lines.map((line) => line.replace(/^[ \t]*(?:>[ \t]?)*/, "").trimEnd()).join("\n");
@@ -116,8 +117,8 @@ function withLastLineFeed(text: string): string {
   return !text.endsWith("\n") && isInForm(`${text}\n`) ? `${text}\n` : text;
 }
 
-/** Replaces the refusal of a proof that mail or an editor has changed by an undecidable one. */
-function damageOr(refusal: Refusal, text: string): Refusal {
+/** Replaces a proof's refusal by `PROOF_UNREADABLE`, which is undecidable, if mail or an editor changed the proof. */
+function preferDamage(refusal: Refusal, text: string): Refusal {
   const isMalformed = refusal.reason === "PROOF_MALFORMED" || refusal.reason === "PROOF_UNREADABLE";
   if (!isMalformed || text.length > maxUndoneCharacters) return refusal;
   const plain = undone(text);
@@ -135,19 +136,8 @@ function readProof(text: string): WrittenProof | Refusal {
   return path instanceof Refusal ? path : { ...path, note: text.slice(blank + 2) };
 }
 
-/**
- * Writes a proof's file.
- * @param proof the index, the hashes from the leaf's sibling upwards, and the checkpoint's note
- */
-export function formatLogProof({
-  index,
-  hashes,
-  note,
-}: {
-  readonly index: number;
-  readonly hashes: readonly Uint8Array[];
-  readonly note: string;
-}): string {
+/** Writes the text of a proof's file. */
+export function formatLogProof({ index, hashes, note }: WrittenProof): string {
   return `${firstLine}${[`index ${index}`, ...hashes.map(encodeBase64), "", note].join("\n")}`;
 }
 
@@ -156,9 +146,9 @@ async function open(source: string | Uint8Array, options: LogProofOptions): Prom
   if (given === null) return { refusal: malformed("The proof is not valid UTF-8.") };
   const text = withLastLineFeed(given);
   const written = readProof(text);
-  if (written instanceof Refusal) return { refusal: damageOr(written, text) };
+  if (written instanceof Refusal) return { refusal: preferDamage(written, text) };
   const checkpoint = await openCheckpoint(written.note, options.logKeys);
-  if (checkpoint instanceof Refusal) return { refusal: damageOr(checkpoint, text) };
+  if (checkpoint instanceof Refusal) return { refusal: preferDamage(checkpoint, text) };
   const { now = new Date(), clockToleranceSeconds = defaultToleranceSeconds, logState } = options;
   const isFuture = checkpoint.seconds > now.getTime() / 1000 + clockToleranceSeconds;
   const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findFork(checkpoint, logState ?? new Map());
@@ -170,7 +160,7 @@ async function open(source: string | Uint8Array, options: LogProofOptions): Prom
  * does not throw: the result has the refusal that every envelope gets.
  * @param source the file, as text or bytes
  * @returns the proof, for the option `proof` of `verifyEnvelope`
- * @throws TypeError for an invalid date or a negative tolerance
+ * @throws TypeError if the date is invalid or the tolerance negative
  * @example
  * ```ts
  * const logKeys = await readLogKeys(await (await fetch(`${service}/v1/inter-agency/log/key`)).text());
@@ -188,15 +178,15 @@ export async function openLogProof(source: string | Uint8Array, options: LogProo
 }
 
 /**
- * Checks that a proof is of an envelope's signature.
- * @returns the index and time in the log, or the refusal of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
+ * Checks that a proof is that of an envelope's signature.
+ * @returns the entry in the log, or a refusal: that of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
  * @throws DOMException when this machine has no WebCrypto
  */
 export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
   if (proof.refusal !== null) return proof.refusal;
   const { index, hashes, checkpoint } = proof;
   const { origin, size, seconds } = checkpoint;
-  // Base64url is canonical here, so this is the text that was read.
+  // Canonical base64url has one spelling, so encoding it gives the JWS exactly as it was read.
   const text = `${new TextDecoder().decode(jws.signingInput)}.${encodeBase64url(jws.signature)}`;
   const root = await rootOfInclusion({ leafHash: await attestationLeafHash(text), index, size, hashes });
   if (root === null)
@@ -205,12 +195,12 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
   const checkpointAt = formatSeconds(seconds);
   const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;
   const evidence = { origin, index, size, checkpointAt, precedesCompromise: false };
-  return { evidence, checkpoint, outcome: passed(detail) };
+  return { evidence, checkpoint, outcome: passedCheck(detail) };
 }
 
 /**
- * Reads the keys of logs, as `/log/key` and `tvs log key` print them: one verifier key a line.
- * @param source one key, or lines of them
+ * Reads the public keys of logs, one verifier key on each line, as `/log/key` and `tvs log key` print them.
+ * @param source one key, or several lines with a key each
  * @returns the keys, or the refusal `LOG_KEY_UNREADABLE`
  * @throws DOMException when this machine has no WebCrypto
  */

@@ -1,6 +1,6 @@
 /**
- * A reader's memory of logs: the largest checkpoint of each log that it has seen (decision D13.6). A log that shows another
- * tree of the same size has been rewritten, and the two notes prove it. The caller reads and writes the file.
+ * The log state of a reader: the largest checkpoint seen of each log (decision D13.6). A log that shows another tree of the
+ * same size was rewritten, and the two signed notes prove it. The caller reads and writes the file.
  */
 
 import { type Checkpoint, readTreeHead, type TreeHead } from "./log-checkpoint.ts";
@@ -11,7 +11,7 @@ import { isJsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
 /** A checkpoint that was verified when it was seen. */
 export type RememberedCheckpoint = TreeHead & {
-  /** The signed note, which is the evidence. */
+  /** The signed note, which proves that the log showed this checkpoint. */
   readonly note: string;
 };
 
@@ -32,7 +32,7 @@ function readCheckpoint(note: JsonValue): RememberedCheckpoint | null {
 }
 
 /**
- * Reads the file. Its checkpoints are not verified again.
+ * Reads a log state from its file's content. The signatures of its checkpoints are not verified again.
  * @returns the state, or the refusal `LOG_STATE_UNREADABLE`
  */
 export function readLogState(source: string | Uint8Array): LogState | Refusal {
@@ -50,15 +50,15 @@ export function readLogState(source: string | Uint8Array): LogState | Refusal {
   return state;
 }
 
-/** Writes the file's text. */
+/** Writes a log state as the text of its file. */
 export function formatLogState(state: LogState): string {
   const checkpoints = [...state.values()].map(({ note }) => note);
   return `${JSON.stringify({ format, checkpoints }, null, 2)}\n`;
 }
 
 /**
- * Refuses a verified checkpoint with the size of a remembered one and another root (`LOG_FORKED`). Trees of different sizes
- * are compared by a consistency proof, which a proof of one envelope does not contain.
+ * Refuses a verified checkpoint if the remembered one has the same size and another root (`LOG_FORKED`). Trees of different
+ * sizes are not compared: that needs a consistency proof, which the proof of an envelope does not contain.
  */
 export function findFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
   const seen = state.get(origin);
@@ -68,9 +68,9 @@ export function findFork({ origin, size, root }: TreeHead, state: LogState): Ref
 
 /**
  * Remembers a checkpoint if it is larger than the remembered one of its log.
- * @param checkpoint a verified one, without a fork
- * @param note its signed note
- * @returns the same state when the log has not grown
+ * @param checkpoint a verified checkpoint that `findFork` accepted
+ * @param note the checkpoint's signed note
+ * @returns the given state if the log has not grown
  */
 export function rememberCheckpoint(
   state: LogState,

@@ -1,11 +1,10 @@
 /**
- * Proofs in a Merkle tree of RFC 6962 (section 2.1): an entry is in the tree, or one tree grew out of another. A proof is
- * read backwards from the root: its last hash is that of the root's other child.
- *
- * Sizes go up to 2^53, so no bit operation of JavaScript may touch them.
+ * Verifies proofs in a Merkle tree (RFC 6962 section 2.1): that a leaf is in the tree, or that a tree is an older one with
+ * leaves appended. A proof is read from its end: the last hash is that of one child of the root. Sizes go up to 2^53, so
+ * the 32-bit operations of JavaScript are not used on them.
  */
 
-import { concatenated } from "./bytes.ts";
+import { concatenate } from "./bytes.ts";
 
 type Hash = Uint8Array<ArrayBuffer>;
 
@@ -13,10 +12,10 @@ type InclusionProof = {
   readonly leafHash: Hash;
   /** The leaf's index, from 0. */
   readonly index: number;
-  /** The number of leaves. */
+  /** The number of leaves in the tree. */
   readonly size: number;
-  /** From the leaf's sibling up to the root's child. */
-  readonly hashes: readonly Hash[];
+  /** The hashes from the leaf's sibling up to the root's child. */
+  readonly hashes: readonly Uint8Array[];
 };
 
 type ConsistencyProof = {
@@ -30,7 +29,7 @@ type ConsistencyProof = {
 };
 
 async function sha256(...parts: readonly Uint8Array[]): Promise<Hash> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", concatenated(parts)));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", concatenate(parts)));
 }
 
 const leafPrefix = Uint8Array.of(0);
@@ -41,21 +40,17 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Promise<Hash> {
   return sha256(nodePrefix, left, right);
 }
 
-/**
- * Hashes the leaf of an attestation (decision D13.1): its entry is a fixed line and the SHA-256 of the compact JWS.
- */
+/** Hashes the leaf of an attestation (decision D13.1): a fixed line, then the SHA-256 of the compact JWS. */
 export async function attestationLeafHash(jws: string): Promise<Hash> {
   return hashOfLeaf(attestationPrefix, await sha256(new TextEncoder().encode(jws)));
 }
 
-/**
- * Compares two hashes. Hashes of a public tree are not secret, so the time need not be constant.
- */
+/** Compares two hashes. Hashes of a public tree are no secret, so the comparison need not take constant time. */
 export function isSameHash(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
-/** The number of leaves below the root's left child: the largest power of two below `size`. */
+/** Counts the leaves below the root's left child: the largest power of two below `size`. */
 function leftOf(size: number): number {
   let left = 1;
   while (left * 2 < size) left *= 2;
@@ -63,8 +58,8 @@ function leftOf(size: number): number {
 }
 
 /**
- * Computes the root of an inclusion proof (RFC 6962 section 2.1.1). The leaf is in the tree with this root.
- * @returns null for an index outside the tree, or too few or too many hashes
+ * Computes the root from a leaf and its inclusion proof (RFC 6962 section 2.1.1). A tree with this root has the leaf.
+ * @returns null if the index is outside the tree, or the proof has too few or too many hashes
  */
 export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | null> {
   const { leafHash, index, size, hashes } = proof;
@@ -79,10 +74,7 @@ export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | nul
   return isLeft ? nodeHash(root, sibling) : nodeHash(sibling, root);
 }
 
-/**
- * Computes the root of a tree (RFC 6962 section 2.1).
- * @param leaves the hashes of the leaves
- */
+/** Computes the root of a tree from the hashes of its leaves (RFC 6962 section 2.1). */
 export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
   const [only] = leaves;
   if (leaves.length <= 1) return only ?? sha256();
@@ -91,10 +83,7 @@ export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
   return nodeHash(...((await Promise.all(halves)) as [Hash, Hash]));
 }
 
-/**
- * Hashes a leaf (RFC 6962 section 2.1).
- * @param entry the leaf's content, in parts
- */
+/** Hashes a leaf, whose content is given in parts (RFC 6962 section 2.1). */
 export function hashOfLeaf(...entry: readonly Uint8Array[]): Promise<Hash> {
   return sha256(leafPrefix, ...entry);
 }
@@ -102,9 +91,9 @@ export function hashOfLeaf(...entry: readonly Uint8Array[]): Promise<Hash> {
 type Roots = { readonly smaller: Hash; readonly larger: Hash };
 
 /**
- * Computes the roots of both trees (RFC 6962 section 2.1.2).
- * @param known the smaller tree's root while both parts begin at the same leaf: the proof then omits it
- * @returns null for too few or too many hashes
+ * Computes the roots of both trees from their consistency proof (RFC 6962 section 2.1.2).
+ * @param known the smaller tree's root, which the proof omits; null below a right child, where the proof has the hash
+ * @returns null if the proof has too few or too many hashes
  */
 async function rootsOf(
   { from, to, hashes }: Pick<ConsistencyProof, "from" | "to" | "hashes">,
@@ -128,8 +117,8 @@ async function rootsOf(
 }
 
 /**
- * Checks that every leaf of the smaller tree has the same index in the larger tree (RFC 6962 section 2.1.2). Trees of one
- * size are consistent if their roots are equal and the proof has no hashes.
+ * Checks that the larger tree begins with all leaves of the smaller tree (RFC 6962 section 2.1.2). Trees of the same size
+ * are consistent if their roots are equal and the proof has no hashes.
  */
 export async function isConsistent(proof: ConsistencyProof): Promise<boolean> {
   const { from, to, fromRoot, toRoot } = proof;

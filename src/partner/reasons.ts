@@ -10,7 +10,7 @@ export type Verdict = "valid" | "refused" | "undecidable";
 
 type ReasonEntry = {
   readonly verdict: "refused" | "undecidable";
-  /** One sentence for a human reader. */
+  /** What the reason means, in one sentence for people. */
   readonly explanation: string;
 };
 
@@ -28,7 +28,7 @@ function entries<Reason extends string>(explanations: Readonly<Record<Reason, st
   return Object.fromEntries(rows) as Readonly<Record<Reason, ReasonEntry>>;
 }
 
-/** The reasons, in the order of the checks. */
+/** All reasons in the order of the checks, each with its verdict and its explanation. */
 export const refusalReasons = entries(sentences);
 
 /** Warnings about an accepted envelope. The names are stable. */
@@ -41,7 +41,7 @@ export type Warning = keyof typeof warnings;
 
 export type RefusalReason = keyof typeof refusalReasons;
 
-/** A class, so that no JSON of an attacker can pass for a refusal. The detail never repeats unsigned content. */
+/** A reason and a detail, which never repeats unsigned content. It is a class, so that no parsed JSON is a refusal. */
 export class Refusal {
   readonly reason: RefusalReason;
   readonly detail: string;
@@ -52,7 +52,7 @@ export class Refusal {
   }
 }
 
-/** Makes a refusal; the detail is the reason's own sentence by default. */
+/** Makes a refusal, whose detail is the reason's own explanation by default. */
 export function refuse(reason: RefusalReason, detail: string = refusalReasons[reason].explanation): Refusal {
   return new Refusal(reason, detail);
 }

@@ -1,9 +1,9 @@
-/** Characters of a registration number at most, as somebody types it. */
+/** The most characters of a registration number as a person types it. */
 export const maxRegNoLength = 200;
 
 /**
- * Spells a registration number as answers do: upper case, without white space. Upper case decomposes some letters, which
- * the second normalization composes. A text longer than a number is unchanged: normalizing takes the square of its length.
+ * Spells a registration number as answers do: upper case, without white space. Upper case decomposes some letters, so the
+ * text is normalized again. A longer text is returned unchanged, because normalizing takes quadratic time.
  */
 export function foldRegNo(text: string): string {
   if (text.length > maxRegNoLength) return text;

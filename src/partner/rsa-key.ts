@@ -1,4 +1,4 @@
-/** RSA public keys: a JSON Web Key (RFC 7517, RFC 7518 section 6.3) is vetted before it verifies signatures. */
+/** Checks RSA public keys (JSON Web Keys, RFC 7517, RFC 7518 section 6.3), and verifies signatures with them. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
 import { toHex } from "./bytes.ts";
@@ -16,18 +16,18 @@ type RsaPublicJwk = {
   readonly e: string;
 };
 
-/** `modulusBytes` is also the length of every signature of this key (RFC 8017 section 8.2.2). */
+/** A checked key. `modulusBytes` is also the length of each signature of this key (RFC 8017 section 8.2.2). */
 export type VettedKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
 
 const minModulusBits = 2048;
-/** Larger keys only cost time; the service's have at most 4096 bits. */
+/** A larger key would only cost time: the service's keys have at most 4096 bits. */
 const maxModulusBits = 8192;
-/** Some browsers' WebCrypto accepts no more. */
+/** Some browsers' WebCrypto accepts no longer exponent. */
 const maxExponentBytes = 4;
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 
-/** A Base64urlUInt: canonical, not empty, without leading zero bytes (RFC 7518 section 2). */
+/** Decodes a Base64urlUInt (RFC 7518 section 2); null if it is empty, not canonical or has leading zero bytes. */
 function readUnsigned(value: unknown): Uint8Array | null {
   if (typeof value !== "string" || value === "") return null;
   const bytes = decodeBase64url(value);
@@ -52,7 +52,7 @@ function vetModulus(bytes: Uint8Array, kid: string): Refusal | null {
   return refuse("KEY_SET_ROCA", `Key ${kid} was made by a generator known to be broken: it can be factored.`);
 }
 
-/** With a secret in the set, whoever published it or passed it on could sign. */
+/** Refuses a private or symmetric key: everybody who has read the key set could sign with it. */
 function findSecret(jwk: JsonObject): Refusal | null {
   if (jwk.kty === "oct" || Object.hasOwn(jwk, "k")) return refuse("KEY_SET_SYMMETRIC_KEY");
   if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return refuse("KEY_SET_PRIVATE_KEY");
@@ -67,8 +67,8 @@ function isForSignatures(jwk: JsonObject): boolean {
 }
 
 /**
- * Vets one element of `keys`.
- * @returns the key, the refusal of the whole set, or null for a key of another type, which is ignored (RFC 7517 section 5)
+ * Checks one element of `keys` in a JWKS.
+ * @returns the key, or the refusal of the whole set; null if the key is not RSA, and is ignored (RFC 7517 section 5)
  */
 export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
   const secret = findSecret(jwk);
@@ -84,22 +84,15 @@ export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
   }
   const problem = vetModulus(n, kid) ?? vetExponent(e, kid);
   if (problem !== null) return problem;
-  const publicJwk = {
-    kty: "RSA",
-    use: "sig",
-    alg: "RS256",
-    kid,
-    n: String(jwk.n),
-    e: String(jwk.e),
-  } as const;
-  return { jwk: publicJwk, modulusBytes: n.length };
+  const read = { kid, n: String(jwk.n), e: String(jwk.e) };
+  return { jwk: { kty: "RSA", use: "sig", alg: "RS256", ...read }, modulusBytes: n.length };
 }
 
 export function isThumbprint(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** Computes a key's RFC 7638 thumbprint, the service's key id; anybody can write another `kid` beside a key. */
+/** Computes a key's RFC 7638 thumbprint, which is the service's key id: a JWK can state any other `kid`. */
 export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
   const members = new TextEncoder().encode(JSON.stringify({ e, kty: "RSA", n }));
   return encodeBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
@@ -107,8 +100,8 @@ export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
 
 /**
  * The ROCA fingerprint (CVE-2017-15361; Nemec et al., "The Return of Coppersmith's Attack", 2017). The broken generator
- * makes primes `k·M + (65537^a mod M)`, M a product of small primes, so modulo each of those the modulus is a power of
- * 65537. These are the published test's primes; a random modulus passes all of them with a chance of one in 2^28.
+ * makes primes `k·M + (65537^a mod M)`, where M is a product of small primes. So the modulus of a broken key is a power of
+ * 65537 modulo each small prime. A random modulus passes the published test, which has these primes, once in 2^28.
  */
 const generator = 65537;
 const discriminators = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157];
@@ -130,7 +123,7 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
 }
 
 /**
- * Checks one signature. A host with faster cryptography injects its own.
+ * A function that checks one RS256 signature. A caller with faster cryptography than WebCrypto gives its own.
  * @param kid the key id, for caches
  * @param signingInput the bytes of `header.payload`
  * @param signature as long as the modulus
@@ -144,7 +137,7 @@ export type VerifySignature = (
 
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-/** Importing costs as much as several verifications. */
+/** Imported keys: importing a key costs as much as several verifications. */
 const imported = new WeakMap<RsaPublicJwk, Promise<CryptoKey>>();
 
 function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
@@ -171,7 +164,7 @@ export async function verifyWithWebCrypto(
   return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);
 }
 
-/** A signature is exactly as long as the modulus (RFC 8017 section 8.2.2, step 1). */
+/** Whether a signature is as long as the modulus; no other can be valid (RFC 8017 section 8.2.2, step 1). */
 export function hasSignatureLength(key: VettedKey, signature: Uint8Array): boolean {
   return signature.length === key.modulusBytes;
 }

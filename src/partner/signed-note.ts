@@ -1,25 +1,25 @@
 /**
- * Signed notes (C2SP signed-note, c2sp.org/signed-note): a text, a blank line, and signature lines. The log signs its
- * checkpoints in this form with Ed25519 (decision D13.2), and names its keys by verifier keys.
+ * Reads and writes signed notes (C2SP signed-note, c2sp.org/signed-note): a text, a blank line, and signature lines. The
+ * log signs its checkpoints in this form with Ed25519 (decision D13.2), and publishes its key as a verifier key.
  *
  * Reading is strict, so that a note has one spelling. The caller verifies the signatures.
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { concatenated, fromHex, toHex } from "./bytes.ts";
+import { concatenate, fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
-/** The types of signatures: over the text, or over the text and a time (C2SP tlog-cosignature). */
+/** The types of signatures: over a note's text, or over the text and a time (C2SP tlog-cosignature). */
 export const signatureTypes = { plain: 0x01, timestamped: 0x04 } as const;
 
-/** One signature line; nothing in it is verified. */
+/** One signature line of a note, not verified. */
 export type NoteSignature = {
   /** The name of the key that signed. */
   readonly name: string;
-  /** The key's id, eight lower-case hex digits: it tells the keys of one name, and their types, apart. */
+  /** The key's id, eight lower-case hex digits. It differs for each key of a name and for each signature type. */
   readonly keyId: string;
-  /** The bytes after the id: 64 bytes, or 8 bytes of time and 64 bytes (`signatureTypes`). */
+  /** The bytes after the id: a signature of 64 bytes; a timestamped one has 8 bytes of time before it. */
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
@@ -32,25 +32,23 @@ export type SignedNote = {
 /** An Ed25519 key that a reader trusts to sign notes under a name. */
 export type VerifierKey = {
   readonly name: string;
-  /** Of the plain signature, as the key's text shows it. */
+  /** The key id of plain signatures, which is also the id in the key's text. */
   readonly keyId: string;
-  /** 32 bytes (RFC 8032). */
+  /** The public key, 32 bytes (RFC 8032). */
   readonly publicKey: Uint8Array<ArrayBuffer>;
 };
 
 const publicKeyBytes = 32;
 const keyIdBytes = 4;
 
-/** The format demands at least sixteen. */
+/** The most signatures that are read; the format requires a reader to accept sixteen. */
 const maxSignatures = 64;
-/**
- * In characters: enough for sixteen of the longest signatures. Anybody can add lines to a note that a reader then keeps.
- */
+/** The longest note (in characters) that is read. Anybody can add signature lines to a note that a reader keeps. */
 const maxNoteLength = 64 * 1024;
 
 const signatureLine = /^— (\S+) (\S+)$/u;
 const verifierKeyForm = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/u;
-// A key's name ends at a space in one place and at a plus in another.
+// A key's name ends at a space in a signature line, and at a plus in a verifier key.
 const notInName = /[\p{White_Space}\p{Cc}+]/u;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the format forbids exactly these
 const forbiddenInNote = /[\u0000-\u0009\u000b-\u001f]/;
@@ -66,12 +64,12 @@ function isKeyName(text: string): boolean {
  * @returns eight lower-case hex digits
  */
 export async function keyIdOf(name: string, type: number, publicKey: Uint8Array): Promise<string> {
-  const bytes = concatenated([new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey]);
+  const bytes = concatenate([new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey]);
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).subarray(0, keyIdBytes));
 }
 
 /**
- * Writes the message of a timestamped signature (C2SP tlog-cosignature); a plain signature covers the text itself.
+ * Writes the bytes that a timestamped signature covers (C2SP tlog-cosignature). A plain signature covers the text alone.
  * @param text the note's text with its last line feed
  * @param seconds the time, POSIX seconds
  */
@@ -105,9 +103,7 @@ function readSignature(line: string): NoteSignature | null {
 function readSignatures(text: string): readonly NoteSignature[] | Refusal {
   if (text === "") return malformed("The checkpoint has no signatures, or a surplus blank line at its end.");
   const lines = text.split("\n");
-  if (lines.pop() !== "") {
-    return malformed("The checkpoint ends in the midst of its signatures.");
-  }
+  if (lines.pop() !== "") return malformed("The checkpoint ends in the midst of its signatures.");
   if (lines.length > maxSignatures) return malformed(`The checkpoint has over ${maxSignatures} signatures.`);
   const signatures: NoteSignature[] = [];
   for (const line of lines) {
@@ -138,7 +134,7 @@ export function readNote(input: string | Uint8Array): SignedNote | Refusal {
 
 /**
  * Reads a verifier key (`name+id+key`), such as a log's key.
- * @returns null for another text, another type than Ed25519, or an id that does not fit name and key
+ * @returns null if the text is not a verifier key of Ed25519, or has an id that does not match name and key
  */
 export async function readVerifierKey(text: string): Promise<VerifierKey | null> {
   const [, name = "", keyId = "", encoded = ""] = verifierKeyForm.exec(text) ?? [];
@@ -172,9 +168,9 @@ function importKey(publicKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
 
 /**
  * Checks an Ed25519 signature (RFC 8032) with WebCrypto.
- * @param publicKey 32 bytes, which do not change
+ * @param publicKey 32 bytes that must not change, because the imported key is kept for this array
  * @param message the signed bytes
- * @param signature of any other length than 64 bytes is wrong
+ * @param signature 64 bytes; a signature of another length is wrong
  * @throws DOMException when this machine's WebCrypto has no Ed25519
  */
 export async function verifyEd25519(

@@ -1,7 +1,7 @@
 /**
- * Signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5): whether an answer has
- * been withdrawn. A list has a million entries, so fetching a list does not reveal the teacher. A list that is too old or
- * badly signed gives a refusal.
+ * Reads signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5), which say whether an
+ * answer was withdrawn. A list has a million entries, so fetching it does not reveal the teacher. A list that is too old
+ * or badly signed is refused.
  */
 
 import { decodeBase64url } from "./base64.ts";
@@ -16,45 +16,45 @@ import { isSignedBy } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import type { ListedStatus, StatusClaim } from "./verification.ts";
 
-/** A list with a good signature; its age is checked for each envelope. */
+/** A status list with a good signature. Its age is checked later, for each envelope. */
 export type StatusList = {
   readonly uri: string;
   readonly issuedAtSeconds: number;
-  /** Its own end; the draft does not ask for one. */
+  /** The claim `exp`; null if absent, because the draft does not require it. */
   readonly expiresSeconds: number | null;
   /** Bits of each entry: 1, 2, 4 or 8. */
   readonly bits: number;
   readonly bytes: Uint8Array;
 };
 
-/** Everything to verify one service's envelopes without a network. */
+/** Everything that is needed to verify one service's envelopes without a network. */
 export type OfflinePack = {
   readonly issuer: string;
   readonly madeAt: string;
-  /** The key set, as its own document holds it. */
+  /** The key set, as `jwks.json` has it. */
   readonly jwks: object;
   readonly keyHistory: string;
   readonly statusLists: readonly string[];
 };
 
-/** Times are in seconds. */
+/** The envelope, and the limits of a list's age. Times are in seconds. */
 type StatusQuery = {
   readonly issuer: string;
   /** When the envelope was signed. */
   readonly signedSeconds: number;
-  /** Whether it said eligible, or that the licence was VALID. */
+  /** Whether the envelope says eligible, or that the licence is VALID. */
   readonly isYes: boolean;
   readonly nowSeconds: number;
   readonly toleranceSeconds: number;
   readonly maxAgeSeconds: number;
 };
 
-/** The header's `typ`, so that a list never passes for another token (RFC 8725 section 3.11). */
+/** The `typ` of a status list, so that no verifier accepts it as another token (RFC 8725 section 3.11). */
 export const statusListType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
-/** The service's limit on entries. Unpacking stops beyond the limit. */
+/** The most entries in a list of the service. Unpacking stops beyond this limit. */
 const maxPlaces = 2 ** 20;
-/** Room for `maxPlaces` incompressible bytes in base64url, and the signature. */
+/** Room for `maxPlaces` bytes that cannot be compressed, in base64url, and for the signature. */
 const maxTokenCharacters = 2 * 1024 * 1024;
 const packedPieceBytes = 1024;
 
@@ -62,7 +62,7 @@ function unusable(detail: string): Refusal {
   return refuse("STATUS_LIST_UNUSABLE", detail);
 }
 
-/** Small pieces, because some runtimes unpack a whole piece to a thousand times its size. */
+/** Streams small pieces: some runtimes unpack a whole piece, to a thousand times its size, before a limit stops them. */
 function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = 0;
   return new ReadableStream({
@@ -74,7 +74,7 @@ function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<Ar
   });
 }
 
-/** Unpacks ZLIB (RFC 1950); null for malformed input or more than `maxBytes`. */
+/** Unpacks ZLIB (RFC 1950); null if the input is malformed or unpacks to more than `maxBytes`. */
 async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array | null> {
   const unpacked = inPieces(packed).pipeThrough(new DecompressionStream("deflate"));
   return readBounded(unpacked, maxBytes).catch(() => null);
@@ -93,13 +93,13 @@ export async function readPlaces(
     : unusable("The status list is not packed as it must be, or unpacks to more than a list has places.");
 }
 
-/** The entry at an index, least significant bit first (section 4.1 of the draft); null beyond the end of the list. */
+/** Reads the entry at an index, least significant bit first (section 4.1 of the draft); null beyond the list's end. */
 export function valueAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
   const byte = bytes[Math.floor((idx * bits) / 8)];
   return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
 }
 
-/** Refuses a compromised key whatever the list's time: its thief can sign any list with any time. */
+/** Finds a list's key. A compromised key is refused at every time, because its thief can sign a list with any time. */
 function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KnownKey | Refusal {
   if (typ !== statusListType) return unusable(`The status list's typ is not ${statusListType}.`);
   const key = keys.get(kid);
@@ -142,12 +142,12 @@ async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
-/** Opened lists by key set: an archive of a million envelopes needs one or two lists. */
+/** Opened lists by key set, so that a list is verified once for a million envelopes. */
 const opened = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
 const maxOpened = 64;
 
 /**
- * Opens lists (`application/statuslist+jwt`), each once for a key set.
+ * Opens status lists (`application/statuslist+jwt`), each once for a key set.
  * @throws DOMException when this machine has no WebCrypto
  */
 export function openStatusLists(
@@ -161,14 +161,14 @@ export function openStatusLists(
     texts.map((text) => {
       const list = kept.get(text) ?? open(text, keys);
       kept.set(text, list);
-      // A failure of this machine's cryptography may pass.
+      // A failure of this machine's cryptography may be temporary, so it is not kept.
       list.catch(() => kept.delete(text));
       return list;
     }),
   );
 }
 
-/** Of two lists of the same second, the one with the higher value counts. */
+/** Whether a list is newer than another. Of two lists of the same second, the one that says withdrawn is newer. */
 function isNewer(list: StatusList, other: StatusList, idx: number): boolean {
   const isSameTime = list.issuedAtSeconds === other.issuedAtSeconds;
   return isSameTime
@@ -194,7 +194,7 @@ function findTimeProblem(list: StatusList, query: StatusQuery): Refusal | null {
 }
 
 /**
- * Looks up an envelope's index in the newest list of its address.
+ * Looks up an envelope's index in the newest list with the URI that the envelope names.
  * @returns the status, or the refusal `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE`
  */
 export function findStatus(
@@ -214,7 +214,7 @@ export function findStatus(
   const value = valueAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatSeconds(list.issuedAtSeconds);
-  // The service signs no yes while an answer is withdrawn, so an older list says nothing about the time after the yes.
+  // The service signs a yes only after a withdrawal has ended, so a withdrawal in an older list no longer applies.
   const isBefore = list.issuedAtSeconds < query.signedSeconds - query.toleranceSeconds;
   if (value !== 0 && isBefore && query.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);
@@ -224,7 +224,7 @@ export function findStatus(
 /**
  * Reads an offline pack of `/v1/inter-agency/offline-pack`. Reading verifies nothing: pin the signer of its key history
  * with `anchor` of `createKeySet`.
- * @returns the pack, or null for anything else
+ * @returns the pack; null if the input is not a pack
  * @example
  * ```ts
  * const { issuer, keyHistory, statusLists } = readOfflinePack(text) ?? fail();

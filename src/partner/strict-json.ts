@@ -1,28 +1,28 @@
 /**
- * Strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): a text that two readers could understand differently is refused.
+ * Reads strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): a text that two parsers could read differently is refused.
  * Refused are duplicate members (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes that are not
  * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, more than `maxJsonValues`.
  */
 
 import { Refusal, type RefusalReason, refuse } from "./reasons.ts";
 
-/** Member names are own properties, `__proto__` included. */
+/** A parsed JSON value. Its members are own properties, `__proto__` included. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [member: string]: JsonValue };
 
 export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8" | "INPUT_TOO_LARGE">;
 
-/** An envelope is about six levels deep; a profile may add a few. */
+/** The deepest nesting that is read. An envelope has about six levels, and a profile may add a few. */
 export const maxJsonDepth = 32;
-/** Some forty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
+/** The most values that are read, about forty thousand envelopes. A value of two bytes may take forty in memory. */
 export const maxJsonValues = 2_000_000;
 
-/** The longest text that is harmless to parse, whatever its content. */
+/** The longest text (in characters) that cannot exhaust the memory, whatever its content. */
 const harmlessLength = 1024 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** An escape that could write half of a surrogate pair; only then is each string checked. */
+/** Matches an escaped surrogate. Strings are checked one by one only if a text has one or is not well formed. */
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
 type Census = { members: number; readonly checkStrings: boolean; problem: JsonReason | null };
@@ -31,7 +31,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Decodes UTF-8; null for other bytes. A byte order mark is kept, hence refused by JSON. */
+/** Decodes UTF-8; null for other bytes. A byte order mark is kept, so the JSON parser refuses it. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return utf8.decode(bytes);
@@ -54,8 +54,8 @@ function endOfString(text: string, from: number): number {
 }
 
 /**
- * Counts depth, values and members (strings before a colon) before parsing: sixty megabytes of brackets would take
- * gigabytes. Counts after the point where a text stops being JSON do no harm, because the parser refuses the text.
+ * Counts the members (strings before a colon) of a text, and refuses too deep or too many values before they are parsed:
+ * sixty megabytes of brackets would take gigabytes. The count is wrong for a text that the parser refuses afterwards.
  */
 function outlineJson(text: string): number | Refusal {
   let [members, values, depth] = [0, 0, 0];
@@ -84,7 +84,7 @@ function surveyString(text: string, census: Census): void {
 
 function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Census): void {
   if (depth >= maxJsonDepth) {
-    // Nothing below is counted, so this reason comes first.
+    // Members below are not counted, and would look like duplicates: this reason has priority.
     census.problem = "JSON_TOO_DEEP";
   } else if (Array.isArray(value)) {
     for (const item of value) survey(item, depth + 1, census);
@@ -100,7 +100,7 @@ function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Ce
 function survey(value: JsonValue, depth: number, census: Census): void {
   if (typeof value === "string") surveyString(value, census);
   else if (typeof value === "number") {
-    // Infinity, and whole numbers beyond 2^53, have lost their written value.
+    // A number beyond 2^53, or infinity, is not exactly the number that was written.
     if (Math.abs(value) > Number.MAX_SAFE_INTEGER) census.problem ??= "JSON_NUMBER_RANGE";
   } else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
 }
@@ -135,18 +135,16 @@ export function readStrictJson(input: string | Uint8Array): JsonValue | Refusal 
   return problem === null ? value : refuse(problem);
 }
 
-/** Whether a text that `readStrictJson` refused was parsed, hence is JSON with unambiguous parts. */
+/** Whether a text that `readStrictJson` refused is JSON all the same, and can be sliced into its parts. */
 export function isParsed(text: string, { reason }: Refusal): boolean {
   if (reason === "JSON_TOO_DEEP") return text.length <= harmlessLength;
   return reason !== "JSON_MALFORMED" && reason !== "INPUT_NOT_UTF8" && reason !== "INPUT_TOO_LARGE";
 }
 
-/** Slices one array or object, known to be JSON, into the text of each element or `"name": value` pair. */
+/** Slices a text, known to be a JSON array or object, into the text of each element or `"name": value` pair. */
 export function sliceJson(text: string): string[] {
   const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  let index = 0;
+  let [depth, start, index] = [0, 0, 0];
   while (index < text.length) {
     const character = text[index];
     if (character === '"') {
@@ -167,7 +165,7 @@ export function sliceJson(text: string): string[] {
   return parts.filter((part) => part !== "");
 }
 
-/** Slices one object, known to be JSON, into its members as written, duplicates included. */
+/** Slices a text, known to be a JSON object, into its members as written, duplicates included. */
 export function sliceMembers(text: string): { name: string; value: string }[] {
   return sliceJson(text).map((part) => {
     const end = endOfString(part, 1) + 1;

@@ -1,10 +1,10 @@
-/** The outcome of verifying an envelope or statement, and how it is built check by check. */
+/** The outcome of verifying an envelope or statement, and the functions that build it check by check. */
 
 import type { EligibilityResult, SignedStatement, StatementRow } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
 import { type Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
 
-/** The checks, in the order in which they run; the first that fails gives the reason. */
+/** The names of the checks in their order. The first check that fails gives the reason of a refusal. */
 export const checkNames = [
   "form",
   "header",
@@ -23,50 +23,50 @@ export const checkNames = [
 ] as const;
 export type CheckName = (typeof checkNames)[number];
 
-/** `ok` is null for a check that does not apply, or that was not reached. */
+/** The outcome of one check. `ok` is null if the check does not apply or was not reached. */
 export type Check = { readonly name: CheckName; readonly ok: boolean | null; readonly detail: string };
 
 /** Why the keys of a verification are believed to be the service's. */
 export type KeyTrust = {
-  /** `jwks`: the caller's JWKS; `anchor`: the caller pinned the history's signer; `key-history`: that file alone. */
+  /** `jwks`: the caller gave a JWKS; `anchor`: the caller pinned the history's signer; `key-history`: a history alone. */
   readonly basis: "jwks" | "anchor" | "key-history";
-  /** Thumbprint of the key that signed the key history, computed from the key; null without a history. */
+  /** The RFC 7638 thumbprint of the key that signed the key history; null without a history. */
   readonly historySigner: string | null;
-  /** When the key history was signed, in whole seconds; later compromises are not in it. */
+  /** When the key history was signed, in whole seconds. A history lists no later compromise. */
   readonly historySignedAt: string | null;
 };
 
-/** Where and when the evidence log had an envelope, by its proof. */
+/** The entry of an envelope in the evidence log, as its proof shows it. */
 export type LogEvidence = {
   /** The log's name. */
   readonly origin: string;
   /** The envelope's index in the log, from 0. */
   readonly index: number;
-  /** Entries in the log at the time of the checkpoint. */
+  /** The number of entries in the log at the checkpoint. */
   readonly size: number;
   /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed by then. */
   readonly checkpointAt: string | null;
-  /** Whether the key was compromised after the checkpoint, which is why the envelope is still accepted. */
+  /** Whether the key was compromised only after the checkpoint: the envelope is then accepted all the same. */
   readonly precedesCompromise: boolean;
 };
 
 /** The age of an accepted answer at the time of the verification. */
 export type AnswerAge = {
-  /** Whole days since it was signed. */
+  /** Whole days since the answer was signed. */
   readonly days: number;
-  /** More than 30 days. */
+  /** Whether the answer was signed more than 30 days ago. */
   readonly isOld: boolean;
   /**
-   * The last day, `YYYY-MM-DD`, of a licence that was valid when it was signed and has ended since. The service's time
-   * zone is not signed, so a licence has ended once its last day is over in every time zone.
+   * The last day, `YYYY-MM-DD`, of a licence that was VALID in the answer and has ended since; otherwise null. The
+   * service's time zone is not signed, so a licence ends when its last day is over in every time zone.
    */
   readonly licenseEndedOn: string | null;
 };
 
-/** The envelope's index in a status list, as signed (Token Status List, section 6.1). */
+/** The signed URI of a status list, and the envelope's index in that list (Token Status List, section 6.1). */
 export type StatusClaim = { readonly uri: string; readonly idx: number };
 
-/** The status of an envelope in a status list. */
+/** The status that a status list gives an envelope. */
 export type ListedStatus = StatusClaim & {
   /** When the list was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly signedAt: string | null;
@@ -74,70 +74,70 @@ export type ListedStatus = StatusClaim & {
 };
 
 /**
- * The outcome of a verification. Everything but `kid` is signed: it is null unless the signature is good and its key was
- * sound and in use. It is set when only a later check refused the envelope.
+ * The outcome of a verification. The signed values are null unless the signature is good and its key was in use and not
+ * compromised. They are set even if a later check refuses the envelope. `kid` and `claimedIssuer` are not verified.
  */
 export type Verification = {
   readonly valid: boolean;
-  /** Null when valid; otherwise a stable code of `refusalReasons`. */
+  /** A stable code of `refusalReasons`; null if valid. */
   readonly reason: RefusalReason | null;
   readonly verdict: Verdict;
   readonly verificationId: string | null;
-  /** The key id of the header, once the header is well formed. */
+  /** The key id in the header; null if the header is malformed. */
   readonly kid: string | null;
   readonly issuer: string | null;
   readonly audience: string | null;
-  /** The signed time of signing, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
+  /** When the envelope was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly verifiedAt: string | null;
   readonly result: EligibilityResult | null;
-  /** Null unless valid. */
+  /** The answer's age; null unless the envelope is valid. */
   readonly age: AnswerAge | null;
-  /** With `KID_UNKNOWN`, another issuer that the envelope claims to be from. Unproved: anybody can write it. */
+  /** With `KID_UNKNOWN`, another issuer that the envelope names. Anybody can write it. */
   readonly claimedIssuer: string | null;
-  /** Null when the check `keySet` did not pass. */
+  /** Why the keys are trusted; null if the check `keySet` did not pass. */
   readonly trust: KeyTrust | null;
-  /** Null without a proof, or when the check `log` did not pass. */
+  /** The envelope's entry in the evidence log; null without a proof, or if the check `log` did not pass. */
   readonly log: LogEvidence | null;
-  /** Null when no list was given, or none that counts. */
+  /** The envelope's entry in a status list; null if no list was given, or no list is usable. */
   readonly statusList: ListedStatus | null;
-  /** About a valid envelope; empty for every other. */
+  /** Warnings about a valid envelope; empty if the envelope is not valid. */
   readonly warnings: readonly Warning[];
-  /** All of `checkNames`, in order. */
+  /** One check for each of `checkNames`, in that order. */
   readonly checks: readonly Check[];
 };
 
 /** The signed content of a statement. */
 export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
-  /** All rows, if they are those that were signed; otherwise null. */
+  /** All rows, if they equal the signed rows; otherwise null. */
   readonly rows: readonly StatementRow[] | null;
 };
 
-/** As for an envelope, but a statement has no result; `verificationId` is its `statementId`. */
+/** The outcome of verifying a statement: `result` is null, and `verificationId` is the `statementId`. */
 export type StatementVerification = Verification & {
-  /** Null unless the signature is good and its key was sound and in use. */
+  /** The signed content; null unless the signature is good and its key was in use and not compromised. */
   readonly statement: Stated | null;
 };
 
-/** A check that did not fail: passed, or null when it does not apply. */
-export type Passed = { readonly ok: true | null; readonly detail: string };
+/** The outcome of a check that did not fail. `ok` is null if the check does not apply. */
+export type CheckOutcome = { readonly ok: true | null; readonly detail: string };
 
 /** The claims that envelopes and statements share. */
 export type SharedClaims = {
   readonly issuer: string;
   readonly audience: string;
   readonly verificationId: string;
-  /** The time of signing, `iat`. */
+  /** The claim `iat`, the time of signing. */
   readonly issuedAtSeconds: number;
-  /** `exp` and `nbf`; null when absent. */
+  /** The claims `exp` and `nbf`; null if absent. */
   readonly expiresSeconds: number | null;
   readonly notBeforeSeconds: number | null;
-  /** Null for a statement. */
+  /** The claim `result`; null for a statement. */
   readonly result: EligibilityResult | null;
 };
 
-/** An unfinished verification: `outcomes` has one outcome for each of the first `checkNames`. */
+/** A verification in progress. `outcomes` has the outcomes of the checks so far, in the order of `checkNames`. */
 export type Draft = {
-  readonly outcomes: Passed[];
+  readonly outcomes: CheckOutcome[];
   kid: string | null;
   claims: SharedClaims | null;
   age: AnswerAge | null;
@@ -151,11 +151,11 @@ export type Draft = {
 const notReached = "Not reached.";
 const noWarnings: readonly Warning[] = Object.freeze([]);
 
-export function passed(detail: string): Passed {
+export function passedCheck(detail: string): CheckOutcome {
   return { ok: true, detail };
 }
 
-export function skipped(detail: string): Passed {
+export function skippedCheck(detail: string): CheckOutcome {
   return { ok: null, detail };
 }
 
@@ -164,12 +164,12 @@ export function beginVerification(): Draft {
   return { outcomes: [], ...nothing, statusList: null, warnings: noWarnings };
 }
 
-/** Notes the outcome of the next check of `checkNames`. */
-export function note(draft: Draft, outcome: Passed): void {
+/** Adds the outcome of the next check. */
+export function addOutcome(draft: Draft, outcome: CheckOutcome): void {
   draft.outcomes.push(outcome);
 }
 
-function describe(outcomes: readonly Passed[]): Check[] {
+function describe(outcomes: readonly CheckOutcome[]): Check[] {
   return outcomes.map(({ ok, detail }, index) => ({ name: checkNames[index] as CheckName, ok, detail }));
 }
 
@@ -196,7 +196,7 @@ export function accept(draft: Draft): Verification {
   return conclude(draft, null, describe(draft.outcomes));
 }
 
-/** Ends a verification at the check that failed. Other checks without an outcome were not reached. */
+/** Ends a verification at the check that failed. Other checks without an outcome are marked as not reached. */
 export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verification {
   const checks = describe(draft.outcomes);
   for (const other of checkNames.slice(checks.length)) {
@@ -206,7 +206,7 @@ export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verificat
   return conclude(draft, refusal.reason, checks);
 }
 
-/** The verification of an input that could not be opened as an envelope. */
-export function unopened(refusal: Refusal): Verification {
+/** Makes the verification of an input that could not be read as an envelope. */
+export function unopenedVerification(refusal: Refusal): Verification {
   return fail(beginVerification(), "form", refusal);
 }

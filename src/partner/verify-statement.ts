@@ -5,17 +5,17 @@ import { canonicalJson } from "./canonical-json.ts";
 import {
   findSharedDifference,
   firstDifference,
-  isFlag,
+  isBoolean,
+  isInteger,
   isText,
   isTextList,
-  isWhole,
+  objectOf,
   oneOf,
   orNull,
   readLimits,
-  shape,
 } from "./claims.ts";
 import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
-import { damageOr, withoutMark } from "./file-text.ts";
+import { preferDamage, withoutMark } from "./file-text.ts";
 import { findNoEnvelope } from "./input.ts";
 import { type CompactJws, isStatement, splitCompactJws } from "./jws.ts";
 import { hashOfLeaf, isSameHash, rootOfLeaves } from "./merkle-proof.ts";
@@ -23,53 +23,53 @@ import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import {
   accept,
+  addOutcome,
+  type CheckOutcome,
   fail,
-  note,
-  type Passed,
-  passed,
+  passedCheck,
   type SharedClaims,
   type Stated,
   type StatementVerification,
-  skipped,
+  skippedCheck,
 } from "./verification.ts";
 import {
-  answer,
   assertOptions,
   checkExpected,
   checkSigned,
-  open,
+  openSigned,
+  runCryptography,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
-/** Status lists cover envelopes alone. */
+/** Options of `verifyStatement`: those of `verifyEnvelope` without status lists, which cover only envelopes. */
 export type StatementOptions = Omit<VerifyOptions, "statusLists" | "maxListAgeSeconds">;
 
 const outcomes = {
-  form: passed("A well-formed statement, strict JSON, canonical base64url."),
-  outer: passed("Every row, and what stands beside the signature, is what is signed."),
-  noPlace: skipped("A statement names no places in status lists."),
+  form: passedCheck("A well-formed statement, strict JSON, canonical base64url."),
+  outer: passedCheck("Every row, and what stands beside the signature, is what is signed."),
+  noPlace: skippedCheck("A statement names no places in status lists."),
 };
 
 type StatementForm = {
   readonly jws: CompactJws;
   /** The outcome of the check `form`. */
-  readonly form: Passed;
+  readonly form: CheckOutcome;
   /** The whole object, unsigned members included. */
   readonly given: JsonObject;
   readonly rows: readonly StatementRow[];
 };
 
-/** The service's own limit. */
+/** The most rows of a statement of the service. */
 const maxRows = 2_000;
 
-const rowRule = shape({
-  row: (value) => isWhole(value) && Number(value) >= 1,
-  tId: orNull(isWhole),
+const rowRule = objectOf({
+  row: (value) => isInteger(value) && Number(value) >= 1,
+  tId: orNull(isInteger),
   regNo: orNull(isText),
-  eligible: isFlag,
+  eligible: isBoolean,
   status: oneOf(licenseStatuses),
   reasons: isTextList,
-  nameMatches: orNull(isFlag),
+  nameMatches: orNull(isBoolean),
 });
 
 function isRow(value: JsonValue): boolean {
@@ -77,7 +77,7 @@ function isRow(value: JsonValue): boolean {
   return value.eligible === false || value.status === "VALID";
 }
 
-/** The leaf hash (RFC 6962 section 2.1) of a strictly read row: over a fixed line and the row as RFC 8785 JSON. */
+/** Hashes a strictly read row as a leaf (RFC 6962 section 2.1): a fixed line, then the row as RFC 8785 JSON. */
 export function rowLeafHash(row: StatementRow): Promise<Uint8Array<ArrayBuffer>> {
   return hashOfLeaf(new TextEncoder().encode(`${statementRowPrefix}${canonicalJson(row)}`));
 }
@@ -99,29 +99,29 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   const read = typeof input === "string" ? withoutMark(input) : input;
   const isJson = typeof read === "string" && /^[\t\n\r ]*\{/.test(read);
   const given = isJson ? readStrictJson(read) : read;
-  if (given instanceof Refusal) return isJson ? damageOr(given, read) : given;
+  if (given instanceof Refusal) return isJson ? preferDamage(given, read) : given;
   if (!isStatement(given)) return findNoEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
   if (!isJsonObject(given))
     return malformed("The rows are missing: the signature alone says nothing of anybody.");
   if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");
   const jws = splitCompactJws(given.signature);
-  if (jws instanceof Refusal) return damageOr(jws, given.signature);
+  if (jws instanceof Refusal) return preferDamage(jws, given.signature);
   const rows = readRows(given);
   return rows instanceof Refusal ? rows : { jws, form: outcomes.form, given, rows };
 }
 
-/** Claims of the right types; their values are not yet compared with the expected ones. */
+/** A statement's claims, checked for their types only. Issuer, audience and times are compared later. */
 type StatementClaims = SharedClaims & Omit<Stated, "rows"> & { readonly rowsRoot: Uint8Array };
 
-const isCount = (value: JsonValue | undefined) => isWhole(value) && Number(value) >= 0;
+const isCount = (value: JsonValue | undefined) => isInteger(value) && Number(value) >= 0;
 const rules = {
   iss: isText,
   aud: isText,
   jti: isText,
   purpose: isText,
   policyVersion: isText,
-  list: shape({ name: isText, reference: orNull(isText) }),
-  summary: shape({
+  list: objectOf({ name: isText, reference: orNull(isText) }),
+  summary: objectOf({
     ...{ listed: isCount, distinct: isCount, found: isCount, eligible: isCount },
     percentEligible: (value) => typeof value === "number",
     byReason: (value) => isJsonObject(value) && Object.values(value).every(isCount),
@@ -153,7 +153,7 @@ async function rootOfRows({ rows }: StatementForm): Promise<Uint8Array> {
   return rootOfLeaves(await Promise.all(rows.map(rowLeafHash)));
 }
 
-/** Compares the rows, by their `root`, and the unsigned members with the claims; `kid` is that of the signed header. */
+/** Compares the rows (by the `root` over them) and unsigned members with the claims; `kid` is the header's key id. */
 function findDifference(
   { given, rows }: StatementForm,
   claims: StatementClaims,
@@ -177,7 +177,7 @@ function findDifference(
  * Verifies one whole statement over a list (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1 for the rows).
  * It refuses envelopes, as `verifyEnvelope` refuses statements.
  * @param input a statement as JSON text, or a value of `readStrictJson`
- * @param options as for `verifyEnvelope`; the audience is the issuer's address for a statement that the operator made
+ * @param options as for `verifyEnvelope`; for a statement that the operator made, the audience is the issuer
  * @returns the verdict with every check, and the signed statement; a bad statement never throws
  * @throws TypeError as `verifyEnvelope` does
  * @example
@@ -193,11 +193,11 @@ export async function verifyStatement(
   assertOptions(options);
   const form = readStatementForm(input);
   const root = form instanceof Refusal ? new Uint8Array() : await rootOfRows(form);
-  const opened = open(form, options, statementType);
+  const opened = openSigned(form, options, statementType);
   if ("verdict" in opened) return { ...opened, statement: null };
   const { draft, key, rows } = opened;
   let statement: Stated | null = null;
-  const verification = checkSigned(opened, await answer(opened, options), (payload, issuedAt) => {
+  const verification = checkSigned(opened, await runCryptography(opened, options), (payload, issuedAt) => {
     const claims = readStatementClaims(payload, issuedAt);
     if (claims instanceof Refusal) return fail(draft, "claims", claims);
     const { purpose, policyVersion, list, summary } = claims;
@@ -206,8 +206,8 @@ export async function verifyStatement(
     if (unexpected !== null) return unexpected;
     const difference = findDifference(opened, claims, root, key.jwk.kid);
     if (difference !== null) return fail(draft, "outer", difference);
-    note(draft, outcomes.outer);
-    note(draft, outcomes.noPlace);
+    addOutcome(draft, outcomes.outer);
+    addOutcome(draft, outcomes.noPlace);
     statement = { ...statement, rows };
     return accept(draft);
   });
@@ -215,10 +215,10 @@ export async function verifyStatement(
 }
 
 /**
- * Compares the rows and unsigned members of a statement, whose signature is known to be genuine, with the signed claims.
- * @param signed the claims of its signature
- * @param kid the key id of its header
- * @returns the first difference, or null
+ * Compares the rows and the unsigned members of a statement with its claims, after the caller has verified the signature.
+ * @param signed the claims of the statement's JWS
+ * @param kid the key id in the header of the JWS
+ * @returns the first difference, or null if all agree
  */
 export async function findStatementDifference(
   input: JsonValue,

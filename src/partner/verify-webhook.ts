@@ -1,6 +1,6 @@
 /** Verifies a received webhook delivery (contract C21). */
 
-import { concatenated, fromHex } from "./bytes.ts";
+import { concatenate, fromHex } from "./bytes.ts";
 import type { WebhookEvent } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
@@ -15,11 +15,11 @@ export type WebhookRefusalReason = keyof typeof webhookRefusalReasons;
 
 export type WebhookVerification = {
   readonly valid: boolean;
-  /** Null when valid. */
+  /** Null if valid. */
   readonly reason: WebhookRefusalReason | null;
   /** The signed time in seconds since the Unix epoch; null unless the signature is good. */
   readonly timestamp: number | null;
-  /** The body, when the delivery is valid and the body is an event of the contract. */
+  /** The event in the body; null if the delivery is not valid or the body has no event of the contract. */
   readonly event: WebhookEvent | null;
 };
 
@@ -32,13 +32,13 @@ export type WebhookInput = {
   readonly secret: string;
   /** The time of the verification; this machine's by default. */
   readonly now?: Date;
-  /** The replay window on either side; 300 by contract C21. */
+  /** How many seconds the signed time may be before or after `now`; 300 by contract C21. */
   readonly toleranceSeconds?: number;
 };
 
 /**
- * Checks that a secret is visible ASCII: a damaged secret would refuse every genuine delivery.
- * @returns a sentence that repeats nothing of the text, or null
+ * Finds damage in a secret, which must be visible ASCII: a damaged secret would refuse every genuine delivery.
+ * @returns a sentence that repeats nothing of the secret; null if the secret is sound
  */
 export function findSecretProblem(secret: string): string | null {
   if (/^(?:\uFEFF|\uFFFD|\u00FF\u00FE|\u00FE\u00FF|\u00EF\u00BB\u00BF)/.test(secret))
@@ -50,17 +50,17 @@ export function findSecretProblem(secret: string): string | null {
     : "It has characters that no secret has: give it as it was handed out.";
 }
 
-/** Two `v1` appear while the secret is being rotated. */
+/** Matches X-AGENCY-Signature, which has two `v1` signatures while the secret is being rotated. */
 const headerPattern = /^t=(0|[1-9]\d{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?$/;
 const contractToleranceSeconds = 300;
 const utf8 = new TextEncoder();
 
-/** HMAC-SHA256 of `<t>.<rawBody>`, with t as written. */
+/** Computes the HMAC-SHA256 of `<t>.<rawBody>`, with `t` as the header writes it. */
 async function hmac(secret: string, timestamp: string, rawBody: string | Uint8Array): Promise<Uint8Array> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", utf8.encode(secret), algorithm, false, ["sign"]);
   const body = typeof rawBody === "string" ? utf8.encode(rawBody) : rawBody;
-  const message = concatenated([utf8.encode(`${timestamp}.`), body]);
+  const message = concatenate([utf8.encode(`${timestamp}.`), body]);
   return new Uint8Array(await crypto.subtle.sign("HMAC", key, message));
 }
 
@@ -105,7 +105,7 @@ export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerific
   if (match === null) return refused("SIGNATURE_HEADER_MALFORMED", null);
   const [, time = "", first = "", second = first] = match;
   const expected = await hmac(secret, time, rawBody);
-  // Both are always compared, so the time does not reveal which secret fits.
+  // Both signatures are always compared, so that the time does not reveal which one matches.
   const isFirst = isEqualInConstantTime(expected, fromHex(first));
   const isSecond = isEqualInConstantTime(expected, fromHex(second));
   if (!isFirst && !isSecond) return refused("SIGNATURE_MISMATCH", null);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ageOf, describeAge, describeAnswer, lookupAddress } from "../../src/partner/answer-age.ts";
+import { ageOf, describeAge, describeAnswer, lookupUrl } from "../../src/partner/answer-age.ts";
 import type { Claims } from "../../src/partner/claims.ts";
 import type { Verification } from "../../src/partner/verification.ts";
 import { result } from "../fixtures/envelope-tokens.ts";
@@ -74,7 +74,7 @@ test("describeAnswer names the day, and describeAge the later end of the licence
 });
 
 const at = (changed: Partial<Verification>, ownOrigin?: string) =>
-  lookupAddress(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
+  lookupUrl(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
 const of = (tId: number | null, regNo: string | null) => {
   const { result: signed } = verificationAt(signedAt);
   return {

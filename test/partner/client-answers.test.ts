@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ClientError, createClient } from "tvs/partner";
 import type { Identifier } from "../../src/partner/api-types.ts";
 import { findStatementMismatch } from "../../src/partner/client-answers.ts";
-import type { Received } from "../../src/partner/client-calls.ts";
+import type { ReceivedAnswer } from "../../src/partner/client-calls.ts";
 import type { SignedStatement, StatementRow } from "../../src/partner/contract.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
@@ -134,7 +134,7 @@ const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
   return findStatementMismatch(
     given,
     { purpose, list: { name: list.name }, teachers: [asked] },
-    received as unknown as Received,
+    received as unknown as ReceivedAnswer,
   );
 };
 

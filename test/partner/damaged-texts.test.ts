@@ -17,7 +17,7 @@ import { openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
 import { refusalReasons } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { readOfflinePack } from "../../src/partner/status-list.ts";
-import { unopened } from "../../src/partner/verification.ts";
+import { unopenedVerification } from "../../src/partner/verification.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { damagedTexts, utf16 } from "../fixtures/damaged-texts.ts";
 import { audience, envelope, now as fixedNow, folder, issuer } from "../fixtures/envelope-tokens.ts";
@@ -36,7 +36,9 @@ const json = JSON.stringify(envelope());
 async function verifyAll(input: string | Uint8Array) {
   const items = [...readEnvelopes(input)];
   return Promise.all(
-    items.map((item) => ("refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, options))),
+    items.map((item) =>
+      "refusal" in item ? unopenedVerification(item.refusal) : verifyEnvelope(item.value, options),
+    ),
   );
 }
 

@@ -5,7 +5,7 @@ import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet } from "../../src/partner/key-set.ts";
 import { Refusal, refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
-import { checkNames, unopened, type Verification } from "../../src/partner/verification.ts";
+import { checkNames, unopenedVerification, type Verification } from "../../src/partner/verification.ts";
 import {
   readHeaderOf,
   type VerifyOptions,
@@ -69,7 +69,7 @@ async function verifyAll(input: string | Uint8Array, options: VerifyOptions): Pr
   const found: Verification[] = [];
   for (const item of readEnvelopes(input)) {
     if ("value" in item) found.push(await verifyEnvelope(item.value, options));
-    else found.push(unopened(item.refusal));
+    else found.push(unopenedVerification(item.refusal));
   }
   return found;
 }

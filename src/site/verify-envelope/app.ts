@@ -1,7 +1,7 @@
-/** The page's first script: the form and its actions. Everything runs in the browser. */
+/** The first script of the page: the form and its actions. Verification runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { type Checked, checkEach, extrasLoader, type ShownStatement } from "./check.ts";
+import { type Checked, checkEach, createExtrasLoader, type ShownStatement } from "./check.ts";
 import {
   checkTextSize,
   type Given,
@@ -26,32 +26,32 @@ import {
   texts,
 } from "./view.ts";
 
-/** More envelopes than a person looks through. */
+/** The most envelopes that are shown; a person looks through no more. */
 const maxShown = 200;
 
 const tool = byId("tool", HTMLElement);
 
-/** Relative addresses, issuer and registry that the page was served with. */
+/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
 function served(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
 const keys = createKeyLoader({ pack: served("pack"), log: served("logKey") });
-const loadExtras = extrasLoader(served("extras"));
+const loadExtras = createExtrasLoader(served("extras"));
 const proof = proofField();
 const view = createView();
 
-/** The last verified input: a later proof is verified with it. */
+/** The last verified input, which is verified again with a proof that is added later. */
 let last: readonly Given[] | null = null;
 
-/** Only the last started check may show its outcome. */
+/** The number of the last started check. An earlier check that ends later does not show its outcome. */
 let turn = 0;
 
-/** Runs one check, or shows why it could not be made. */
+/** Runs a check and shows its outcome, or shows why the check could not be made. */
 async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   const mine = ++turn;
   view.busy(words);
-  // Lets the browser write the words before a long computation.
+  // Lets the browser paint the message before a long computation blocks it.
   await new Promise((resolve) => setTimeout(resolve));
   const shown = await check().catch((error) => {
     if (!(error instanceof PageProblem)) console.error(error);
@@ -61,7 +61,7 @@ async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   if (mine === turn) view.show(shown);
 }
 
-/** Empties the page, but for the settings. */
+/** Empties the form and the result, and keeps the settings. */
 function begin(): void {
   turn++;
   last = null;
@@ -70,7 +70,7 @@ function begin(): void {
   view.begin();
 }
 
-/** A result with the next actions right below its verdicts. */
+/** Makes a result, with the buttons of the next actions right below its verdicts. */
 function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
   const row = actionsRow(
     ...actions,
@@ -86,7 +86,7 @@ function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
   return { kind: "result", parts: [shown] };
 }
 
-/** Shows a page to print, with a way back. */
+/** Shows a page to print, with buttons to print it and to go back. */
 function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
   const words = texts.certificate;
   view.showCertificate(made, name, [
@@ -96,7 +96,7 @@ function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
   ]);
 }
 
-/** Marks an answer whose keys were pasted, or whose issuer is another service. */
+/** Marks the page if the keys were pasted or the issuer is another service: the service's header is then not printed. */
 function markForeign({ verification }: Checked): void {
   const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
   document.body.classList.toggle("foreign", !isOwn);
@@ -111,7 +111,7 @@ function sheetButton({ stated, draw }: ShownStatement, checked: Checked, back: (
   });
 }
 
-/** The button for an attestation of a genuine answer, or a sheet of a genuine statement. */
+/** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
 function certificateButton(checked: Checked, back: () => Shown): HTMLElement | null {
   const { verification, jws } = checked;
   if (checked.statement !== null) return sheetButton(checked.statement, checked, back);
@@ -151,7 +151,7 @@ function isOfAnother({ verification }: Checked): boolean {
 }
 
 async function outcomeOfMany(all: readonly Checked[]): Promise<Shown> {
-  // The proof of one envelope says nothing about the others that it came with.
+  // The proof belongs to one envelope. The other envelopes are verified without it.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
   const list = listOf(await Promise.all(alone));
   const notes = [
@@ -162,7 +162,7 @@ async function outcomeOfMany(all: readonly Checked[]): Promise<Shown> {
   return result(list);
 }
 
-/** A wrong proof must not keep anybody from verifying a good envelope. */
+/** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
 function withoutProofButton({ verification }: Checked): HTMLElement | null {
   if (!isAboutProof(verification)) return null;
   return actionButton(texts.log.without, () => {
@@ -187,14 +187,14 @@ function resultOf(checked: Checked): Shown {
   );
 }
 
-/** Sets the input to verify. A proof that was used for another envelope is dropped. */
+/** Sets the input to verify, and drops a proof that was used for another envelope. */
 function takeEnvelope(given: readonly Given[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
   if (proof.isUsed && !isSame) proof.take(null);
   last = given;
 }
 
-/** The pasted envelope, or null. A proof that was pasted in its place moves to the proof's field. */
+/** Reads the pasted envelope; null if the field is empty. A proof that was pasted there is moved to the proof's field. */
 function pasted(): Given[] | null {
   const area = byId("envelope", HTMLTextAreaElement);
   const content = area.value;
@@ -207,7 +207,7 @@ function pasted(): Given[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** Verifies the form's envelope, or the last file again with the present proof and issuer. */
+/** Verifies the pasted envelope, or else verifies the last input again with the form's proof and issuer. */
 async function checkForm(): Promise<Shown> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
@@ -216,7 +216,7 @@ async function checkForm(): Promise<Shown> {
   return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
-/** Verifies files together with the rest of the form. */
+/** Verifies opened files with the proof, issuer and audience of the form. */
 function checkInput(input: Input): Promise<Shown> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
@@ -226,12 +226,12 @@ function checkInput(input: Input): Promise<Shown> {
   return checkForm();
 }
 
-/** A compact JWS; a shorter one was cut off on its way. */
+/** Matches a compact JWS of plausible length: a link may be cut off on its way. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
 /**
- * Verifies the signature in the page's address, which a phone's camera opened (decision D8.8). The signature is removed from
- * the address, so that neither history nor bookmarks keep it. Other fragments are left to the browser.
+ * Verifies the signature in the URL's fragment, with which a QR code opens the page (decision D8.8). The signature is
+ * removed from the URL, so that neither history nor bookmarks keep it. Other fragments are left to the browser.
  */
 function readAddress(): void {
   const signature = location.hash.slice(1);
@@ -244,7 +244,7 @@ function readAddress(): void {
   });
 }
 
-/** Shows what this device keeps for use without a network. */
+/** Keeps the page and its keys on this device for use without a network, and says so on the page. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
   const isKept = await keepOnDevice(served("worker"), [served("extras"), served("pack")]);
@@ -262,18 +262,18 @@ function start(): void {
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
-  // A check says why nothing could be fetched.
+  // If the keys cannot be fetched, the next check says why.
   showKept().catch(() => undefined);
 }
 
-/** The page's Content-Security-Policy accepts script addresses only from a policy. */
+/** The page's Content-Security-Policy accepts script URLs only from a Trusted Types policy. */
 type ScriptRules = { createScriptURL(url: string): string };
 type TrustedTypes = { createPolicy(name: string, rules: ScriptRules): ScriptRules };
 
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
 
-/** The page as opened now and by a code's link, and all its files. */
+/** Lists the URLs to cache: the page with and without its query (as a QR code links to it), its files and `others`. */
 function partsOfPage(others: readonly string[]): URL[] {
   const parts = document.querySelectorAll("link[href], script[src], img[src]");
   const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
@@ -286,7 +286,7 @@ function partsOfPage(others: readonly string[]): URL[] {
 /**
  * Caches the page's files, and deletes files that it no longer names.
  * @param others the pack and the second script
- * @returns whether all is kept; a browser may have no room, or allow none
+ * @returns whether all files are cached; a browser may have no room or forbid it
  */
 async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
   try {
@@ -304,7 +304,7 @@ async function keepOnDevice(worker: string, others: readonly string[]): Promise<
   }
 }
 
-/** The proof's field. A file is kept byte for byte, and only named there. */
+/** Controls the field for a proof. The text of a file is kept unchanged, and only the file's name is shown. */
 function proofField() {
   const { log } = texts;
   const area = byId("proof", HTMLTextAreaElement);
@@ -326,7 +326,7 @@ function proofField() {
   }
 
   function paste(text: string): void {
-    // White space around a pasted proof is dropped, but for its last line feed.
+    // White space around a pasted proof is removed, and the line feed that ends every proof is added.
     const pasted = text.trim();
     proof = pasted === "" ? null : { name: null, text: `${pasted}\n` };
     isUsed = false;
@@ -343,7 +343,7 @@ function proofField() {
     current: () => proof,
     take,
     paste,
-    /** Notes that the proof was used: it belongs to that envelope, and not to the next file. */
+    /** Records that the proof was used for an envelope, so that it is dropped for the next file. */
     used(): void {
       isUsed = proof !== null;
     },
@@ -353,6 +353,6 @@ function proofField() {
   };
 }
 
-// Without WebCrypto every envelope would be undecidable: the note on `tvs verify` stays, with the reason.
+// Without WebCrypto every envelope would be undecidable. The page then only says why, and names `tvs verify`.
 if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
 else start();

@@ -1,4 +1,4 @@
-/** The verdict on an envelope, by the partner library that `tvs verify` uses as well. */
+/** Verifies envelopes with the partner library, which `tvs verify` uses too. */
 
 import { formatSeconds } from "../../partner/date-time.ts";
 import { type EnvelopeItem, readEnvelopes } from "../../partner/input.ts";
@@ -8,7 +8,7 @@ import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Stated } from "../../partner/verification.ts";
-import { unopened, type Verification } from "../../partner/verification.ts";
+import { unopenedVerification, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
 import type { Given } from "./files.ts";
 
@@ -17,14 +17,14 @@ type Extras = Pick<
   "certificateOf" | "checkStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
 >;
 
-/** A genuine statement whose rows are those that were signed, and the script that shows it. */
+/** A genuine statement with all its signed rows, and the second script, which shows it. */
 export type ShownStatement = {
   readonly stated: Stated & { readonly rows: NonNullable<Stated["rows"]> };
   readonly draw: Extras;
 };
 
-/** Loads the second script once. */
-export function extrasLoader(address: string): () => Promise<Extras> {
+/** Creates the function that loads the second script, once. */
+export function createExtrasLoader(address: string): () => Promise<Extras> {
   let loading: Promise<Extras> | undefined;
   return () => {
     loading ??= import(new URL(address, document.baseURI).href) as Promise<Extras>;
@@ -32,28 +32,28 @@ export function extrasLoader(address: string): () => Promise<Extras> {
   };
 }
 
-/** An empty text is not compared. */
+/** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
 export type Checked = {
   readonly name: string | null;
   readonly verification: Verification;
-  /** A genuine statement over a list; null for everything else. */
+  /** The genuine statement over a list; null for any other input. */
   readonly statement: ShownStatement | null;
-  /** The members that the reader left empty. */
+  /** The members of `Expected` that were not compared, because the reader left them empty. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
   readonly jws: string | null;
-  /** Whether it was verified with a proof of the evidence log. */
+  /** Whether the envelope was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
-  /** The signing registry's name, only if this service signed it, by its own keys, and names its registry. */
+  /** The registry's name, if this service's own keys verified its issuer and the service is configured with a name. */
   readonly registry: string | null;
-  /** Another service that it claims to be from, when its key is not known; unproved. */
+  /** The other issuer that an envelope with an unknown key names; anybody can write it. */
   readonly elsewhere: string | null;
-  /** The time of its key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null for a sound or unknown key. */
+  /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
-  /** The same envelope, verified without the proof. */
+  /** Verifies the same envelope without the proof. */
   withoutProof(): Promise<Checked>;
 };
 
@@ -63,7 +63,7 @@ type CheckOptions = {
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
   readonly loadExtras: () => Promise<Extras>;
-  /** This service's issuer where the keys are its own; null where they were pasted. */
+  /** This service's issuer if the keys are this service's; null if they were pasted. */
   readonly ownIssuer: string | null;
   readonly registry: string | null;
 };
@@ -77,8 +77,8 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * Verifies with an issuer or a partner left out. The library requires both: the signed one is then expected, and the page
- * says that it was not compared.
+ * Verifies although the reader may have left out the issuer or the partner. The library requires both, so the signed value
+ * is then taken as the expected one, and the page says that it was not compared.
  */
 async function verifyLeniently(
   value: JsonValue,
@@ -100,7 +100,7 @@ async function verifyLeniently(
   return { ...found, notCompared };
 }
 
-/** An envelope by the one verifier, a statement over a list by the other. */
+/** Verifies a value as an envelope or as a statement, for which the second script is loaded. */
 async function verify(
   value: JsonValue,
   options: VerifyOptions,
@@ -132,7 +132,7 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
     ...{ registry: null, elsewhere: null, compromisedSince: null },
     withoutProof: () => checkItem(item, name, { ...options, proof: null }),
   };
-  if ("refusal" in item) return { ...shared, verification: unopened(item.refusal) };
+  if ("refusal" in item) return { ...shared, verification: unopenedVerification(item.refusal) };
   const found = await verifyLeniently(item.value, options);
   const { claimedIssuer, issuer, kid } = found.verification;
   return {
@@ -145,9 +145,9 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   };
 }
 
-/** Verifies every envelope of a text, lazily and in order, each with the proof. */
+/** Verifies every envelope in a text, one after another, each with the proof. */
 export async function* checkEach(given: Given, options: CheckOptions): AsyncGenerator<Checked> {
-  // White space around a pasted signature came with the pasting; inside it is refused.
+  // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {
     yield checkItem(item, given.name, options);

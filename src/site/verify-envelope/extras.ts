@@ -1,4 +1,4 @@
-/** The second script, loaded when needed: attestations to print, with their codes, and statements over lists. */
+/** The second script, loaded only when needed: attestations to print, with QR codes, and statements over lists. */
 
 import { encodeQR } from "qr";
 import { pageOfIssuer } from "../../partner/claims.ts";
@@ -20,12 +20,19 @@ import {
   titleOf,
   verdictBox,
 } from "./outcome.ts";
-import { purposeFact, recordFacts, signatureFacts, signerOf, writtenDay, writtenTime } from "./values.ts";
+import {
+  recordFacts,
+  signatureFacts,
+  signerOf,
+  unsignedPurposeFact,
+  writtenDay,
+  writtenTime,
+} from "./values.ts";
 import { el, fact, keySource, texts } from "./view.ts";
 
 const { statement: words, certificate, signed } = texts;
 
-/** A refusal is recognised by its class, and the first script has a class of its own. */
+/** Copies a proof's refusal into this script's class: the verifier recognises a refusal by its class (`instanceof`). */
 function ownProof(proof: LogProof): LogProof {
   const { refusal } = proof;
   return refusal === null ? proof : { refusal: new Refusal(refusal.reason, refusal.detail) };
@@ -40,14 +47,14 @@ export function checkStatement(
 
 type Shown = ShownStatement["stated"];
 
-/** Good only if all are eligible: a share of them is neither good nor bad. */
+/** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
 export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
   const [row] = rows;
   if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
   return eligible === distinct ? "good" : "none";
 }
 
-/** The second verdict, as large as the first. */
+/** Makes the box of the statement's content, the second verdict beside that on the signature. */
 export function statementBox(shown: Shown, { verification }: Checked): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
@@ -108,7 +115,7 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
   );
 }
 
-/** A page to print: the eligible people of the list, and nothing of the others. */
+/** Makes a page to print with the eligible people of the list, and nothing about the other people. */
 export function sheetOf(shown: Shown, checked: Checked): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
@@ -125,21 +132,21 @@ export function sheetOf(shown: Shown, checked: Checked): HTMLElement {
 }
 
 /**
- * A longer link has no code. At error correction L this is version 36: 169 modules with the margin, of 0.59 mm each on the
- * 100 mm of the style sheet. A phone reads a picture of it that is 600 pixels wide, even askew and blurred.
+ * The longest link that is printed as a QR code. At error correction L it takes version 36: 169 modules with the margin, of
+ * 0.59 mm each at the style sheet's 100 mm. A phone reads such a code at 600 pixels, even askew and blurred.
  */
 const maxLinkCharacters = 2400;
-/** Four modules are the standard's quiet zone; four pixels a module stay sharp in PDF viewers that smooth pictures. */
+/** The standard requires a margin of four modules. PDF viewers smooth pictures; four pixels a module stay sharp. */
 const codeOptions = { ecc: "low", encoding: "byte", border: 4, scale: 4 } as const;
 
 async function codeFigure(link: string): Promise<HTMLElement> {
-  // A picture file, because some browsers add noise to a canvas.
+  // The QR code is an image and no canvas, because some browsers add noise to a canvas.
   const image = el("img", { src: encodeQR(link, "data-url", codeOptions), alt: certificate.code });
   await image.decode();
   return el("figure", { class: "qr" }, image);
 }
 
-/** The signed answer as a link in a code (decision D8.8), or, for a long one, where to verify it. */
+/** Shows the signed answer as a QR code (decision D8.8); for a too long answer, shows where to verify it. */
 async function answerPart({ verification, jws }: Checked): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
   const page = pageOfIssuer(issuer ?? "");
@@ -163,7 +170,7 @@ async function answerPart({ verification, jws }: Checked): Promise<HTMLElement> 
   return el("section", { class: hasCode ? "signed-answer" : "" }, text, figure);
 }
 
-/** The attestation of a genuine answer, to print. */
+/** Makes the attestation of a genuine answer, a page to print. */
 export async function certificateOf(checked: Checked): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;
@@ -183,7 +190,7 @@ export async function certificateOf(checked: Checked): Promise<HTMLElement> {
             "dl",
             { class: "facts" },
             recordFacts(result),
-            purposeFact(),
+            unsignedPurposeFact(),
             signatureFacts(verification),
             fact(
               certificate.checked,

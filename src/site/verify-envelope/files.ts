@@ -1,33 +1,33 @@
-/** Files that the reader opened or dropped. */
+/** Reads the files that the reader opened or dropped. */
 
 import { decodeProof, decodeText, isUtf16 } from "../../partner/file-text.ts";
 import { byId, PageProblem, texts } from "./view.ts";
 
 const words = texts.problems;
 
-/** One text to look for envelopes in, and the file that it came from. */
+/** A text that may contain envelopes, and the name of its file; null if it was pasted. */
 export type Given = { readonly name: string | null; readonly content: string | Uint8Array };
 
-/** A proof of the evidence log, and the file that it came from; null when it was pasted. */
+/** A proof of the evidence log, and the name of its file; null if it was pasted. */
 export type GivenProof = { readonly name: string | null; readonly text: string };
 
 export type Input = { readonly given: readonly Given[]; readonly proof: GivenProof | null };
 
-/** An envelope has two to ten kilobytes. */
+/** An envelope has two to ten kilobytes, so 1 MiB is enough for a text. */
 const maxTextBytes = 1024 * 1024;
 const maxFiles = 100;
 
-/** @throws PageProblem for more than an envelope can need */
+/** Checks the length of a text. @throws PageProblem if it is longer than any envelope */
 export function checkTextSize({ length }: { readonly length: number }): void {
   if (length > maxTextBytes) throw new PageProblem(words.tooLarge);
 }
 
-/** Pictures and archives have a NUL near their beginning; a PDF says what it is. */
+/** Whether a file is a text, by its first bytes: pictures and archives have a NUL there, and a PDF has `%PDF-`. */
 function isText(head: Uint8Array): boolean {
   return isUtf16(head) || !/\0|%PDF-/.test(new TextDecoder("latin1").decode(head));
 }
 
-/** @throws PageProblem */
+/** Reads a file. @throws PageProblem if it is not a text, too large or unreadable */
 async function readFile(file: File): Promise<Uint8Array> {
   const { name, size } = file;
   const read = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
@@ -43,7 +43,7 @@ async function readFile(file: File): Promise<Uint8Array> {
 
 const proofBeginning = "c2sp.org/tlog-proof@";
 
-/** Whether a text claims to be a proof; the verification finds what is wrong with it. */
+/** Whether a text begins like a proof, well formed or not. */
 export function isProofText(text: string): boolean {
   return text.trimStart().startsWith(proofBeginning);
 }
@@ -52,14 +52,14 @@ function hasProofName(name: string): boolean {
   return /\.tlog-proof$/i.test(name);
 }
 
-/** @throws PageProblem for several different proofs */
+/** Returns the proof, or null. @throws PageProblem if there are different proofs */
 function oneProof(proofs: readonly GivenProof[]): GivenProof | null {
   const [proof = null, ...others] = proofs;
   if (others.some(({ text }) => text !== proof?.text)) throw new PageProblem(words.manyProofs(proofs.length));
   return proof;
 }
 
-/** Reads texts that hold envelopes, and a proof beside them. @throws PageProblem */
+/** Reads files as texts with envelopes, and at most one proof. @throws PageProblem */
 export async function readFiles(files: readonly File[]): Promise<Input> {
   if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
   const given: Given[] = [];
@@ -74,7 +74,7 @@ export async function readFiles(files: readonly File[]): Promise<Input> {
   return { given, proof: oneProof(proofs) };
 }
 
-/** Handles files opened in the form, or dropped anywhere: the browser must not leave the page and show them. */
+/** Calls `run` with files opened in the form or dropped on the page. The browser's own action, to open them, is stopped. */
 export function onFiles(run: (files: readonly File[]) => void): void {
   const input = byId("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;
@@ -84,7 +84,7 @@ export function onFiles(run: (files: readonly File[]) => void): void {
   };
   input.addEventListener("change", () => {
     const files = [...(input.files ?? [])];
-    // The same file can be opened again after a change.
+    // Without this, the browser reports no change if the same file is opened again.
     input.value = "";
     take(files);
   });

@@ -1,4 +1,7 @@
-/** Public keys and status lists: this service's offline pack, and the log's key for a proof; or pasted keys. */
+/**
+ * Loads the keys and status lists that the page verifies with: this service's offline pack, and the evidence log's key for
+ * a proof; or else the keys that the reader pasted.
+ */
 
 import { createKeySet, type KeySet } from "../../partner/key-set.ts";
 import { readLogKeys } from "../../partner/log-proof.ts";
@@ -9,7 +12,7 @@ import { byId, keySource, PageProblem, texts } from "./view.ts";
 
 const words = texts.problems;
 const fetchTimeoutMs = 15_000;
-/** A page may stay open for days, and a key be compromised then. Caches of the key history hold it as long. */
+/** How long fetched keys are used, because a key may be compromised while the page is open for days. */
 const freshMs = 5 * 60_000;
 const maxKeyCharacters = 4 * 1024 * 1024;
 
@@ -27,13 +30,13 @@ async function fetchText(address: string): Promise<string> {
 
 type Trusted = {
   readonly keys: KeySet;
-  /** Null for pasted keys. */
+  /** The service's status lists; null if the keys were pasted. */
   readonly statusLists: readonly string[] | null;
-  /** When the pack was made; null for pasted keys. */
+  /** When the pack was made; null if the keys were pasted. */
   readonly madeAt: string | null;
 };
 
-/** The pack's history names compromised keys, so without it no envelope is called genuine. */
+/** Fetches the offline pack. Its key history names compromised keys, so without a pack no envelope is verified. */
 async function fetchPack(address: string): Promise<Trusted> {
   const pack = readOfflinePack(await fetchText(address));
   if (pack === null) throw new PageProblem(words.keysUnreachable(words.noPack));
@@ -51,7 +54,7 @@ async function pastedKeys(): Promise<Trusted> {
   return { keys: await createKeySet(sources), statusLists: null, madeAt: null };
 }
 
-/** Keeps a result for {@link freshMs}. A failed request is tried again with the next envelope. */
+/** Caches a fetched value for {@link freshMs}. A failed request is not cached. */
 function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
   let fetched: Promise<T> | null = null;
   let fetchedAtMs = 0;
@@ -75,7 +78,7 @@ async function logKeysOf(text: string): Promise<readonly VerifierKey[]> {
   return keys;
 }
 
-/** Loads the keys, and the evidence log's keys, which only a proof needs. */
+/** Creates the functions that load the keys, and the evidence log's keys, which only a proof needs. */
 export function createKeyLoader(addresses: { pack: string; log: string }) {
   if (keySource === "pasted") return { load: pastedKeys, loadLog: () => logKeysOf(pasted("log-key")) };
   return {

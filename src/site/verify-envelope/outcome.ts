@@ -1,6 +1,6 @@
-/** An outcome on the page: the verdicts in words, then the signed values, what was changed, and every check. */
+/** Builds an outcome on the page: the verdicts in words, the members that were changed, the signed values, the checks. */
 
-import { lookupAddress } from "../../partner/answer-age.ts";
+import { lookupUrl } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
@@ -20,11 +20,11 @@ const { verdicts, meanings, log } = texts;
 
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 
-/** The mark says in a shape what the colour says; the word beside it says it to everybody. */
+/** The mark of each tone, for readers who cannot see its colour. The title beside it says the same in words. */
 const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
-/** A box whose heading takes the focus, so that a screen reader reads the answer next. */
+/** Makes the box of a verdict. Its heading can take the focus, so that a screen reader reads the verdict first. */
 export function verdictBox(
   tone: Tone,
   title: string,
@@ -37,7 +37,7 @@ export function verdictBox(
 
 let pairs = 0;
 
-/** Describes the first heading, which takes the focus, by the other boxes: a screen reader reads all of them. */
+/** Links the first heading, which takes the focus, to the other boxes, so that a screen reader reads all of them. */
 function pair(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
@@ -50,14 +50,14 @@ function pair(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElemen
   return [first, ...shown];
 }
 
-/** Only a yes is good, and only while its licence lasts. "Nobody found" is bad news about nobody. */
+/** Chooses the colour of an answer. Only eligible is green, until the licence ends; "nobody found" has its own. */
 function answerTone({ result, age }: Verification): Tone {
   if (result?.found === false) return "nobody";
   if (result?.eligible !== true) return "bad";
   return (age?.licenseEndedOn ?? null) === null ? "good" : "none";
 }
 
-/** The answer in the look-up page's words, with its day. */
+/** Writes the answer with its day, in the words of the lookup page. */
 function answerTitle({ found, status, eligible }: EligibilityResult, { verifiedAt }: Verification): string {
   const day = writtenDay(verifiedAt ?? "");
   if (!found) return verdicts.nobody(day);
@@ -80,7 +80,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
   return sentences[status];
 }
 
-/** The second verdict, as large as the first. */
+/** Makes the box of the answer, the second verdict beside that on the signature. */
 export function answerBox(verification: Verification, result: EligibilityResult): HTMLElement {
   const { found, teacher, reasons } = result;
   return verdictBox(
@@ -95,15 +95,15 @@ function isPast({ age }: Verification): boolean {
   return age !== null && (age.isOld || age.licenseEndedOn !== null);
 }
 
-/** The line below an old answer, with the way to today's. */
+/** Makes the line below an old answer, with a link to today's answer; null if the answer is not old. */
 export function sinceBox(verification: Verification): HTMLElement | null {
   const { age } = verification;
   if (age === null || !isPast(verification)) return null;
   const { since } = texts;
   const ended = age.licenseEndedOn;
   const words = ended === null ? since.old(age.days) : since.ended(writtenDay(ended));
-  const href = lookupAddress(verification, window.location.origin);
-  // A new page, because the result is kept nowhere and would be lost.
+  const href = lookupUrl(verification, window.location.origin);
+  // The link opens a new page, because leaving this page would lose the result.
   const link =
     href === null
       ? since.askAgain
@@ -121,13 +121,13 @@ function isBackdatable({ warnings }: Verification): boolean {
   return warnings.includes("COULD_BE_BACKDATED");
 }
 
-/** Where and when the log had it, in sentences. */
+/** Writes in sentences which entry of the log the envelope was, and when. */
 function logged({ index, size, checkpointAt }: LogEvidence): string[] {
   const counted = (number: number) => number.toLocaleString(document.documentElement.lang);
   return [log.byMeaning(writtenTime(checkpointAt)), log.entry(counted(index), counted(size))];
 }
 
-/** The meaning of the log's proof, or of its lack, for a valid answer; null for most answers, which need no proof. */
+/** Explains what the log's proof, or its lack, means for an answer; null if there is neither proof nor need of one. */
 export function evidenceLine({ verification, compromisedSince }: Checked): HTMLElement | null {
   const since = writtenTime(compromisedSince);
   const evidence = verification.log;
@@ -147,7 +147,7 @@ export function evidenceLine({ verification, compromisedSince }: Checked): HTMLE
   return line("none", log.by(writtenTime(evidence.checkpointAt)), ...logged(evidence), ...words);
 }
 
-/** Whether a status list confirms a valid answer, and of which day. No list has a place for nobody. */
+/** Writes whether a status list confirms a valid answer, and its day; null if nobody was found, as no list has that. */
 function standingLine({ statusList, result }: Verification): HTMLElement | null {
   const { standing } = texts;
   if (statusList === null && result?.found === false) return null;
@@ -157,7 +157,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Text that is not an envelope at all is as harmless as one that cannot be decided, and says nothing of a teacher. */
+/** Whether the input is not an envelope at all. It then gets only a verdict, which says nothing about a teacher. */
 function isNone({ verification }: Checked): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
@@ -172,7 +172,7 @@ const ownWords: Readonly<Partial<Record<RefusalReason, OwnWord>>> = {
   STATUS_LIST_UNUSABLE: "noList",
 };
 
-/** The title and the meaning of a refusal although the signature is good. */
+/** Names the page's own title and explanation for a refusal of an envelope with a good signature. */
 function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   if (reason === null) return undefined;
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
@@ -186,7 +186,7 @@ export function titleOf(checked: Checked): string {
   if (isBackdatable(verification)) return verdicts.backdatable;
   const own = ownWord(reason);
   if (own !== undefined) return verdicts[own];
-  // Neither is known to be false: the key's owner may have signed the one, and a clock be wrong for the other.
+  // Neither envelope need be forged: the key's owner may have signed the first, or a clock may be wrong.
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
   if (elsewhere !== null) return verdicts.elsewhere;
@@ -195,7 +195,7 @@ export function titleOf(checked: Checked): string {
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
 
-/** A genuine signature has the colour of good news only if its answer is good news, and has not ended. */
+/** Chooses the colour of the signature's verdict. It is green only if the answer is green too. */
 export function signatureTone(verification: Verification, stated: Tone = "good"): Tone {
   const { verdict, result } = verification;
   if (isBackdatable(verification)) return "warn";
@@ -203,7 +203,7 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
   return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
-/** Why it was not accepted. An envelope of another service has none of this one's keys, so no other keys are asked for. */
+/** Explains a refusal; null if accepted. For an envelope of another service, it does not ask for other keys. */
 function reasonOf({ verification, elsewhere }: Checked): string | null {
   const { reason, checks, claimedIssuer } = verification;
   if (elsewhere !== null) return meanings.elsewhere(elsewhere);
@@ -238,7 +238,7 @@ function signatureBox(checked: Checked): HTMLElement {
   return box;
 }
 
-/** Two verdicts if there is an answer to trust: of the signature, and of the answer. */
+/** Makes the verdict on the signature and, if the answer can be trusted, the verdict on the answer. */
 function verdictsOf(checked: Checked): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
@@ -300,7 +300,7 @@ export function table(caption: string, heads: readonly string[], rows: readonly 
   );
 }
 
-/** A check's verdict in a word, its name, and its detail; a comparison that the reader left out was not made. */
+/** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */
 function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Checked): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
@@ -318,7 +318,7 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Ch
   return el("li", { "data-ok": String(isPassed) }, badge, text);
 }
 
-/** Folded up unless one failed. */
+/** Lists the checks, folded up unless one failed. */
 function checksPart(checked: Checked): HTMLElement {
   const { checks } = texts;
   const lines = checked.verification.checks.map((check) => checkRow(check, checked));
@@ -331,7 +331,7 @@ function checksPart(checked: Checked): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Everything about one envelope; any other text has only its verdict. */
+/** Shows everything about one envelope; an input without an envelope has only its verdict. */
 export function outcomeOf(checked: Checked): HTMLElement {
   const { statement, name } = checked;
   const signed = () =>
@@ -345,7 +345,7 @@ export function outcomeOf(checked: Checked): HTMLElement {
   );
 }
 
-/** Several envelopes: a sum of both verdicts first, then each envelope folded up. */
+/** Shows several envelopes: first the counts for both verdicts, then each envelope folded up. */
 export function listOf(all: readonly Checked[]): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;

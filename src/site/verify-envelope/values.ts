@@ -1,4 +1,4 @@
-/** Signed values in words, and beside the unsigned ones. Only values with a good signature are shown as signed. */
+/** Writes signed values in words, and finds where unsigned ones differ. Only values with a good signature are signed. */
 
 import type { Certificate, EligibilityResult, License } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
@@ -13,12 +13,12 @@ type Facts = (HTMLElement | null)[];
 
 export const writtenDay = (date: string) => dayInWords(date, texts.locale);
 
-/** `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC"; empty without a time. */
+/** Writes `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC"; empty without a time. */
 export function writtenTime(time: string | null | undefined): string {
   return words.time(writtenDay(time ?? ""), (time ?? "").slice(11, 19));
 }
 
-/** The register's word for a code; a code that is newer than this page is shown as signed. */
+/** Writes a code in words; a code that this page does not know is shown as it was signed. */
 function coded(code: string, known: Readonly<Record<string, string>>): string {
   const word = known[code];
   return word === undefined ? code : words.coded(word, code);
@@ -42,7 +42,7 @@ export function reasonTexts({ reasons }: EligibilityResult): string {
   return reasons.map((reason) => `${known[reason] ?? reason} (${reason})`).join("; ");
 }
 
-/** The teacher's record. */
+/** Lists the facts of the teacher's record. */
 export function recordFacts({ teacher, license, certificate }: EligibilityResult): Facts {
   return [
     fact(words.teacher, teacher?.name ?? words.notFound),
@@ -55,8 +55,8 @@ export function recordFacts({ teacher, license, certificate }: EligibilityResult
   ];
 }
 
-/** An envelope has no purpose; without this line a reader would supply one. */
-export function purposeFact(): HTMLElement | null {
+/** Says that the purpose is not signed; without this line a reader might assume one. */
+export function unsignedPurposeFact(): HTMLElement | null {
   return fact(words.purpose, words.purposeUnsigned);
 }
 
@@ -65,11 +65,11 @@ export function answerFacts(result: EligibilityResult): Facts {
     ...recordFacts(result),
     result.found ? fact(words.eligible, result.eligible ? words.yes : words.no) : null,
     fact(words.reasons, reasonTexts(result)),
-    purposeFact(),
+    unsignedPurposeFact(),
   ];
 }
 
-/** The signer's address, after the registry's name if this page knows that the address is the registry's. */
+/** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
 export function signerOf({ verification, registry }: Checked): string {
   const issuer = verification.issuer ?? "";
   return registry === null ? issuer : words.named(registry, issuer);
@@ -87,7 +87,7 @@ export function signatureFacts(verification: Verification, signer = verification
   ];
 }
 
-/** `signed` and `outer` are JSON texts; undefined without such a member. */
+/** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */
 type Difference = { member: string; signed: string | undefined; outer: string | undefined };
 
 const maxDifferences = 200;
@@ -103,14 +103,14 @@ function collectLeaves(value: JsonValue | undefined, path: string, found: Map<st
   }
 }
 
-/** The leaves of the contract's members, the signature itself left out. */
+/** Collects the values of the contract's members at every depth, by path, without the signature. */
 function leavesOf(members: JsonObject): Map<string, string> {
   const found = new Map<string, string>();
   for (const name of outerNames) if (Object.hasOwn(members, name)) collectLeaves(members[name], name, found);
   return found;
 }
 
-/** The signed time has whole seconds; the unsigned one may have fractions. */
+/** Whether two values are equal. The signed time has whole seconds, so fractions of the unsigned one are ignored. */
 function isSame({ member, signed, outer }: Difference): boolean {
   if (signed === outer) return true;
   if (member !== "verifiedAt" || signed === undefined || outer === undefined) return false;
@@ -118,7 +118,7 @@ function isSame({ member, signed, outer }: Difference): boolean {
   return seconds(signed) === seconds(outer);
 }
 
-/** The members in which an envelope differs from its signed claims. */
+/** Finds the members in which an envelope differs from its signed claims. */
 export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;

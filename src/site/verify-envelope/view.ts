@@ -1,4 +1,4 @@
-/** The page's elements and sentences, and its visible part: the form, or a result alone, which fits a phone. */
+/** The page's elements and sentences, and its view: the form, or a result without the form, which fits a phone. */
 
 import written from "../../../data/texts/en/envelope.json" with { type: "json" };
 import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
@@ -12,7 +12,7 @@ function append(parent: Element, child: Child): void {
   else if (child !== null && child !== undefined) parent.append(child as Node | string);
 }
 
-/** Makes an element. An attribute `true` has no value, `false` is omitted; so are null and undefined children. */
+/** Makes an element. The attribute value `true` writes no value. `false` omits the attribute; null omits a child. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -26,14 +26,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** @throws Error when the page and its script do not belong together */
+/** Finds an element of the page. @throws Error if page and script are of different versions */
 export function byId<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
   return element;
 }
 
-/** One line of a list of facts; null for an unknown value. */
+/** Makes one line of a list of facts; null if the value is unknown. */
 export function fact(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
@@ -50,19 +50,19 @@ const english = {
   },
 };
 
-/** By the tags of ../language.ts. */
+/** The sentences by language tag, as in ../language.ts. */
 const languages: Readonly<Record<string, typeof english>> = { en: english };
 
-/** The sentences in the document's language. */
+/** The sentences in the language of the document. */
 export const texts = languages[document.documentElement.lang] ?? english;
 
-/** Where the keys come from, by the form of the page; an attestation names it. */
+/** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
-/** Keeps the page from checking. Its message is for the reader, and never quotes the input. */
+/** An error that the page shows instead of a result. Its message never quotes the input. */
 export class PageProblem extends Error {}
 
-/** A result is shown alone, a note above the form. */
+/** What the page shows: a result without the form, or a note above the form. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
 export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
@@ -75,7 +75,7 @@ export function actionButton(words: string, run: () => void, attributes: Record<
   return button;
 }
 
-/** All verdicts but those on each of several envelopes, which are folded up. */
+/** Joins the headings of the verdicts, without those in the folded parts of a list of envelopes. */
 function headlineOf(outcome: HTMLElement): string {
   const headings = [...outcome.querySelectorAll("h2")].filter(({ parentElement: box }) => {
     return box?.closest("details") === null;
@@ -119,7 +119,7 @@ export function createView() {
       put(parts);
       nameTab(headlineOf(outcome));
     },
-    /** Shows an attestation alone, under the name of its PDF. */
+    /** Shows an attestation without the form. The document's title becomes `name`, which is the PDF's default name. */
     showCertificate(made: HTMLElement, name: string, actions: readonly Node[]): void {
       standAlone(true);
       put([actionsRow(...actions), made]);
