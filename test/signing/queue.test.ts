@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import type { Message } from "../../src/signing/engine.ts";
-import { createQueue, type Helper, type Made, type QueueOptions } from "../../src/signing/queue.ts";
+import { createQueue, type Helper, type QueueOptions, type SignedGroup } from "../../src/signing/queue.ts";
 import { rejection } from "../harness/rejection.ts";
 
 const overloaded = { code: "OVERLOADED" };
@@ -33,12 +33,12 @@ function openQueue(options: Partial<QueueOptions> = {}) {
 
 /** A helper that signs when the test says so. */
 function aHelper(slots = 2, groupSize = 8) {
-  const groups: { kid: string; messages: readonly Message[]; made: PromiseWithResolvers<Made> }[] = [];
+  const groups: { kid: string; messages: readonly Message[]; made: PromiseWithResolvers<SignedGroup> }[] = [];
   const helper: Helper = {
     groupSize,
     slots: () => slots,
     sign(kid, messages) {
-      const made = Promise.withResolvers<Made>();
+      const made = Promise.withResolvers<SignedGroup>();
       groups.push({ kid, messages, made });
       return made.promise;
     },
