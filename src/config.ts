@@ -78,7 +78,7 @@ export function readServeConfig(
     signers: serving.signers ?? Math.min(maxSigners, availableParallelism() - 1),
     /** IP addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: trustedProxy,
-    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined: there is none. */
+    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined without one. */
     adminPort: serving.adminPort ?? (config.sandbox ? 0 : undefined),
     tls: tlsOptions(tlsPort, tlsCert, tlsKey),
   });

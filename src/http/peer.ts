@@ -35,8 +35,8 @@ const maxRemembered = 4_096;
  * Makes the function that finds the IP address of a request's client.
  *
  * `X-Forwarded-For` is read only if the connection comes from a trusted proxy. Each proxy appends the address that it
- * was called from, so the entries are read from the right: the first that is no trusted proxy is the client. Entries
- * further left may be invented by the client. At an entry that is no IP address, the one read before it is returned.
+ * was called from, so the entries are read from the right: the first that is not a trusted proxy is the client. Entries
+ * further left may be invented by the client. At an entry that is not an IP address, the one read before it is returned.
  *
  * @param options.trustedProxies IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
@@ -88,7 +88,7 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
  * Makes the keys under which an IP address is rate limited, the narrowest first. The keys of an IPv6 address are its /64,
  * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is itself.
  *
- * @param address as `createSourceAddress` finds it; the key of text that is no IP address is the text
+ * @param address as `createSourceAddress` finds it; the key of other text is the text
  */
 export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
   const parsed = parseAddress(address);

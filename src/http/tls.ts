@@ -30,7 +30,7 @@ export type TlsLimits = {
   readonly idleTimeoutMs: number;
   /** The most connections, including those in the handshake; further ones are closed. */
   readonly maxConnections: number;
-  /** The most connections of one IP address (IPv6: /64) that is no trusted proxy; further ones are closed. */
+  /** The most connections of one IP address (IPv6: /64) except a trusted proxy; further ones are closed. */
   readonly maxConnectionsPerAddress: number;
 };
 
