@@ -106,7 +106,7 @@ function logError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
 }
 
-/** Deletes idempotency records, quota windows and the events in partners' lists that are too old. */
+/** Deletes idempotency records, quota windows and events that are too old to be replayed, counted or fetched. */
 async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
   await quotaStore.prune(forgottenWindows(now));

@@ -81,7 +81,7 @@ export async function openService(
     for (const stop of stops.toReversed()) await stop();
   };
   try {
-    await lockOrCompare(operator);
+    await admit(operator);
     await rememberSettings(operator, config);
     await openLog(operator);
     const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
@@ -136,16 +136,10 @@ const start = (data: OpensslOptions) =>
   new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
 /**
- * Locks the database file, or on a server checks the settings of the services that run there.
+ * Locks the database file; on a libSQL server, checks the settings of the services that run there.
  * @throws TvsError DATABASE_IN_USE if a service has the file open, REFUSED if issuer or time zone differ
  */
-async function lockOrCompare({
-  driver,
-  stores,
-  settingsInForce,
-  remembered,
-  clock,
-}: CommandContext): Promise<void> {
+async function admit({ driver, stores, settingsInForce, remembered, clock }: CommandContext): Promise<void> {
   if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
   if (!(await driver.serviceRunning())) return;
   for (const [name, option, own] of [
