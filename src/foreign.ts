@@ -25,7 +25,7 @@ export type Library<T extends Record<string, Signature>> = {
   numberOf(array: Uint8Array | BigUint64Array): bigint;
 };
 
-/** Folders of Linux distributions. Given a library's bare name, Bun would also search the working directory. */
+/** Where Linux distributions install libraries. Absolute, since for a bare name Bun also searches the working directory. */
 const libraryFolders = [
   "/usr/lib/x86_64-linux-gnu",
   "/usr/lib/aarch64-linux-gnu",

@@ -14,14 +14,14 @@ const ourName = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d*)?$/i;
 const proxyHeaders = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"];
 
 /** Why a request is not local: its IP address, the name in its `Host`, or a proxy's header. */
-export type NotLocal = "address" | "name" | "proxy";
+export type NotLocalReason = "address" | "name" | "proxy";
 
 /**
  * Checks that a request comes from a loopback address, names this machine in `Host`, and passed no proxy. `Host` is
  * checked because another site can make its own name resolve to this machine (DNS rebinding).
  * @returns null if the request is local, else the first check that failed
  */
-export function notLocal({ env, req }: Caller): NotLocal | null {
+export function whyNotLocal({ env, req }: Caller): NotLocalReason | null {
   if (!ourAddress.test(env.remoteAddress)) return "address";
   if (!ourName.test(req.header("Host") ?? "")) return "name";
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
@@ -31,7 +31,7 @@ export function notLocal({ env, req }: Caller): NotLocal | null {
 export type Demo = { readonly partnerId: string; readonly apiKey: string };
 
 /** Makes the placeholder that examples show instead of an API key. */
-export function keyToPutIn(sandbox: boolean): string {
+export function placeholderKey(sandbox: boolean): string {
   return sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY";
 }
 
@@ -43,5 +43,5 @@ export type DemoOffer = (c: Context<AppEnv>) => Demo | null;
  * @param demo undefined on a live service
  */
 export function createDemoOffer(demo: Demo | undefined): DemoOffer {
-  return (c) => (demo !== undefined && notLocal(c) === null ? demo : null);
+  return (c) => (demo !== undefined && whyNotLocal(c) === null ? demo : null);
 }

@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
 import { guarded } from "../../src/console/access.ts";
 import type { AppEnv } from "../../src/http/context.ts";
-import { createDemoOffer, notLocal } from "../../src/http/local-caller.ts";
+import { createDemoOffer, whyNotLocal } from "../../src/http/local-caller.ts";
 
 const demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 const local = { Host: "127.0.0.1:8080" };
 
 async function judged(remoteAddress: string, headers: Record<string, string>) {
   const info = { remoteAddress, tls: false, clientCertificate: null };
-  const show = (c: Context<AppEnv>) => c.json({ why: notLocal(c), demo: createDemoOffer(demo)(c) });
+  const show = (c: Context<AppEnv>) => c.json({ why: whyNotLocal(c), demo: createDemoOffer(demo)(c) });
   const open = await new Hono<AppEnv>().get("/", show).request("/", { headers }, info);
   const console = new Hono<AppEnv>().use(guarded()).get("/", (c) => c.text(""));
   const { status } = await console.request("/", { headers }, info);
