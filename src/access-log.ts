@@ -5,22 +5,22 @@ import { isoTime, timeOfUuid } from "./domain/clock.ts";
 import { endsIn } from "./domain/deadline.ts";
 import { log } from "./logger.ts";
 
-/** A file that reaches this size is renamed, and a new one begins. */
+/** A file that reaches this size is renamed, and a new file is begun. */
 const fileSize = "64M";
-/** Renamed files that are kept: 768 MiB of partners' calls and 256 MiB of all others, with the newest file. */
+/** How many renamed files are kept. With the current file: 768 MiB of partners' calls and 256 MiB of other calls. */
 const keptFiles = { partners: 11, others: 3 };
-/** Lines are gathered for this long, so that a busy service makes few writes. */
+/** Lines are collected for this long, so that a busy service writes to the disk less often. */
 const gatherMs = 200;
-/** Characters that may wait for the disk; a line beyond them is lost. */
+/** The most characters that wait for a slow disk; further lines are dropped. */
 const maxWaiting = 8 * 1024 ** 2;
-/** How long the end of the service waits for the disk. */
+/** How long a service that stops waits until the last lines are written. */
 const closeMs = 2_000;
 
 /**
- * Opens the access log (decision D11.1): a line of JSON for each answered call. It never throws and never waits for the
- * disk.
- * @param file for the partners' calls. Calls without a valid credential go to `…-others.log`, so that they displace no
- *   partner's calls.
+ * Opens the access log (decision D11.1): a line of JSON for each answered call. `observe` never throws, and never waits
+ * for the disk.
+ * @param file the log of partners' calls. Calls without a valid credential have their own file, `…-others.log`, because
+ *   anybody can make so many of them that older files are deleted
  */
 export function openAccessLog(file: string, size = fileSize) {
   const partners = openLines(file, { size, rotate: keptFiles.partners });
@@ -42,14 +42,14 @@ function lineOf({ requestId, ms, route, method, status, partnerId, keyId, error,
   return `${JSON.stringify(line)}\n`;
 }
 
-/** Opens one rotating file. While the disk fails, lines are lost, and the service's log says so once. */
+/** Opens one rotating file. While the disk fails, lines are lost; the service's log reports this once. */
 function openLines(file: string, limits: { size: string; rotate: number }) {
   let stream: ReturnType<typeof createStream> | undefined;
   let waiting = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
   let hasFailed = false;
 
-  function tell(detail: string | null): void {
+  function report(detail: string | null): void {
     if (detail !== null && !hasFailed)
       log.error("the access log cannot be written; calls are missing from it", { file, detail });
     if (detail === null && hasFailed) log.info("the access log is written again", { file });
@@ -60,9 +60,9 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
     const opened = createStream(basename(file), { path: dirname(file), mode: 0o600, ...limits });
     opened.on("error", (error) => {
       if (stream === opened) stream = undefined;
-      tell(String(error));
+      report(String(error));
     });
-    // A kill may have cut the last line, which ends here.
+    // A killed service may have left half a line, which must not be continued.
     opened.write("\n");
     return opened;
   }
@@ -73,24 +73,24 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
     if (waiting === "") return;
     stream ??= open();
     stream.write(waiting, (error) => {
-      if (!error) tell(null);
+      if (!error) report(null);
     });
     waiting = "";
   }
 
-  // Reports a folder that cannot be written at the start.
+  // Opened now, so that a folder that cannot be written is reported at the start.
   stream = open();
   return {
     write(line: string): void {
       if (waiting.length + (stream?.writableLength ?? 0) > maxWaiting) {
-        tell("the disk takes the lines too slowly");
+        report("the disk takes the lines too slowly");
         return;
       }
       waiting += line;
       timer ??= setTimeout(flush, gatherMs);
       timer.unref?.();
     },
-    /** Writes the waiting lines, unless the disk takes too long. */
+    /** Writes the waiting lines, but waits for the disk for two seconds at most. */
     async close(): Promise<void> {
       flush();
       await endsIn(closeMs, new Promise<void>((resolve) => stream?.end(() => resolve()) ?? resolve()));

@@ -14,7 +14,7 @@ import { createFailureHandler } from "./site/error-page.ts";
 import { createPages } from "./site/routes.ts";
 import { createPageSender } from "./site/shell.ts";
 
-/** The whole HTTP surface over a service. */
+/** Makes the Hono app with all routes of a service. */
 export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const sender = createPageSender(service);
@@ -30,7 +30,7 @@ export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
 
 const namesOfPatterns = new Map(routes.map(({ pattern, path }) => [pattern, path]));
 
-/** Gives each call its trace and the parts of the service, and each answer the common headers. */
+/** Makes the middleware that gives each call its trace and the service's parts, and each answer the common headers. */
 function accompany(
   service: Service,
   options: AppOptions,
@@ -39,7 +39,7 @@ function accompany(
   const parts = createParts(service, options);
   const pages = createPages(parts, options, sender);
   return async (c, next) => {
-    // A path without a route may contain a person's number.
+    // The log has the route's pattern, not the path: a path may contain a person's number.
     const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
     const { issuer } = service.configuration.current().settings;
     c.set("trace", trace);
@@ -52,14 +52,14 @@ function accompany(
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     endTrace(trace, status, service.onCall);
-    // A page that states a failure in its own words lacks the headers of an error.
+    // A page that shows a failure itself has not set the headers of an error.
     if (trace.error !== null && !headers.has("X-Error-Code"))
       for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
         headers.set(name, value);
   };
 }
 
-/** A year (RFC 6797), because some partners call once a year. Sent over TLS only; a proxy that ends TLS adds its own. */
+/** One year (RFC 6797), because some partners call once a year. A proxy that ends TLS has to add its own header. */
 const strictTransport = "max-age=31536000";
 
 function createParts(service: Service, options: AppOptions): ApiParts {
@@ -73,12 +73,12 @@ function createParts(service: Service, options: AppOptions): ApiParts {
   };
 }
 
-/** Headers of a refusal that a site's script may read. */
+/** The headers of a refusal that a script of another site may read (CORS). */
 const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
 const exposeHeaders = exposedHeaders.split(", ");
 const preflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders });
 
-/** Lets any site's script read the answers, refusals too. */
+/** Lets scripts of any site read the answers, also those that are refusals (CORS). */
 const openToAll: MiddlewareHandler = async (c, next) => {
   if (c.req.method === "OPTIONS") return preflight(c, next);
   await next();

@@ -1,4 +1,4 @@
-/** Files that are imported as text and end up inside the executable. */
+/** Declares the files that are imported as text and are embedded in the executable. */
 
 declare module "embedded-text" {
   const text: string;
@@ -17,7 +17,7 @@ declare module "*.csv" {
 declare module "*.css" {
   export { default } from "embedded-text";
 }
-/** The scripts that complete a command line. */
+/** The shells' completion scripts of `tvs`. */
 declare module "*.bash" {
   export { default } from "embedded-text";
 }
@@ -28,11 +28,11 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** The licences of what the executable contains, and the package for partners in base64. */
+/** The licences of all parts of the executable, and the partners' npm package in base64. */
 declare module "*.bundle.txt" {
   export { default } from "embedded-text";
 }
-/** The type declarations of the partners' module, which are handed out beside it. */
+/** The type declarations of the partners' module, which the service offers beside the module. */
 declare module "*.types.txt" {
   export { default } from "embedded-text";
 }

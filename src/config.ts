@@ -14,30 +14,30 @@ import {
   variableOf,
 } from "./domain/settings.ts";
 
-/** The environment, of which this file is the only reader. */
+/** The environment variables, which a command passes in; only this file interprets them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-/** Flags as the command line gave them, by their long name; one that was not given is absent or undefined. */
+/** A command line's flags, by their long names. A flag that was not given is absent or undefined. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-/** The address of a libSQL server, and its token. */
-export type ServerAddress = {
-  /** `libsql://`, `http://` or `https://`, host and port: no more, so it may be shown. */
+/** The URL of a libSQL server, and its token. */
+export type LibsqlServer = {
+  /** Only `libsql://`, `http://` or `https://`, host and port: it contains no secret, so it may be shown. */
   readonly url: string;
   readonly token?: string | undefined;
 };
 type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
-  | (ServerAddress & { readonly kind: "server" });
+  | (LibsqlServer & { readonly kind: "server" });
 
 export type Config = ReturnType<typeof readConfig>;
 export type ServeConfig = ReturnType<typeof readServeConfig>;
-/** Which engine signs; `auto` is decided at start by a test and a measurement. */
+/** Which engine signs; `auto`: a test and a measurement at the start choose it. */
 export type SigningEngine = Config["signingEngine"];
 
 /**
- * Reads the settings of every command, flags before environment. A setting that the database stores is undefined unless
- * this command sets it.
- * @throws TvsError CONFIG_INVALID naming the flag and its variable
+ * Reads the settings that every command has: a flag wins over its environment variable. A setting that the database
+ * stores is undefined unless this command line or environment sets it.
+ * @throws TvsError CONFIG_INVALID that names the flag and its variable
  */
 export function readConfig(flags: Flags, environment: Environment) {
   const given = read({ ...registerSettings, ...sharedSettings }, flags, environment);
@@ -52,15 +52,15 @@ export function readConfig(flags: Flags, environment: Environment) {
     database,
     masterKeyFile: masterKeyFile(dataDir, database, sandbox),
     accessLogFile: ownFile("access.log", { dataDir, database, sandbox }),
-    /** Path of Intel's crypto_mb; without it, where distributions put it. */
+    /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
     cryptoMbFile: cryptoMb === undefined ? undefined : resolve(cryptoMb),
-    /** The operator's name and its source; undefined if neither flag nor environment has a name. */
+    /** The operator's name, and the flag or variable that had it; undefined if none had a name. */
     operator: namedOperator(flags, environment),
   });
 }
 
 /**
- * Reads the settings of `serve`: flags before environment, environment before the settings that `init` stored.
+ * Reads the settings of `serve`: from a flag, else its environment variable, else what `tvs init` stored.
  * @throws TvsError CONFIG_INVALID
  */
 export function readServeConfig(
@@ -74,18 +74,18 @@ export function readServeConfig(
   return Object.freeze({
     ...config,
     ...serving,
-    /** How many threads sign beside the one that answers. */
+    /** How many signer threads there are beside the main thread. */
     signers: serving.signers ?? Math.min(maxSigners, availableParallelism() - 1),
-    /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+    /** IP addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: trustedProxy,
-    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
+    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined without one. */
     adminPort: serving.adminPort ?? (config.sandbox ? 0 : undefined),
     tls: tlsOptions(tlsPort, tlsCert, tlsKey),
   });
 }
 
 type Table = Readonly<Record<string, Setting>>;
-/** The values of settings. The usual value of a setting that `serve` stores counts only while none is stored. */
+/** The values of a table of settings. One that `serve` stores may be undefined: its default is applied only later. */
 type Values<T extends Table> = {
   readonly [N in keyof T]: T[N] extends { usual: string; remembered?: "init" }
     ? v.InferOutput<T[N]["kind"]>
@@ -138,7 +138,7 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
 
 const serverScheme = /^(libsql|https?):\/\//;
 
-/** Refuses paths, which the client would ignore, and credentials, which belong in TVS_DATABASE_TOKEN. */
+/** Checks a server's URL. Refuses a path, which the client would ignore, and credentials: TVS_DATABASE_TOKEN has them. */
 function serverUrl(address: string): string {
   const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
   if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
@@ -147,37 +147,37 @@ function serverUrl(address: string): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The usual name of the database's file. */
+/** The default name of the database's file. */
 function usualFile(sandbox: boolean): string {
   return sandbox ? "sandbox.db" : "tvs.db";
 }
 
-/** Whether the database is the usual file of its data directory. */
+/** Whether the database is the default file of the data folder, so that a command finds it without `--database`. */
 export function hasUsualDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
   const { dataDir, database } = config;
   return database.kind === "file" && database.file === join(dataDir, usualFile(config.sandbox));
 }
 
-/** A sandbox has its own master key, which opens nothing of a live register. */
+/** The path of the master key. A sandbox has its own, which cannot decrypt anything of a live register. */
 function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: boolean): string {
   const folder = database.kind === "file" ? dirname(database.file) : dataDir;
   const isSandbox = sandbox || (database.kind === "file" && basename(database.file) === "sandbox.db");
   return join(folder, isSandbox ? "sandbox-master.key" : "master.key");
 }
 
-/** The newest checkpoint of the evidence log, beside the master key (decision D13.3). */
+/** The path of the evidence log's pinned checkpoint, beside the master key (decision D13.3). */
 export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-/** The file in which a service stores its console's port. */
+/** The path of the file in which a service stores its console's port. */
 export function consoleFile(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return ownFile("console", config);
 }
 
 type Location = { readonly dataDir: string; readonly database: DatabaseAddress; readonly sandbox: boolean };
 
-/** A service's own file. Its name begins with the database's, because several databases may share a data folder. */
+/** The path of a service's own file. Databases may share a data folder, so the name begins with the database's. */
 function ownFile(name: string, { dataDir, database, sandbox }: Location): string {
   const file = database.kind === "file" ? basename(database.file) : usualFile(sandbox);
   const prefix = file.replace(/\.db$/, "");

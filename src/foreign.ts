@@ -1,4 +1,4 @@
-/** C libraries, over whichever foreign function interface this runtime has. */
+/** Calls functions of C libraries, by the foreign function interface of Bun or of Deno. */
 
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
@@ -7,7 +7,7 @@ type CType = "i32" | "u32" | "i64" | "usize" | "pointer" | "void";
 type Signature = { readonly args: readonly CType[]; readonly returns: CType };
 
 declare const address: unique symbol;
-/** Where something lies in memory: a number on Bun, an object on Deno. */
+/** A memory address for C: a number on Bun, an object on Deno. */
 export type Address = { readonly [address]: true };
 
 type Value<T extends CType> = T extends "pointer" ? Address | null : T extends "void" ? undefined : number;
@@ -16,18 +16,16 @@ type Functions<T extends Record<string, Signature>> = {
   readonly [N in keyof T]: (...args: Values<T[N]["args"]>) => Value<T[N]["returns"]>;
 };
 
-/** A library that is open in this thread. */
+/** A C library that is open in this thread. */
 export type Library<T extends Record<string, Signature>> = {
   readonly functions: Functions<T>;
-  /** The address of an array. It does not keep the array alive: the caller holds the array while C uses it. */
+  /** The memory address of an array. It does not keep the array alive: the caller must, while C uses the address. */
   addressOf(array: Uint8Array | BigUint64Array): Address;
-  /** The same as a number, to be stored where C expects a pointer to a pointer. */
+  /** The memory address of an array as a number, to be stored in memory where C expects a pointer to a pointer. */
   numberOf(array: Uint8Array | BigUint64Array): bigint;
 };
 
-/**
- * Absolute paths only: for a bare name Bun would also search the working directory and load a library from there.
- */
+/** Where Linux distributions install libraries. Absolute, since for a bare name Bun also searches the working directory. */
 const libraryFolders = [
   "/usr/lib/x86_64-linux-gnu",
   "/usr/lib/aarch64-linux-gnu",
@@ -41,28 +39,28 @@ const libraryFolders = [
   "/usr/local/lib",
 ];
 
-/** The path of a library in the distributions' folders; undefined if it is in none. */
+/** Finds a library in the folders of Linux distributions. @returns its path, undefined if it is not installed */
 export function findLibrary(name: string): string | undefined {
   return libraryFolders.map((folder) => `${folder}/${name}`).find((file) => existsSync(file));
 }
 
 /**
- * Opens a library; on Deno that needs `--allow-ffi`, as libSQL does.
- * @param file its whole path; another one is refused
- * @throws Error when the library or a function is missing, or the runtime or a permission does not allow it
+ * Opens a C library. Deno needs `--allow-ffi` for this; libSQL needs that permission too.
+ * @param file the library's absolute path
+ * @throws Error if the library or a function is missing, or the runtime or a permission does not allow it
  */
 export async function openLibrary<const T extends Record<string, Signature>>(
   file: string,
   functions: T,
 ): Promise<Library<T>> {
   if (!isAbsolute(file)) throw new Error("a library is opened by its whole path");
-  // Each interface is loaded where it exists only: neither runtime knows the other's.
+  // The other runtime's interface must not be loaded: it does not exist here.
   if ("Bun" in globalThis) return openWithBun(file, functions);
   if ("Deno" in globalThis) return openWithDeno(file, functions);
   throw new Error("this runtime has no foreign function interface");
 }
 
-/** Bytes at a fixed address: Bun moves those of a small array when its buffer is first read. */
+/** Makes bytes whose memory address never changes: Bun moves a small array's bytes when its buffer is first read. */
 export function fixedBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(length));
 }

@@ -1,4 +1,4 @@
-/** The operator's manual: Markdown pages, embedded in the program, for `tvs help` and for the service's own pages. */
+/** The operator's manual: Markdown pages, embedded in the program. `tvs help` and the service's web pages show them. */
 
 import accessLog from "../data/help/access-log.md" with { type: "text" };
 import backup from "../data/help/backup.md" with { type: "text" };
@@ -28,7 +28,7 @@ import webhooks from "../data/help/webhooks.md" with { type: "text" };
 import { errorCodes } from "./partner/error-codes.ts";
 
 export type Topic = {
-  /** The word after `tvs help`, the last part of the page's address, and the file's name. */
+  /** The argument of `tvs help`, the last part of the page's URL, and the name of its file. */
   readonly name: string;
   readonly summary: string;
   /** Markdown. */
@@ -37,8 +37,8 @@ export type Topic = {
 
 type Group = { readonly title: string; readonly topics: readonly Topic[] };
 
-/** The manual: the first day, then five groups by the reader's task. */
-export const groups: readonly Group[] = [
+/** The manual's pages, grouped by the reader's task. */
+export const topicGroups: readonly Group[] = [
   {
     title: "Start here",
     topics: [
@@ -113,7 +113,7 @@ export const groups: readonly Group[] = [
 ];
 
 /** Every page of the manual, in the order of the groups. */
-export const topics: readonly Topic[] = groups.flatMap((group) => group.topics);
+export const topics: readonly Topic[] = topicGroups.flatMap((group) => group.topics);
 
 function codeTable(): string {
   const rows = Object.entries(errorCodes).map(
@@ -122,22 +122,22 @@ function codeTable(): string {
   return `| code | status | what it means | what to do |\n|---|---|---|---|\n${rows.join("")}`;
 }
 
-/** The title of a page: its first heading. */
+/** Reads the title of a page, which is its first heading. */
 export function titleOf({ text }: Topic): string {
   return /^# (.+)$/m.exec(text)?.[1] ?? "";
 }
 
 /**
- * Finds the target of a page's link.
- * @param href as it is written: `keys.md`, `keys.md#the-master-key`, or an address
- * @returns the topic and the anchor on its page, or null for a link out of the manual
+ * Finds the topic that a link of a page leads to.
+ * @param href as the page has it: `keys.md`, `keys.md#the-master-key`, or a URL
+ * @returns the topic's name and the anchor on its page; null if the link leads out of the manual
  */
 export function linkedTopic(href: string): { name: string; anchor: string } | null {
   const [, name = "", anchor = ""] = /^([a-z-]+)\.md(#[\w-]+)?$/.exec(href) ?? [];
   return topics.some((topic) => topic.name === name) ? { name, anchor } : null;
 }
 
-/** The id of a heading, as GitHub makes it: lower case, words joined by dashes. */
+/** Makes the id of a heading as GitHub does: lower case, words joined by dashes. */
 export function headingId(text: string): string {
   return text
     .toLowerCase()

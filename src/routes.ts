@@ -1,7 +1,7 @@
 /**
- * Every address of the service: the resources, each a Hono app, with the address under which `app.ts` mounts it. From
- * them follow 405, the names under which calls are counted and logged, and which answers any site's script may read.
- * data/openapi.yaml describes the calls; tests hold the two to each other.
+ * Lists the service's Hono apps ("resources") with the path under which `app.ts` mounts each, and derives all routes from
+ * them. The routes decide where 405 is answered, under which names calls are counted and logged, and which answers
+ * scripts of any site may read. data/openapi.yaml describes the same routes; tests compare the two.
  */
 import type { Hono } from "hono";
 import { evidenceLogApi } from "./api/evidence-api.ts";
@@ -16,17 +16,17 @@ import { fileRoutes, pageRoutes } from "./site/routes.ts";
 type Resource = {
   readonly at: string;
   readonly app: Hono<AppEnv>;
-  /** The kind of traffic of its calls; without one they are counted as `other`, as unknown addresses are. */
+  /** The kind of traffic of its calls. If undefined, they are counted under the route `other`, as unknown paths are. */
   readonly traffic?: Traffic;
-  /** Any site's script may read the answers: they are public, and ask for no credential. */
+  /** Scripts of any site may read the answers (CORS), because the answers are public and need no credential. */
   readonly cors?: true;
 };
 
 export type Route = Pick<Resource, "traffic" | "cors"> & {
   readonly method: string;
-  /** As the OpenAPI document, the metrics and the log write it. */
+  /** The path as data/openapi.yaml, the metrics and the log write it, such as `/lookup/by-tid/{tId}`. */
   readonly path: string;
-  /** As Hono writes it: `:tId` for `{tId}`, and `:regNo{.+}` if slashes belong to it. */
+  /** The path as Hono writes it: `:tId` for `{tId}`, and `:regNo{.+}` if the part may contain slashes. */
   readonly pattern: string;
 };
 

@@ -11,7 +11,7 @@ import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
 import type { Verification } from "./domain/verification.ts";
 import type { Demo } from "./http/local-caller.ts";
 
-/** Everything the HTTP layer calls; cli/serve/open-service.ts makes it. */
+/** Everything that the HTTP layer calls; cli/serve/open-service.ts makes it. */
 export type Service = {
   readonly configuration: Configuration;
   readonly verification: Verification;
@@ -25,9 +25,9 @@ export type Service = {
   readonly clock: Clock;
   /** Whether the clock is so wrong that partners are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
-  /** Resolves when the database and the signer answer. @throws their errors */
+  /** Checks that the database and the signer work. @throws the error of the one that does not */
   readonly probe: () => Promise<void>;
-  /** Notes that a trusted proxy sent a malformed `Client-Cert`; the call counts as one without a certificate. */
+  /** Called if a trusted proxy sent a malformed `Client-Cert`; the call is treated as one without a certificate. */
   readonly onUnreadableCertificate?: (proxy: string) => void;
   /** Called with each answered call. */
   readonly onCall?: CallObserver;
@@ -36,10 +36,10 @@ export type Service = {
 export type AppOptions = {
   readonly publicPerMinute: number;
   readonly trustedProxies: readonly string[];
-  /** Peers whose `Client-Cert` is trusted; by default none. */
+  /** IP addresses and CIDR blocks of proxies whose `Client-Cert` is trusted; by default none. */
   readonly clientCertFrom?: readonly string[];
-  /** A sandbox's demo partner, whose key its pages show to local requests. */
+  /** A sandbox's demo partner, whose API key its pages show to requests from this machine. */
   readonly demo?: Demo | undefined;
-  /** Causes an event for the button of a sandbox's getting-started page. */
+  /** Causes an event when the button of a sandbox's getting-started page is pressed. */
   readonly causeEvent?: (() => Promise<{ readonly eventId: string; readonly eventType: string }>) | undefined;
 };

@@ -10,7 +10,7 @@ import type { Config, Environment, ServeConfig } from "../../src/config.ts";
 import { type Check, checkNamed, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import { readMaxFiles } from "../../src/metrics/process-use.ts";
+import { readOpenFileLimit } from "../../src/metrics/process-use.ts";
 import { canRun } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 
@@ -154,7 +154,7 @@ function checkLeftEngines(folder: string, uid: number): Check | null {
 
 export function checkDescriptors(): Check {
   const { ok, warn } = checkNamed("file-descriptors");
-  const limit = readMaxFiles();
+  const limit = readOpenFileLimit();
   if (limit === null) return ok("the limit cannot be read on this system");
   const advice = "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)";
   return limit >= minDescriptors ? ok(`${limit} at once`) : warn(`${limit} at once`, advice);

@@ -1,4 +1,4 @@
-/** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
+/** `tvs console`, which prints a link to the operator's console, and the console's port, `tvs serve --admin-port`. */
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -46,13 +46,13 @@ export const consoleCommand = operatorCommand({
   },
 });
 
-/** An open port whose console is not open yet. */
+/** The console's port, taken before the register is opened. It listens, and has nothing to serve until `open` is called. */
 export type ConsolePort = Awaited<ReturnType<typeof takeConsolePort>>;
 
-/** Only this machine reaches the console; no option opens it to others. */
+/** The console is reachable from this machine only; no option changes that. */
 const host = "127.0.0.1";
 
-/** Takes the console's port (0: a free one) before a register is made. @throws TvsError REFUSED for a busy port */
+/** Listens on the console's port (0: a free port). @throws TvsError REFUSED if the port is busy */
 export async function takeConsolePort(port: number) {
   const opening = Promise.withResolvers<App>();
   const listener = await serve(opening.promise, {
@@ -65,7 +65,7 @@ export async function takeConsolePort(port: number) {
   let file: string | undefined;
   return {
     port: listener.port,
-    /** Opens it, and stores its address for `tvs console`. @returns a link that opens the console once */
+    /** Opens the console, and stores its port for `tvs console`. @returns a link that opens the console once */
     async open(service: OpenService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
@@ -115,7 +115,7 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
   return createAdminApp({ sources, exposition: createExposition(sources), sessions });
 }
 
-/** The options with which a command finds this service's data from any folder. */
+/** The options with which a command finds this service's data, whatever folder it is run in. */
 function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (hasUsualDatabase({ dataDir, database, sandbox })) return options;

@@ -1,4 +1,4 @@
-/** A service's background work: webhooks, and, if it is the leader, the work that one node does for all. */
+/** A service's background work: sending webhooks and, on the leading node only, the work that one node does for all. */
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
@@ -20,25 +20,25 @@ import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
 
-/** How often a node checks whether the lease is free, and how often the leader renews it. */
+/** How often a node checks whether the leader's lease is free, and how often the leader renews it. */
 const [pollIntervalMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
-/** Records deleted in one commit, because a commit blocks the event loop. */
+/** The most records that one commit deletes: a commit blocks the event loop, and callers' commits wait for it. */
 const pruneRows = 100;
-/** How often a node on a libSQL server polls for deliveries: each poll is a request. */
+/** How often a node on a libSQL server polls for deliveries; rarely, because each poll is a request to the server. */
 const remotePollMs = 500;
 
 type LeaderOptions = {
   readonly configuration: Configuration;
-  /** A node with a wrong clock does not lead: it would expire licences and delete attestations too early. */
+  /** While true, the node does not lead: with a wrong clock it would expire licences or delete attestations too early. */
   readonly isClockWrong: () => boolean;
-  /** Called when the evidence log cannot be built or signed for. */
+  /** Called if the evidence log cannot be extended, or its checkpoint not signed. */
   readonly onLogError: (error: unknown) => void;
 };
 
 const noWork = async () => {};
 
-/** Leads while this node holds the lease; over a file, always. @returns ends the work, and gives the lease back */
+/** Does the leader's work while this node holds the lease, over a file always. @returns a function that ends it */
 export function startLeading(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver, clock } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
@@ -53,11 +53,11 @@ export function startLeading(operator: CommandContext, options: LeaderOptions): 
     holder = null;
     await stopWork();
     stopWork = noWork;
-    // Where the database is away, the lease ends without help.
+    // If the database cannot be reached, the lease expires instead.
     if (left !== null) await lease.giveBack(left).catch(noWork);
   }
 
-  async function look(): Promise<void> {
+  async function renewOrTakeLease(): Promise<void> {
     if (options.isClockWrong()) return resign();
     if (holder === null ? await lease.isHeld() : elapsed() - renewedMs < renewMs) return;
     const askedMs = elapsed();
@@ -71,14 +71,14 @@ export function startLeading(operator: CommandContext, options: LeaderOptions): 
   }
 
   const onError = logError("the lease cannot be renewed");
-  const stopLooking = repeat(look, { everyMs: pollIntervalMs, clock, onError });
+  const stopLooking = repeat(renewOrTakeLease, { everyMs: pollIntervalMs, clock, onError });
   return async () => {
     await stopLooking();
     await resign();
   };
 }
 
-/** @returns ends it all */
+/** Starts the leader's work. @returns a function that ends all of it */
 function startWork(operator: CommandContext, stores: Stores, { configuration, onLogError }: LeaderOptions) {
   const { clock, secrets, pinned } = operator;
   const writer = logWriterOf(operator, stores.evidence);
@@ -106,11 +106,10 @@ function logError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
 }
 
-/** Deletes idempotency records, quota windows and events to fetch that are too old. */
+/** Deletes idempotency records, quota windows and events that are too old to be replayed, counted or fetched. */
 async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
   await quotaStore.prune(forgottenWindows(now));
-  // Small commits, so that a caller's commit waits for a short time only.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
   await prunePartnerEvents(partnerEvents, clock);
 }
@@ -118,8 +117,8 @@ async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, cl
 type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };
 
 /**
- * Starts the webhook sender, by the database's clock: a node whose clock is ahead would take over deliveries that another
- * node still holds. @returns stops it, once
+ * Starts the webhook sender with the database's clock: with its own, a node whose clock is ahead would take over
+ * deliveries whose lease another node still holds. @returns a function that stops the sender; it may be called twice
  */
 export function startSending(
   { driver, stores, secrets, keyKind, clock: own }: CommandContext,

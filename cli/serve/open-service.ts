@@ -35,7 +35,7 @@ import {
   createCounters,
   watchLag,
 } from "../../src/metrics/counters.ts";
-import { createRefusals } from "../../src/metrics/refusals.ts";
+import { createRefusalCounter } from "../../src/metrics/refusals.ts";
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import type { OpensslOptions } from "../../src/signing/openssl.ts";
@@ -49,18 +49,17 @@ import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading, startSending } from "./housekeeping.ts";
 
-/** The open service, with the sources of the console. */
 export type OpenService = Awaited<ReturnType<typeof openService>>;
 
-/** How often a running service polls for changes by commands; on a libSQL server each poll is a request. */
+/** How often a service polls for what commands changed; less often on a libSQL server, where each poll is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
-// A probe costs a signature, so health repeats the last outcome. Both times together are below the two seconds within
-// which health must turn 503.
+// A health probe costs a signature, so its outcome is repeated for half a second. Health must be 503 within two seconds
+// of a failure; both times together are shorter.
 const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**
- * Opens everything that `serve` needs and polls for changes. Makes a missing sandbox.
- * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND, and as {@link openContext} does
+ * Opens a service: database, signer, evidence log, background work and polling. A missing sandbox is made first.
+ * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND, and what {@link openContext} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
@@ -76,7 +75,7 @@ export async function openService(
     ...options,
     commits: { onGroup: counters.committed, moreComing: () => signer?.whenSettled() },
   });
-  /** Each ends one part; they are called in the reverse order. */
+  /** Functions that each stop one part of the service; they are called in the reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];
   const closeParts = async () => {
     for (const stop of stops.toReversed()) await stop();
@@ -93,7 +92,7 @@ export async function openService(
     signer = opened;
     stops.push(opened.close);
     const disk = createEvidenceDisk(driver);
-    const refusals = createRefusals(clock);
+    const refusals = createRefusalCounter(clock);
     const observe: CallObserver = (call) => {
       counters.requested(call.route, call.method, call.status, call.ms);
       refusals.observe(call);
@@ -104,7 +103,6 @@ export async function openService(
     const { configuration, isClockWrong } = service;
     const refresh = () => Promise.all([configuration.refresh(), clockWatch.look()]);
     const { onLost = () => {} } = options;
-    // The next round tries again.
     const onLogError = (error: unknown) => {
       log.error("the evidence log has failed", { detail: String(error) });
       if (isTvsError(error, "LOG_BEHIND")) onLost(error);
@@ -124,7 +122,7 @@ export async function openService(
       clockAheadMs,
       signer: opened,
       isDiskRefusing: disk.isRefusing,
-      /** Stops sending webhooks, when the attempts under way are over; a part of `close` that may begin early. */
+      /** Stops sending webhooks once the attempts under way have ended. `close` does so too; a call before it saves time. */
       stopSending,
       close: () => stopSending().then(closeParts),
     };
@@ -137,7 +135,10 @@ export async function openService(
 const start = (data: OpensslOptions) =>
   new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
-/** @throws TvsError DATABASE_IN_USE for another service on the file, REFUSED for services of another issuer or time zone */
+/**
+ * Locks the database file; on a libSQL server, checks the settings of the services that run there.
+ * @throws TvsError DATABASE_IN_USE if a service has the file open, REFUSED if issuer or time zone differ
+ */
 async function admit({ driver, stores, settingsInForce, remembered, clock }: CommandContext): Promise<void> {
   if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
   if (!(await driver.serviceRunning())) return;
@@ -154,7 +155,7 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
   }
 }
 
-/** Stores the settings that commands and other nodes share, in the name of the operator who starts the service. */
+/** Stores the settings that commands and other nodes need. The change is recorded under the name of the operator. */
 async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
@@ -183,8 +184,8 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
   const shared = { configuration, teachers, blindIndex, clock };
   const statusIndexes = createStatusIndexes(secrets.statusListKey);
   const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
-  /** Uses the database and the signer once. */
-  async function use(): Promise<void> {
+  /** Tries the database and the signer once. */
+  async function tryAll(): Promise<void> {
     const { kid } = configuration.current().keys.active;
     const asked = [disk.probe(), configuration.refresh(), signer.sign(kid, ["probe"])];
     const [isLoaded] = await Promise.all([teachers.isLoaded(), ...asked]);
@@ -203,26 +204,20 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     }),
     publicLookup: countedPublicLookup(lookup, counters),
     evidence: createEvidenceReader(stores.evidence),
-    statusLists: createStatusLists({
-      configuration,
-      store: stores.statusLists,
-      statusIndexes,
-      secrets,
-      clock,
-    }),
+    statusLists: createStatusLists({ ...shared, store: stores.statusLists, statusIndexes, secrets }),
     self: createSelfService({ ...stores, clock }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,
     clock,
     isClockWrong: clockWatch.isWrong,
-    probe: createProbe(clock, use),
+    probe: createProbe(clock, tryAll),
     onUnreadableCertificate: noteUnreadableCertificates(settings, clock),
     onCall: observe,
   };
 }
 
-/** Logs that a proxy's `Client-Cert` cannot be read, without its content, and stores the time for `tvs doctor`. */
+/** Makes the function that logs a malformed `Client-Cert`, without its content, and stores the time for `tvs doctor`. */
 function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (proxy: string) => void {
   const warn = createWarning(
     "a proxy of --client-cert-from sent a Client-Cert header in another form than RFC 9440's, " +
@@ -230,7 +225,7 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
   );
   return (proxy) => {
     if (!warn({ proxy })) return;
-    // A database that refuses writes has its own line in the log.
+    // Other parts of the service report a database that refuses writes.
     settings.write({ [unreadableCertificateName]: isoTime(clock.now()) }).catch(() => undefined);
   };
 }
@@ -240,25 +235,25 @@ function logClock({ result, found, advice }: Check): void {
   write(found, advice === null ? {} : { advice });
 }
 
-function createProbe(clock: Clock, use: () => Promise<void>): () => Promise<void> {
+/** Makes health's probe, which repeats its last outcome for a short time. */
+function createProbe(clock: Clock, tryAll: () => Promise<void>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
   const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
   return () => {
     const at = clock.now();
     if (last === undefined || Math.abs(at - last.at) > probeMs)
-      last = { at, outcome: inTime(use(), { ms: probeDeadlineMs, late }) };
+      last = { at, outcome: inTime(tryAll(), { ms: probeDeadlineMs, late }) };
     return last.outcome;
   };
 }
 
-/** Polls for changes. @returns ends it */
+/** Polls for what commands changed; an error is logged once. @returns a function that ends the polling */
 function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (error: TvsError) => void) {
   let failure = "";
   async function look(): Promise<void> {
     await refresh();
     failure = "";
   }
-  // Health and calls show a failure too; the next round tries again.
   function onError(error: unknown): void {
     if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
     failure = String(error);

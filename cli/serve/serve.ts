@@ -35,29 +35,29 @@ export const serveCommand = command({
   },
 });
 
-/** The options of `serve`, over the settings that `tvs init` stored. */
+/** The settings of `serve`: flags first, then environment, then what `tvs init` stored. A sandbox ignores what is stored. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
   const config = serveConfigOf(flags, environment);
   const stored = config.sandbox ? null : await settingsOfRegister(config);
   return stored === null ? config : readServeConfig(flags, environment, stored);
 }
 
-/** The lowest level that is logged. A sandbox at a terminal logs warnings only, so that its introduction stays in view. */
+/** The lowest level that is logged. A sandbox at a terminal logs only warnings, so that its introduction stays visible. */
 function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLevel {
   if (TVS_LOG_LEVEL === "debug") return "debug";
   return sandbox && process.stderr.isTTY === true ? "warning" : "info";
 }
 
-/** How long a start may continue after a signal, and stopping may take after the database was lost. */
+/** How long a start may go on after a signal, and how long stopping may take after the database was lost. */
 const [startPatienceMs, lossPatienceMs] = [5_000, 10_000];
 
 /**
- * Runs the service until a signal ends it and all calls that had begun are answered. The port comes first: a busy port
- * fails before anything is made, and the default issuer contains the port. @throws TvsError when it cannot start
+ * Runs the service until a signal, and then until all calls in flight are answered. The port is opened first, so that a
+ * busy port fails before anything is made, and because the default issuer contains it. @throws TvsError if it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
   configureLog((line) => process.stderr.write(line), logLevelOf(config, environment));
-  // Comes first, so that the runtime's own handler gets no signal.
+  // Comes before the rest of the start, so that a signal never ends the process at once.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<App>();
@@ -77,7 +77,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { operator, service } = open;
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
-    // A killed service leaves the file.
+    // A killed service leaves the file with its console's port.
     if (consolePort === undefined) discard(consoleFile(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
@@ -95,7 +95,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   log.info("stopped", {});
 }
 
-/** Waits for a signal. @returns null when the database was lost: a supervisor restarts only a service that has ended */
+/** Waits for a signal. @returns null if the database was lost: the service must end, so that a supervisor restarts it */
 async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
   const end = await Promise.race([stopped, lost]);
   if (typeof end === "string") return end;
@@ -105,7 +105,7 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
   return null;
 }
 
-/** Ends a start that hangs after a signal: it has answered nothing. A start that takes moments is finished first. */
+/** Exits if a start has not finished five seconds after a signal. Nothing is lost: it has not answered any call. */
 function giveUpStart(isOpen: () => boolean): void {
   setTimeout(() => {
     if (isOpen()) return;
@@ -114,7 +114,7 @@ function giveUpStart(isOpen: () => boolean): void {
   }, startPatienceMs).unref();
 }
 
-/** Fills a sandbox before its first answer, so that its demo key works when it is printed. */
+/** Fills a sandbox before its first answer, so that its demo API key works as soon as it is printed. */
 async function fillSandbox({ operator, service }: OpenService, url: string) {
   const { prepareSandbox } = await import("../sandbox/sandbox.ts");
   const prepared = await prepareSandbox(operator, url);
@@ -122,7 +122,7 @@ async function fillSandbox({ operator, service }: OpenService, url: string) {
   return prepared;
 }
 
-/** Prints the addresses, and logs the flaws that an operator should know before the first call. */
+/** Prints the service's URLs, and logs the problems that an operator should know before the first call. */
 async function announce(
   { operator, service }: OpenService,
   listener: Listener,

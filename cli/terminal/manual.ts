@@ -5,7 +5,7 @@ import alerts from "../../data/alerts.yml" with { type: "text" };
 import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { groups, linkedTopic, topics } from "../../src/manual.ts";
+import { linkedTopic, topicGroups, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
@@ -63,7 +63,7 @@ function printFile([name = "", ...rest]: readonly string[]): number {
 /** The topics under the titles of their groups, in columns that line up across the groups. */
 function topicList(): string {
   const nameWidth = Math.max(...topics.map(({ name }) => name.length));
-  const sections = groups.map(({ title, topics: own }) => {
+  const sections = topicGroups.map(({ title, topics: own }) => {
     const lines = own.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}  ${summary}\n`);
     return `${heading(title.toUpperCase())}\n${lines.join("")}`;
   });

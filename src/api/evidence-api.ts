@@ -6,7 +6,7 @@ import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
-import { check } from "../http/request-body.ts";
+import { parseWith } from "../http/request-body.ts";
 import { type ApiContext, type ApiHandler, limitPerAddress } from "./public-api.ts";
 import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
@@ -26,7 +26,7 @@ const checkpoint: ApiHandler = async (c) =>
 const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), keyCacheControl);
 
 const inclusion: ApiHandler = async (c) => {
-  const leafHash = check(leafHashSchema, pathPart(c, "leafHash"), "leafHash");
+  const leafHash = parseWith(leafHashSchema, pathPart(c, "leafHash"), "leafHash");
   const size = c.req.query("size") === undefined ? undefined : treeSize(c, "size");
   return sendDocument(c, await evidenceOf(c).inclusion(leafHash, size), immutableCacheControl);
 };
@@ -48,7 +48,7 @@ export const evidenceLogApi = new Hono<AppEnv>()
 function treeSize(c: Context, name: "size" | "from" | "to"): number {
   const text = c.req.query(name);
   const isDecimal = text !== undefined && /^[1-9]\d*$/.test(text);
-  return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
+  return parseWith(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
 export type LogDocuments = ReturnType<typeof createLogDocuments>;

@@ -10,7 +10,7 @@ import { TvsError } from "../domain/errors.ts";
 import { describeOwnDelivery, describeSelf } from "../domain/self-service.ts";
 import { changeWatches, maxWatchChange, type WatchChange, watchedRegNo } from "../domain/watches.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
-import { check, coded, readBody } from "../http/request-body.ts";
+import { messageWithCode, parseWith, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
@@ -46,7 +46,7 @@ async function listPage(
   read: (asked: { after: string | null; limit: number }) => Promise<Page>,
 ): Promise<Response> {
   const asked = c.req.query("after");
-  const after = asked === undefined ? null : check(cursor, asked, "after");
+  const after = asked === undefined ? null : parseWith(cursor, asked, "after");
   const limit = Number(c.req.query("limit") ?? defaultLimit);
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new TvsError("REQUEST_INVALID", `limit must be a whole number from 1 to ${maxLimit}`);
@@ -76,7 +76,7 @@ const deliveryCursorSchema = v.pipe(
 
 const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
   const asked = c.req.query("state");
-  const state = asked === undefined ? undefined : check(stateSchema, asked, "state");
+  const state = asked === undefined ? undefined : parseWith(stateSchema, asked, "state");
   const { partnerId } = authenticated.partner;
   return listPage(c, deliveryCursorSchema, async ({ after, limit }) => {
     const before = after === null ? undefined : Number(after);
@@ -104,7 +104,7 @@ const numberSchema = v.pipe(
   v.transform(watchedRegNo),
   v.string("must have four segments separated by /"),
 );
-const sizeForm = coded(
+const sizeForm = messageWithCode(
   "BATCH_SIZE",
   `must have at most ${maxWatchChange} numbers, those of both lists together`,
 );
@@ -157,7 +157,7 @@ const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
 };
 
 function numberIn({ c }: AuthorizedCall): string {
-  return check(numberSchema, pathPart(c, "regNo"), "regNo");
+  return parseWith(numberSchema, pathPart(c, "regNo"), "regNo");
 }
 
 /** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */

@@ -5,7 +5,7 @@ import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
 import { createSourceAddress, rateLimitKeys } from "../http/peer.ts";
 import { problemResponse } from "../http/problem.ts";
-import { check } from "../http/request-body.ts";
+import { parseWith } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
 import type { LogDocuments } from "./evidence-api.ts";
@@ -45,7 +45,7 @@ const publicLookup: ApiHandler = async (c) => {
   const caller = limit(c);
   const decision = caller.lookup();
   if (!decision.allowed) return tooMany(c, decision, "lookups");
-  const term = check(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
+  const term = parseWith(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
   if (personal?.allowed === false) return tooMany(c, personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);

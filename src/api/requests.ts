@@ -8,7 +8,7 @@ import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
-import { coded } from "../http/request-body.ts";
+import { messageWithCode } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 
@@ -29,7 +29,7 @@ const textOf = (max: number) =>
   v.pipe(v.string("must be text"), v.maxLength(max, `must be text of at most ${max} characters`));
 
 function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
-  const form = coded("BATCH_SIZE", `must have 1 to ${max} elements`);
+  const form = messageWithCode("BATCH_SIZE", `must have 1 to ${max} elements`);
   return v.pipe(v.array(item, "must be an array"), v.minLength(1, form), v.maxLength(max, form));
 }
 
@@ -80,7 +80,10 @@ function identifying<Entries extends v.ObjectEntries>(others: Entries) {
   );
 }
 
-const purposeSchema = v.picklist(purposes, coded("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`));
+const purposeSchema = v.picklist(
+  purposes,
+  messageWithCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
+);
 
 const contextText = v.optional(textOf(500));
 const context = { examBatch: contextText, employerName: contextText, correlationId: contextText };

@@ -8,7 +8,7 @@ import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { equalBytes, type Secrets } from "../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/context.ts";
-import { type NotLocal, notLocal } from "../http/local-caller.ts";
+import { type NotLocalReason, whyNotLocal } from "../http/local-caller.ts";
 import { acceptsHtml } from "../site/error-page.ts";
 import { ownFilesCsp } from "../site/shell.ts";
 import { messagePage } from "./console-page.ts";
@@ -69,7 +69,7 @@ export const searchPath = "/teachers";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
 
-const refusals: Readonly<Record<NotLocal, string>> = {
+const refusals: Readonly<Record<NotLocalReason, string>> = {
   address: "the console answers this machine only",
   name: "the console answers under 127.0.0.1 and localhost only",
   proxy: "the console answers this machine only, not through a proxy; use an SSH tunnel",
@@ -79,7 +79,7 @@ const refusals: Readonly<Record<NotLocal, string>> = {
 export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
-    const reason = notLocal(c);
+    const reason = whyNotLocal(c);
     if (reason !== null) return sendFailure(c, 403, refusals[reason]);
     // The search is the only POST: its term may be a personal number, which no URL may contain.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {

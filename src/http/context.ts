@@ -1,4 +1,4 @@
-/** The parts of Hono's context that this service adds to a request. */
+/** The variables and functions that this service adds to Hono's context of a request. */
 import type { Context } from "hono";
 import { v7 as uuidv7 } from "uuid";
 import type { Call, CallObserver } from "../domain/calls.ts";
@@ -7,13 +7,13 @@ import { TvsError } from "../domain/errors.ts";
 import type { QuotaState } from "../domain/quota.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 
-/** Facts about a request's connection; `serve` passes them to the app as Hono's bindings. */
+/** Facts about a request's connection, which `serve` passes to the app as Hono's bindings. */
 export type ConnectionInfo = {
-  /** The peer's address as the runtime writes it: a proxy's address, if one is in front. */
+  /** The IP address of the connection's other end, as the runtime writes it: behind a proxy, the proxy's. */
   readonly remoteAddress: string;
   /** Whether the request came over the TLS port. */
   readonly tls: boolean;
-  /** The certificate whose private key the client proved to hold. `domain/credentials.ts` decides whether it counts. */
+  /** The client certificate of the TLS handshake. `domain/credentials.ts` checks which partner it belongs to. */
   readonly clientCertificate: PresentedCertificate | null;
 };
 
@@ -22,25 +22,25 @@ export type AppEnv = { Bindings: ConnectionInfo };
 declare module "hono" {
   interface ContextVariableMap {
     trace: CallTrace;
-    /** The service's own address, from which the links to the manual are made. */
+    /** The service's own URL, from which the links to the manual are made. */
     issuer: string;
-    /** The request's body, once a handler has read it. */
+    /** The request's body; undefined until a handler reads it. */
     body: Promise<Uint8Array> | undefined;
   }
 }
 
 export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
 
-/** The parts of a request that show its origin; a Hono context has them. */
+/** The parts of a Hono context that show where a request comes from. */
 export type Caller = {
   readonly env: Pick<ConnectionInfo, "remoteAddress">;
   readonly req: { header(name: string): string | undefined };
 };
 
 /**
- * Reads a variable part of the path, decoded.
- * @throws TvsError REQUEST_INVALID if the address is not percent-encoded UTF-8: Hono does not decode it, and the service
- *   would attest that no teacher has that number
+ * Reads and decodes a variable part of the path.
+ * @throws TvsError REQUEST_INVALID if the path is not percent-encoded UTF-8: Hono leaves such a path undecoded, and the
+ *   service would attest that no teacher has the undecoded number
  */
 export function pathPart(c: Context, name: string): string {
   try {
@@ -51,7 +51,7 @@ export function pathPart(c: Context, name: string): string {
   return c.req.param(name) ?? "";
 }
 
-/** Sets the quota's headers: the contract's (C15), and the standard RateLimit fields, which describe each window. */
+/** Sets the quota's headers: those of the contract (C15), and the standard RateLimit fields with minute and day. */
 export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
   let policy = "";
   let left = "";
@@ -67,41 +67,41 @@ export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
   headers.set("X-RateLimit-Reset", String(state.resetAt));
 }
 
-/** The trace of a call: facts that handlers collect for the metrics and the access log. */
+/** The facts of a call that handlers collect for the metrics and the access log. */
 export type CallTrace = { -readonly [Member in keyof Call]: Call[Member] };
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 
 /**
  * Begins the trace of a call.
- * @param route the pattern that the request's path matched, never the path
+ * @param route the pattern that the path matched, never the path itself, which may contain a person's number
  */
 export function beginTrace(method: string, route: string): CallTrace {
   return {
     requestId: uuidv7(),
     route,
-    // A client may send any word as a method, even a person's number.
+    // A client may send any word as its method, even a person's number, which the log must not have.
     method: methods.has(method) ? method : "other",
     status: 0,
     partnerId: null,
     keyId: null,
-    // The start of the call until `endTrace` makes it the duration.
+    // When the call began; `endTrace` replaces it by the duration.
     ms: performance.now(),
     error: null,
     replayed: false,
   };
 }
 
-/** Completes a trace when its call is answered, and hands it to the observer of calls. */
+/** Completes the trace of an answered call, and passes it to the observer. */
 export function endTrace(trace: CallTrace, status: number, observe: CallObserver | undefined): void {
   trace.ms = performance.now() - trace.ms;
   trace.status = status;
-  // A page that states a failure in its own words throws no error with a code.
+  // A page that shows a failure itself throws no error, so the trace has no error code yet.
   trace.error ??= usualCode(status);
   observe?.(trace);
 }
 
-/** The code of a failure that a page states in its own words; null unless exactly one code has the status. */
+/** The error code of a failure that a page shows itself; null if its status does not determine one. */
 function usualCode(status: number): ApiErrorCode | null {
   if (status === 413) return "BODY_TOO_LARGE";
   if (status === 429) return "ADDRESS_QUOTA";

@@ -1,8 +1,8 @@
-/** Errors of a listener's start: REFUSED, with a message that names the address and the remedy. */
+/** Makes the errors of a port that cannot be opened: REFUSED, with a message that names host, port and remedy. */
 
 import { isTvsError, TvsError } from "../domain/errors.ts";
 
-/** Translates the runtime's error for `host:port`. Bun, Deno and Node have different texts and nearly the same codes. */
+/** Translates the runtime's error by its code: the messages of Bun, Deno and Node differ, their codes hardly do. */
 export function toListenError(error: unknown, at: { host: string; port: number }): TvsError {
   if (isTvsError(error)) return error;
   const refused = (problem: string) =>
@@ -19,7 +19,7 @@ export function toListenError(error: unknown, at: { host: string; port: number }
       );
     case "EADDRNOTAVAIL":
     case "EAFNOSUPPORT":
-    // Deno reports an address of another machine as EINVAL.
+    // Deno's code for an IP address that this machine does not have.
     case "EINVAL":
       return hostUnavailable(at, error);
     default:
@@ -27,13 +27,13 @@ export function toListenError(error: unknown, at: { host: string; port: number }
   }
 }
 
-/** The error for a host that has no address, or no address of this machine. */
+/** Makes the error if `host` has no IP address, or none of this machine. */
 export function hostUnavailable(at: { host: string; port: number }, cause?: unknown): TvsError {
   const text = `${formatAddress(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
   return new TvsError("REFUSED", text, { cause });
 }
 
-/** Writes `host:port` as in a URL, an IPv6 address in brackets. */
+/** Writes `host:port` as in a URL, with brackets around an IPv6 address. */
 export function formatAddress(at: { host: string; port: number }): string {
   return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }

@@ -1,47 +1,47 @@
-/** Recognises requests from a browser on this machine, which alone sees the console and the sandbox's key. */
+/** Recognises requests from this machine: only they may see the console and the API key of a sandbox's demo partner. */
 
 import type { Context } from "hono";
 import type { AppEnv, Caller } from "./context.ts";
 
-/** Addresses that only this machine's own programs can come from. */
+/** The loopback addresses: only programs on this machine can connect from them. */
 const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
 /**
- * Names by which a browser reaches its own machine, or this one through an SSH tunnel, with any port. No name server can
- * resolve them to another address. The service may listen on more addresses (domain/networks.ts).
+ * The `Host` headers by which a browser reaches its own machine, also at the local end of an SSH tunnel, with any port.
+ * No name server can resolve these names to another machine.
  */
 const ourName = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d*)?$/i;
-/** Headers that a proxy adds. Behind a proxy on this machine every request has a local address. */
+/** Headers that a proxy adds. They matter because all requests through a proxy on this machine come from loopback. */
 const proxyHeaders = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"];
 
-/** The part of a request that shows that the request is not local. */
-export type NotLocal = "address" | "name" | "proxy";
+/** Why a request is not local: its IP address, the name in its `Host`, or a proxy's header. */
+export type NotLocalReason = "address" | "name" | "proxy";
 
 /**
- * Checks that a request comes from one of this machine's addresses, names this machine in `Host`, and passed no proxy.
- * `Host` matters because another site can resolve its own name to this machine (DNS rebinding).
- * @returns null for a local request
+ * Checks that a request comes from a loopback address, names this machine in `Host`, and passed no proxy. `Host` is
+ * checked because another site can make its own name resolve to this machine (DNS rebinding).
+ * @returns null if the request is local, else the first check that failed
  */
-export function notLocal({ env, req }: Caller): NotLocal | null {
+export function whyNotLocal({ env, req }: Caller): NotLocalReason | null {
   if (!ourAddress.test(env.remoteAddress)) return "address";
   if (!ourName.test(req.header("Host") ?? "")) return "name";
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
 }
 
-/** The sandbox's partner, and the key that opens the sandbox in its name. */
+/** A sandbox's demo partner and its API key. */
 export type Demo = { readonly partnerId: string; readonly apiKey: string };
 
-/** The placeholder for the key in examples. */
-export function keyToPutIn(sandbox: boolean): string {
+/** Makes the placeholder that examples show instead of an API key. */
+export function placeholderKey(sandbox: boolean): string {
   return sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY";
 }
 
-/** The demo partner, where this caller may be shown its key. */
+/** Returns the demo partner if its API key may be shown to the caller, else null. */
 export type DemoOffer = (c: Context<AppEnv>) => Demo | null;
 
 /**
- * Makes the rule that shows the sandbox's key to local requests only, although the key opens made-up data only.
- * @param demo absent on a live service
+ * Makes the function that gives the demo partner to local requests only.
+ * @param demo undefined on a live service
  */
 export function createDemoOffer(demo: Demo | undefined): DemoOffer {
-  return (c) => (demo !== undefined && notLocal(c) === null ? demo : null);
+  return (c) => (demo !== undefined && whyNotLocal(c) === null ? demo : null);
 }

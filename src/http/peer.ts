@@ -1,6 +1,6 @@
 /**
- * The client behind a connection: the certificate and the address that a proxy passes on, and the keys of the public
- * lookup's limit for an address (decision D4.3).
+ * Reads the certificate and the IP address of the client behind a proxy, and makes the keys by which IP addresses are
+ * rate limited (decision D4.3).
  */
 
 import ipaddr from "ipaddr.js";
@@ -11,35 +11,35 @@ import { type Address, isInside, type Network, parseAddress, parseNetwork } from
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
 
 /**
- * Reads a client certificate that a proxy passes on in the `Client-Cert` header (RFC 9440): one base64 byte sequence
- * between colons that holds exactly one DER certificate. Several values joined by a comma (two such lines arrive so),
- * parameters, white space inside, base64 that is not canonical and bytes after the certificate are all malformed.
+ * Reads the client certificate in a proxy's `Client-Cert` header (RFC 9440): base64 between colons, of exactly one DER
+ * certificate. Malformed are several values (two header lines arrive joined by a comma), parameters, inner white space,
+ * base64 that is not canonical, and bytes after the certificate.
  *
- * The certificate is not verified, and `Client-Cert-Chain` is not read: a certificate counts by its fingerprint alone.
+ * The certificate is not verified, and `Client-Cert-Chain` is not read: partners are recognised by fingerprint alone.
  *
- * @param value the header as received, or nothing
- * @returns the certificate, or `null` when absent or malformed; it never throws
+ * @param value the header's value, if the request has one
+ * @returns null if the header is absent or malformed; it never throws
  */
 export function parseClientCertHeader(value: string | null | undefined): PresentedCertificate | null {
   const base64 = byteSequence.exec(value?.trim() ?? "")?.[1];
   if (base64 === undefined || base64.length > (maxDerBytes / 3) * 4) return null;
   const der = Buffer.from(base64, "base64");
-  // Padding bits that are set would let one certificate be written in several ways.
+  // Refuses base64 whose unused last bits are not 0: it would be a second text of the same certificate.
   return der.toString("base64") === base64 ? readCertificate(der) : null;
 }
 
-/** Addresses that a cache holds before it is emptied. */
+/** A cache of IP addresses is emptied when it holds this many. */
 const maxRemembered = 4_096;
 
 /**
- * Makes the function that finds a request's source address.
+ * Makes the function that finds the IP address of a request's client.
  *
- * `X-Forwarded-For` counts only when the socket's own peer is a trusted proxy. Its entries are read from the right,
- * each one written by the proxy before it, and the first that is not itself a trusted proxy is the client. The entries
- * further left are the client's own claim. An entry that is not an address ends the walk at the last good one.
+ * `X-Forwarded-For` is read only if the connection comes from a trusted proxy. Each proxy appends the address that it
+ * was called from, so the entries are read from the right: the first that is not a trusted proxy is the client. Entries
+ * further left may be invented by the client. At an entry that is not an IP address, the one read before it is returned.
  *
- * @param options.trustedProxies addresses and CIDR blocks
- * @throws TvsError CONFIG_INVALID that names the entry
+ * @param options.trustedProxies IP addresses and CIDR blocks
+ * @throws TvsError CONFIG_INVALID that names the invalid entry
  */
 export function createSourceAddress(options: {
   trustedProxies: readonly string[];
@@ -57,11 +57,10 @@ export function createSourceAddress(options: {
 }
 
 /**
- * Makes the test whether a connection's peer is in some networks. Headers do not count: only the nearest proxy can vouch
- * for a proxy further away.
+ * Makes the test whether a connection comes from some networks. Headers are not read, because any client can send them.
  *
- * @param entries addresses and CIDR blocks
- * @throws TvsError CONFIG_INVALID that names the entry
+ * @param entries IP addresses and CIDR blocks
+ * @throws TvsError CONFIG_INVALID that names the invalid entry
  */
 export function createAddressTest(entries: readonly string[]): (remoteAddress: string) => boolean {
   const networks = entries.map(parseNetwork);
@@ -72,7 +71,7 @@ export function createAddressTest(entries: readonly string[]): (remoteAddress: s
   return (remoteAddress) => networks.length > 0 && isOne(remoteAddress);
 }
 
-/** Caches results by address: to parse an address costs more than all other checks of a lookup. */
+/** Caches a function of IP addresses, because parsing an address costs more than all other checks of a public lookup. */
 function remembered<T>(compute: (address: string) => T): (address: string) => T {
   const known = new Map<string, T>();
   return (address) => {
@@ -86,10 +85,10 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
 }
 
 /**
- * The keys under which an address is rate limited, the narrowest first. An IPv6 address counts by its /64, the smallest
- * block of one customer, and by its /48, the largest that a customer gets on request. An IPv4 address counts whole.
+ * Makes the keys under which an IP address is rate limited, the narrowest first. The keys of an IPv6 address are its /64,
+ * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is itself.
  *
- * @param address as `createSourceAddress` finds it; other text is its own key
+ * @param address as `createSourceAddress` finds it; the key of other text is the text
  */
 export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
   const parsed = parseAddress(address);
@@ -103,7 +102,7 @@ function block({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
 
 function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]): Address {
   let current = peer;
-  // The header is bounded by the listener's limit on header bytes, and so is this loop.
+  // The loop is bounded, because the listener limits the bytes of a request's headers.
   for (const entry of xForwardedFor.split(",").reverse()) {
     const next = parseForwarded(entry.trim());
     if (next === null) return current;
@@ -113,7 +112,7 @@ function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]
   return current;
 }
 
-/** Parses an entry; some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** Parses an entry of `X-Forwarded-For`. Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function parseForwarded(entry: string): Address | null {
   const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(entry);
   return parseAddress(withPort?.[1] ?? withPort?.[2] ?? entry);

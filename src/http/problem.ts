@@ -6,34 +6,34 @@ import { log } from "../logger.ts";
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 import type { AppEnv, CallTrace } from "./context.ts";
 
-/** The HTTP status of a failure. */
 function statusOf(code: ErrorCode): number {
   return errorCodes[publicCodeOf(code)].status;
 }
 
-/** Whether an error is the caller's fault, a 4xx. */
+/** Whether an error is answered with a status 4xx, as the caller's fault. */
 export function isRefusal(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) < 500;
 }
 
-/** Whether an error says that the caller is unknown, a 401. */
+/** Whether an error is answered with 401, because the call has no valid credential. */
 export function isUnauthenticated(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) === 401;
 }
 
-/** Whether an error comes from the database. */
+/** Whether an error is a failure of the database. */
 export function isStoreFailure(error: unknown): boolean {
   return isTvsError(error) && error.code.startsWith("STORE_");
 }
 
-/** Seconds after which a caller may retry after a passing failure (contract C24). */
+/** `Retry-After`, in seconds, of failures that end soon (contract C24). */
 const retryAfterSeconds = "1";
-/** Conflicts that end without the caller. */
+/** Conflicts with another call or delivery that will soon have finished. */
 const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
- * Answers a failure and notes its code on the call: in the contract's shape, `{statusCode, message}`, or as problem
- * details (RFC 9457) if `Accept` asks for them. The headers are set on the context, so that a page may replace the body.
+ * Makes the answer to a failure, and sets the trace's error code. The body has the contract's shape, `{statusCode,
+ * message}`, or is problem details (RFC 9457) if `Accept` names them. The headers are set on Hono's context, so that an
+ * error page can have another body with the same headers.
  */
 export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
@@ -59,14 +59,14 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
 
 const problemType = "application/problem+json";
 
-/** Whether an `Accept` names a type with a `q` above 0. */
+/** Whether an `Accept` header names a media type with a `q` above 0. */
 export function accepts(accept: string | undefined, type: string): boolean {
-  // Few callers send it, and the parser is slow.
+  // Tried first, because few callers name this type and the parser is slow.
   if (accept === undefined || !accept.toLowerCase().includes(type)) return false;
   return parseAccept(accept).some((one) => one.type.toLowerCase() === type && one.q > 0);
 }
 
-/** The code of a failure, and where it is explained. */
+/** Makes the headers with a failure's error code and the link to its explanation in the manual. */
 export function failureHeaders(code: ApiErrorCode, issuer: string): Record<string, string> {
   return { "X-Error-Code": code, Link: `<${helpAddress(code, issuer)}>; rel="help"` };
 }
@@ -75,7 +75,7 @@ function helpAddress(code: ApiErrorCode, issuer: string): string {
   return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/help/errors#${code}`;
 }
 
-/** The message for the caller, which does not show faults that the operator must fix. */
+/** The message for the caller: details of faults that the operator must fix are only logged. */
 function publicMessage(error: TvsError, code: ApiErrorCode): string {
   if (code === "INTERNAL") return "internal error";
   return code === "SERVICE_UNAVAILABLE"

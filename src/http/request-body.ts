@@ -1,4 +1,4 @@
-/** Reads and checks the bodies of requests. */
+/** Reads the bodies of requests, and validates them by schemas. */
 
 import { Buffer } from "node:buffer";
 import type { Context } from "hono";
@@ -9,21 +9,21 @@ import { Refusal } from "../partner/reasons.ts";
 import { maxJsonDepth, readStrictJson } from "../partner/strict-json.ts";
 import type { AppEnv } from "./context.ts";
 
-/** The largest body of a call, in bytes. */
+/** The largest JSON body that is accepted, in bytes. */
 const maxBodyBytes = 256 * 1024;
 
-/** The most that is read of a body, in bytes. Bun's server refuses a larger one, without an answer of ours. */
+/** A body above `maxBodyBytes` is read up to this size before it is refused; Bun itself refuses a larger one. */
 export const maxReadBytes = 1024 * 1024;
 
-/** The largest body of a form, in bytes: a form has a field or two. */
+/** The largest body of an HTML form, in bytes: our forms have one or two fields. */
 const maxFormBytes = 16 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads a request's JSON body, whatever its Content-Type says, and checks it. It may be read again.
- * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
- * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a body that breaks off, and what {@link check} throws
+ * Reads a request's JSON body, whatever its Content-Type says, and validates it. Several handlers may read one body.
+ * @returns the validated value, and in `raw` the body with its unknown members, which its fingerprint covers
+ * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a truncated body, and what {@link parseWith} throws
  */
 export async function readBody<Schema extends v.GenericSchema>(
   c: Context<AppEnv>,
@@ -32,27 +32,27 @@ export async function readBody<Schema extends v.GenericSchema>(
   const body = c.get("body") ?? readBytes(c.req.raw, maxBodyBytes);
   c.set("body", body);
   const raw = parse(await body);
-  return { value: check(schema, raw), raw };
+  return { value: parseWith(schema, raw), raw };
 }
 
-/** Reads the body of a form. @throws TvsError BODY_TOO_LARGE, REQUEST_INVALID for a body that breaks off */
+/** Reads the body of an HTML form. @throws TvsError BODY_TOO_LARGE, REQUEST_INVALID for a truncated body */
 export async function readForm({ req }: Pick<Context, "req">): Promise<URLSearchParams> {
   return new URLSearchParams(new TextDecoder().decode(await readBytes(req.raw, maxFormBytes)));
 }
 
-/** Reads a body. @throws TvsError as {@link readForm} says */
+/** Reads a body's bytes. @throws TvsError as {@link readForm} does */
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   try {
     const length = request.headers.get("Content-Length");
     if (length !== null && Number(length) <= maxBytes) return new Uint8Array(await request.arrayBuffer());
     return await readCounted(request, maxBytes);
   } catch (error) {
-    // The caller left, or sent something other than HTTP: the log does not need it.
+    // The caller closed the connection, or sent invalid HTTP: no fault of ours, so nothing is logged.
     throw isTvsError(error) ? error : new TvsError("REQUEST_INVALID", "the body broke off");
   }
 }
 
-/** Reads a body of unknown or excessive length to its end: a caller that still sends would lose the answer. */
+/** Reads a body of unknown or excessive length to its end, because a caller that is still sending may miss the answer. */
 async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
   if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
@@ -68,8 +68,8 @@ async function readCounted({ headers, body }: Request, maxBytes: number): Promis
 }
 
 /**
- * Refuses two members of one name: a gateway may have read the first, and this service would answer the second. Accepts
- * lone surrogates and numbers out of range, which the strict reader refuses.
+ * Parses JSON. It refuses two members of one name, because a gateway may have checked the first of them and `JSON.parse`
+ * uses the last. It accepts lone surrogates and numbers out of range, which the strict reader refuses.
  */
 function parse(bytes: Uint8Array): unknown {
   const text = textOf(bytes);
@@ -98,18 +98,19 @@ const notJson = () => invalid("the body must be JSON in UTF-8");
 
 const codes = new Map<string, ApiErrorCode>();
 
-/** Registers a code for a schema's message, instead of REQUEST_INVALID. */
-export function coded(code: ApiErrorCode, message: string): string {
+/** Registers the error code for a schema's message, which would otherwise be REQUEST_INVALID. @returns the message */
+export function messageWithCode(code: ApiErrorCode, message: string): string {
   codes.set(message, code);
   return message;
 }
 
 /**
- * Checks a value; the failure names the first member that is wrong, and never repeats it.
- * @param name how the message calls the whole value
- * @throws TvsError REQUEST_INVALID or the one that is {@link coded}, for example `items[3].identifier.nin must be 11 digits`
+ * Validates a value by a schema. The error names the first invalid member, and never contains the member's value.
+ * @param name the name of the whole value in the message
+ * @throws TvsError REQUEST_INVALID or the code of {@link messageWithCode}, with a message such as
+ *   `items[3].identifier.nin must be 11 digits`
  */
-export function check<Schema extends v.GenericSchema>(
+export function parseWith<Schema extends v.GenericSchema>(
   schema: Schema,
   value: unknown,
   name = "the body",

@@ -1,6 +1,6 @@
 /**
- * The service's ports, over the runtime's HTTP server: @hono/node-server, or `Bun.serve` on Bun, which bounds memory, slow
- * clients and malformed heads. The TLS port is a terminator in front of a second listener of the same kind (tls.ts).
+ * Opens the service's ports: with `Bun.serve` on Bun, which limits memory, slow clients and malformed headers, elsewhere
+ * with @hono/node-server. The TLS port is a terminator in front of a second plain listener on loopback (tls.ts).
  */
 import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
@@ -28,7 +28,7 @@ export type App = {
 
 /** Limits for clients. */
 export type Limits = TlsLimits & {
-  /** A request or an answer, and a connection without one. Longer than the 60 s after which load balancers let go. */
+  /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before us. */
   readonly idleTimeoutMs: number;
   /** How long `close` waits for requests in flight. */
   readonly drainTimeoutMs: number;
@@ -43,29 +43,29 @@ const defaultLimits: Limits = {
 };
 
 export type ServeOptions = {
-  /** An address of this machine or a name that resolves to one. */
+  /** An IP address of this machine or a name that resolves to one. */
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** A second port that speaks TLS, on the same host; 0 picks a free one. */
+  /** A second port for TLS, on the same host; 0 picks a free port. */
   readonly tls?: TlsCredentials & { readonly port: number };
   readonly limits?: Partial<Limits>;
-  /** Addresses and CIDR blocks of proxies, each of which may have any number of the TLS port's connections. */
+  /** IP addresses and CIDR blocks of proxies, for which the TLS port has no limit of connections per address. */
   readonly trustedProxies?: readonly string[];
   /** Called with each error that the app throws, for the log. */
   readonly onError?: (error: unknown) => void;
 };
 
 export type Listener = {
-  /** Address of the plain port, `http://HOST:PORT`. */
+  /** The URL of the plain port, `http://HOST:PORT`. */
   readonly url: string;
   readonly port: number;
   readonly tlsPort: number | null;
-  /** Refuses new connections, closes idle ones, and resolves when every request in flight is answered, or cut off. */
+  /** Stops listening, closes idle connections, and resolves when all requests in flight are answered or cut off. */
   close(): Promise<void>;
 };
 
-/** Answers a request that came from a peer. */
+/** Answers a request of the client at `peer`. */
 type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
 
 type ServerOptions = {
@@ -76,18 +76,18 @@ type ServerOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-/** One port that is open. */
+/** One open port. */
 type Server = {
   readonly port: number;
-  /** Drains, and cuts off the connections that are left after `withinMs`. */
+  /** Stops listening, waits for requests in flight, and after `withinMs` destroys the connections that are left. */
   close(withinMs: number): Promise<void>;
 };
 
 /**
  * Opens the service's ports.
  *
- * @param app answers each request; while it is only promised, requests wait for it
- * @throws TvsError REFUSED, with a remedy, if a port cannot be opened or the TLS pair is wrong
+ * @param app answers each request; requests wait until its promise is fulfilled
+ * @throws TvsError REFUSED, with a remedy, if a port cannot be opened or the TLS key does not fit its certificate
  */
 export async function serve(app: App | Promise<App>, options: ServeOptions): Promise<Listener> {
   const { host, port, tls, trustedProxies = [], onError = () => {} } = options;
@@ -127,7 +127,7 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
   };
 }
 
-/** Opens the TLS port and the listener behind it, which answers the terminator alone. */
+/** Opens the TLS port and the listener behind it, which refuses every connection that is not the terminator's. */
 async function openSecureServer(
   fetch: App["fetch"],
   options: Omit<ServerOptions, "port" | "answer">,
@@ -174,10 +174,10 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
     async fetch(request: Request, server) {
       const { url } = request;
       const peer = server.requestIP(request) ?? nobody;
-      // HTTP/1.0 may leave `Host` out.
+      // An HTTP/1.0 request may lack `Host`; Bun's URL is then the path only.
       const isLocal = url.startsWith("/") && !request.headers.has("Host");
       const whole = isLocal ? new Request(`http://localhost${url}`, request) : request;
-      // With an invalid `Host` a router would find another path in the text.
+      // With an invalid `Host` Bun's URL is invalid, and Hono's router would read a wrong path from it.
       if (!whole.url.startsWith("http://")) return refusal(400);
       const response = await answer(whole, peer);
       if (whole.method !== "GET" && !whole.bodyUsed) await discardBody(whole);
@@ -197,16 +197,16 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
   };
 }
 
-/** Reads a body that no handler wanted: a client that still sends while its connection is closed loses the answer. */
+/** Reads a body that no handler has read: a client that is still sending when its connection closes loses the answer. */
 async function discardBody({ body }: Request): Promise<void> {
   try {
     for await (const _part of body ?? []);
   } catch {
-    // The client has left, or sends more than the server takes.
+    // The client has closed the connection, or sends more than the server accepts.
   }
 }
 
-/** A peer that has left. */
+/** The peer of a connection that is already closed. */
 const nobody: Peer = { address: "", port: 0 };
 
 async function openNodeServer({
@@ -254,17 +254,17 @@ const refusals = {
   500: ["INTERNAL", "an unexpected error occurred; try again later"],
 } as const;
 
-/** The answer to a request that did not reach the app, or at which the app failed, in the contract's shape (C23). */
+/** Makes the answer, in the contract's shape (C23), to a request that cannot reach the app or at which the app threw. */
 function refusal(status: keyof typeof refusals): Response {
   const [code, message] = refusals[status];
-  // The issuer is not known here, so the link to the help is relative.
+  // The issuer is not known here, so the link to the manual is relative.
   const headers = { ...failureHeaders(code, ""), "Cache-Control": "no-store", "X-Request-Id": uuidv7() };
   return Response.json({ statusCode: status, message }, { status, headers });
 }
 
 /**
- * The address of a host. Bun reports a name without an address as a busy port, so names are resolved first; to IPv4
- * if there is a choice, as `localhost` is commonly understood.
+ * Resolves a host to an IP address, because Bun reports a name that does not resolve as a busy port. It prefers IPv4,
+ * because many programs connect to `localhost` by IPv4 only.
  */
 async function resolveHost(at: { host: string; port: number }): Promise<string> {
   try {

@@ -1,9 +1,9 @@
 /**
- * The TLS port: ends TLS and passes each connection on to an inner listener on loopback. It asks every client for a
- * certificate and requires none; no authority has to have signed it (contract C17: a certificate counts by its
- * fingerprint).
+ * Opens the TLS port: it decrypts each connection and forwards it to an inner listener on loopback. Every client is asked
+ * for a certificate, and none is required. Any issuer is accepted, because a partner's certificate is recognised by its
+ * fingerprint (contract C17).
  *
- * `Bun.serve` and Bun's node:https give a handler no client certificate; node:tls does, on Bun and on Deno.
+ * node:tls is used because `Bun.serve` and Bun's node:https do not show a handler the client's certificate.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -18,47 +18,47 @@ import { createWarning } from "./warning.ts";
 export type TlsCredentials = {
   /** The certificate chain, PEM. */
   readonly cert: string;
-  /** Its private key, PEM. */
+  /** The certificate's private key, PEM. */
   readonly key: string;
 };
 
 /** Limits for the clients of the TLS port. */
 export type TlsLimits = {
-  /** Longest handshake. */
+  /** The longest time of a handshake. */
   readonly handshakeTimeoutMs: number;
-  /** Longest time without data on a connection, for example because the client does not read its answer. */
+  /** The longest time without data on a connection, for example because the client does not read its answer. */
   readonly idleTimeoutMs: number;
-  /** Connections, handshakes included; more are closed. */
+  /** The most connections, including those in the handshake; further ones are closed. */
   readonly maxConnections: number;
-  /** Connections of one address (IPv6: /64), unless it is a trusted proxy; more are closed. */
+  /** The most connections of one IP address (IPv6: /64) except a trusted proxy; further ones are closed. */
   readonly maxConnectionsPerAddress: number;
 };
 
 type TerminatorOptions = {
   readonly credentials: TlsCredentials;
   readonly limits: TlsLimits;
-  /** The port of the inner listener. */
   readonly innerPort: number;
   readonly isTrusted: (remoteAddress: string) => boolean;
 };
 
-/** The cipher suites of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 has no others. */
+/** The TLS 1.2 cipher suites with forward secrecy and authenticated encryption (RFC 9325, 4.2). All of TLS 1.3 have both. */
 const ciphers = ["ECDSA", "RSA"]
   .flatMap((kind) =>
     ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${kind}-${suite}`),
   )
   .join(":");
 
+/** The remote end of a TCP connection. */
 export type Peer = { readonly address: string; readonly port: number };
 
-/** The address of the inner listener, and of the connections to it. */
+/** The IP address of the inner listener; the terminator also connects from it. */
 export const innerHost = "127.0.0.1";
 
 export type TlsTerminator = Awaited<ReturnType<typeof openTerminator>>;
 
 /**
  * Opens the TLS port.
- * @throws TvsError REFUSED for a wrong pair, or the error of the server's `error` event, such as EADDRINUSE
+ * @throws TvsError REFUSED if the key does not fit the certificate; or the runtime's error, such as EADDRINUSE
  */
 export async function openTerminator(
   { credentials, limits, innerPort, isTrusted }: TerminatorOptions,
@@ -66,7 +66,7 @@ export async function openTerminator(
 ) {
   assertCredentials(credentials);
   const connections = createConnections(limits, isTrusted);
-  /** The peer of each connection to the inner listener, by the connection's local port. */
+  /** The client of each connection to the inner listener, by the local port of that connection. */
   const peers = new Map<number, ConnectionInfo>();
   let isClosing = false;
 
@@ -81,14 +81,14 @@ export async function openTerminator(
       const port = inner.localPort as number;
       peers.set(port, peer);
       inner.once("close", () => {
-        // The port may be another connection's already.
+        // A later connection may already have the same port.
         if (peers.get(port) === peer) peers.delete(port);
       });
       outer.pipe(inner).pipe(outer);
       for (const socket of [outer, inner]) socket.on("data", refresh);
     });
     inner.setNoDelay(true);
-    // A socket's own time-out does not count while the client takes nothing.
+    // A socket's own time-out does not run while unsent data waits for the client, so a timer of ours does.
     const idle = setTimeout(() => outer.destroy(), limits.idleTimeoutMs);
     const refresh = () => {
       if (!inner.destroyed) idle.refresh();
@@ -100,7 +100,7 @@ export async function openTerminator(
     inner.on("error", () => {});
     inner.once("close", () => {
       if (isClosing) return outer.destroySoon();
-      // Reads the rest of a refused body: a client that still sends would lose the answer.
+      // Reads the rest of a refused body: a client that is still sending would lose the answer.
       outer.end();
       outer.resume();
     });
@@ -120,7 +120,7 @@ export async function openTerminator(
     pass,
   );
   server.on("connection", connections.open);
-  // Bun leaves a handshake that failed or took too long open.
+  // Bun does not close the connection of a handshake that failed or took too long.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -132,12 +132,12 @@ export async function openTerminator(
   return {
     port: (server.address() as AddressInfo).port,
     /**
-     * The peer of a request to the inner listener; null for the connection of another program on this machine, which may
-     * have the same local port at another loopback address.
+     * Finds the client of a request to the inner listener. @returns null if another program on this machine connected,
+     * which may have the same local port at another loopback address
      */
     peerOf: ({ address, port }: Peer): ConnectionInfo | null =>
       address === innerHost ? (peers.get(port) ?? null) : null,
-    /** Stops listening; resolves when every connection has ended, or after `withinMs`. */
+    /** Stops listening, ends handshakes, and resolves when all connections have ended; destroys them after `withinMs`. */
     async close(withinMs: number): Promise<void> {
       isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -149,16 +149,16 @@ export async function openTerminator(
 }
 
 /**
- * The client's certificate. A resumed session (TLS ticket) has the certificate of its first handshake: only the client
- * that held the private key then can hold the session's secret now.
+ * Reads the client's certificate. A resumed session (TLS ticket) has the certificate of its first handshake. That is
+ * safe, because only the client that proved the private key then has the session's secret.
  */
 function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
-  // An empty object means "no certificate", null a closed socket.
+  // The result is an empty object without a certificate, and null on a closed socket.
   const peer = socket.getPeerCertificate() as { raw?: Uint8Array } | null;
   return peer?.raw === undefined ? null : readCertificate(peer.raw);
 }
 
-/** Checks the pair: a runtime may report a wrong pair at the first handshake only. */
+/** Checks that the key fits the certificate: a runtime may report that at the first handshake only. */
 function assertCredentials({ cert, key }: TlsCredentials): void {
   let fits = false;
   try {
@@ -176,10 +176,10 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   }
 }
 
-/** Counts the connections of the TLS port, from the TCP handshake on: in all, and for each address. */
+/** Counts the TLS port's connections, in total and by IP address, from before the TLS handshake. */
 function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string) => boolean) {
   type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
-  // By the peer's address and port: on Deno the TLS socket is another object than the TCP socket.
+  // The keys are the client's address and port, because on Deno the TLS socket is another object than the TCP socket.
   const open = new Map<string, Connection>();
   const perBlock = new Map<string, number>();
   const warn = createWarning(
@@ -215,7 +215,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
         if (open.get(name)?.socket === socket) leave(name);
       });
     },
-    /** The handshake of a connection is done. */
+    /** Records that a connection's TLS handshake is done. */
     secure(socket: TLSSocket): void {
       socket.on("error", () => socket.destroy());
       const name = nameOf(socket);

@@ -1,9 +1,9 @@
 import { log } from "../logger.ts";
 
-/** The shortest time between two warnings, because clients can cause them at any rate. */
+/** The shortest time between two warnings: a client can cause a warning with each call. */
 const everyMs = 60_000;
 
-/** Makes a warning that is logged at most once a minute. @returns logs it, and returns whether it was logged now */
+/** Makes a warning that is logged at most once a minute. @returns a function that returns whether it logged the warning */
 export function createWarning(
   message: string,
 ): (facts: Readonly<Record<string, number | string>>) => boolean {

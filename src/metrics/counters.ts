@@ -9,10 +9,10 @@ import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { bucketCount, bucketOf } from "./durations.ts";
 
-/** Lookups of the public, calls for which partners need a credential, and the rest. */
+/** The kind of a request: a public lookup, a call that needs a partner's credential, or anything else. */
 export type Traffic = "public" | "partner" | "other";
 
-/** A route with its kind of traffic; a route without one is counted as `other`. */
+/** A route with its kind of traffic; requests of a route without one are counted under the route `other`. */
 type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
@@ -21,27 +21,27 @@ export const answerOperations: readonly (AttestedOperation | "public-lookup")[] 
   ...Object.values(operationOfScope),
 ];
 
-/** Upper bounds in seconds: 0.125 ms, doubling, to 8.192 s. */
+/** Upper bounds of a histogram's buckets, in seconds: from 0.125 ms, each twice the one before, to 8.192 s. */
 const durationBounds = Array.from({ length: 17 }, (_, step) => 0.000125 * 2 ** step);
 const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const methods = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
 
-/** Every metric as the manual describes it, which is also how `/metrics` does. */
+/** Every metric, read from the tables of data/help/metrics.md: so `/metrics` and the manual describe them alike. */
 export const families = [...manual.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
   ([, name = "", type = "", labels = "", help = ""]) => ({
     ...{ name, type, help, labelNames: labels.match(/\w+/g) ?? ([] as string[]) },
   }),
 );
 
-/** @throws Error for a metric that the manual does not have */
+/** Finds a metric's description. @throws Error if the manual does not have the metric */
 export function familyOf(name: string) {
   const family = families.find((one) => one.name === name);
   if (family === undefined) throw new Error(`data/help/metrics.md has no row for ${name}`);
   return family;
 }
 
-/** @param zeros label values that are shown before anything is counted */
-export function counterOf(name: string, zeros: readonly Readonly<Record<string, string>>[] = []) {
+/** Makes a Prometheus counter. @param zeros label values that are shown as 0 before anything is counted */
+export function createCounter(name: string, zeros: readonly Readonly<Record<string, string>>[] = []) {
   const counter = new Counter({ ...familyOf(name), registers: [] });
   for (const labels of zeros) counter.inc(labels, 0);
   return counter;
@@ -54,46 +54,46 @@ function histogramOf(name: string, bounds: readonly number[]) {
 const newDurations = () => new Float64Array(bucketCount);
 const newRoute = (traffic: Traffic) => ({ traffic, durations: newDurations() });
 
-/** The counts between two points of the console's charts. */
+/** What was counted between two points of the console's charts. */
 export type Interval = ReturnType<typeof newInterval>;
 
-/** @param signingPeak the most signatures that callers wait for at the same time */
+/** Starts an interval. @param signingPeak the signatures that callers wait for now; it only rises in the interval */
 const newInterval = (signingPeak: number) => ({
   durations: { public: newDurations(), partner: newDurations(), other: newDurations() },
   ...{ refused: 0, failed: 0, delivered: 0, undelivered: 0 },
   ...{ signatures: 0, signingPeak, commits: 0, writes: 0 },
-  /** The longest time that the event loop made a timer wait. */
+  /** How late the event loop ran a timer at most, in milliseconds. */
   lagMs: 0,
 });
 
 export type Counters = ReturnType<typeof createCounters>;
 
-/** Everything that this process counts. @param table the routes; each with traffic is counted separately */
+/** Makes the counters of this process. @param table the routes; each one that has a traffic is counted separately */
 export function createCounters(table: readonly CountedRoute[]) {
   const other = newRoute("other");
   const routes = new Map([["other", other]]);
   for (const { path, traffic } of table) if (traffic !== undefined) routes.set(path, newRoute(traffic));
 
-  const requests = counterOf("tvs_http_requests_total");
+  const requests = createCounter("tvs_http_requests_total");
   const durations = histogramOf("tvs_http_request_duration_seconds", durationBounds);
   const statusesOf = (operation: string) => licenseStatuses.map((status) => ({ operation, status }));
-  const answers = counterOf("tvs_answers_total", answerOperations.flatMap(statusesOf));
-  const signatures = counterOf("tvs_signatures_total");
-  const signatureFailures = counterOf("tvs_signature_failures_total");
+  const answers = createCounter("tvs_answers_total", answerOperations.flatMap(statusesOf));
+  const signatures = createCounter("tvs_signatures_total");
+  const signatureFailures = createCounter("tvs_signature_failures_total");
   const groups = histogramOf("tvs_commit_group_size", groupBounds);
   const kinds = [{ kind: "read" }, { kind: "commit" }];
-  const toServer = counterOf("tvs_database_requests_total", kinds);
+  const toServer = createCounter("tvs_database_requests_total", kinds);
   const outcomes = ["delivered", "failed", "dead"].map((outcome) => ({ outcome }));
-  const deliveries = counterOf("tvs_webhook_deliveries_total", outcomes);
+  const deliveries = createCounter("tvs_webhook_deliveries_total", outcomes);
   let interval = newInterval(0);
   let underWay = 0;
 
   return {
-    /** The metrics that Prometheus reads. */
+    /** The counters and histograms that `/metrics` shows. */
     metrics: [requests, durations, answers, signatures, signatureFailures, groups, toServer, deliveries],
-    /** The routes that are counted separately, each with its traffic and its durations since the start. */
+    /** The routes that are counted separately, each with its traffic and the histogram of its durations. */
     routes,
-    /** Counts a request. @param pattern that its path matched @param durationMs until its answer */
+    /** Counts an answered request. @param pattern the route's pattern @param durationMs the time until the answer */
     requested(pattern: string, method: string, status: number, durationMs: number): void {
       const route = routes.has(pattern) ? pattern : "other";
       requests.inc({ route, method: methods.includes(method) ? method : "other", status });
@@ -107,7 +107,7 @@ export function createCounters(table: readonly CountedRoute[]) {
     },
     answered: (operation: string, status: string, teachers = 1) =>
       answers.inc({ operation, status }, teachers),
-    /** Counts signatures that a call asks for. @param made settles when they are made */
+    /** Counts the signatures of a call, as made or failed when `made` settles; until then they are under way. */
     signing(count: number, made: Promise<unknown>): void {
       underWay += count;
       interval.signingPeak = Math.max(interval.signingPeak, underWay);
@@ -119,14 +119,14 @@ export function createCounters(table: readonly CountedRoute[]) {
       made.then(countIn(signatures), countIn(signatureFailures));
     },
     signaturesUnderWay: () => underWay,
-    /** @param writes that shared the commit */
+    /** Counts a commit. @param writes the number of writes that shared it */
     committed(writes: number): void {
       groups.observe(writes);
       interval.commits++;
       interval.writes += writes;
     },
     askedServer: (kind: "read" | "commit") => toServer.inc({ kind }),
-    /** Counts an attempt to deliver a webhook; after one that is `dead` nothing is tried again. */
+    /** Counts an attempt to deliver a webhook; `dead` is a failure after which the delivery is given up. */
     attempted(outcome: "delivered" | "failed" | "dead"): void {
       deliveries.inc({ outcome });
       interval[outcome === "delivered" ? "delivered" : "undelivered"]++;
@@ -134,13 +134,13 @@ export function createCounters(table: readonly CountedRoute[]) {
     lagged(ms: number): void {
       interval.lagMs = Math.max(interval.lagMs, ms);
     },
-    /** The counts since the last call. */
+    /** Returns what was counted since the last call, and starts the next interval. */
     takeInterval(): Interval {
       const taken = interval;
       interval = newInterval(underWay);
       return taken;
     },
-    /** Requests since the start, and teachers answered for, each number with its labels. */
+    /** Reads the numbers of requests and of answers about teachers since the start, each with its labels. */
     async totals() {
       const [requested, answered] = await Promise.all([requests.get(), answers.get()]);
       return { requests: requested.values, answers: answered.values };
@@ -150,7 +150,7 @@ export function createCounters(table: readonly CountedRoute[]) {
 
 const lagProbeMs = 250;
 
-/** Watches the event loop. @returns ends it */
+/** Measures repeatedly how late the event loop runs a timer. @returns a function that stops this */
 export function watchLag({ lagged }: Pick<Counters, "lagged">): () => void {
   let probedAtMs = performance.now();
   const timer = setInterval(() => {
@@ -162,8 +162,6 @@ export function watchLag({ lagged }: Pick<Counters, "lagged">): () => void {
   return () => clearInterval(timer);
 }
 
-// Wrappers that count, around ports of the domain.
-
 export function countedSigner(signer: Signer, counters: Counters): Signer {
   return {
     sign(kid, inputs, options) {
@@ -174,7 +172,7 @@ export function countedSigner(signer: Signer, counters: Counters): Signer {
   };
 }
 
-/** Counts answers when they are stored, which is when they may leave. */
+/** Wraps a store to count answers when they are stored: from then on they may be sent. */
 export function countedAttestations(store: AttestationStore, { answered }: Counters): AttestationStore {
   return {
     ...store,
@@ -184,7 +182,7 @@ export function countedAttestations(store: AttestationStore, { answered }: Count
       const { attestations, people = [], read } = call;
       for (const { operation, status } of attestations)
         if (status !== statementStatus) answered(operation, status);
-        // A statement counts every teacher that it covers, those who were not found too.
+        // A statement is counted once for each teacher that it covers, and also for those who were not found.
         else answered("roster", "NOT_FOUND", read.length - people.length);
       for (const { status } of people) answered("roster", status);
       return stored;
@@ -200,7 +198,7 @@ export function countedPublicLookup(lookup: PublicLookup, { answered }: Counters
   };
 }
 
-/** Counts attempts whose lease was still held. */
+/** Wraps an outbox to count attempts, except one whose lease another sender has taken over. */
 export function countedOutbox(outbox: Outbox, { attempted }: Counters): Outbox {
   return {
     ...outbox,

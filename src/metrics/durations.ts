@@ -1,10 +1,10 @@
-/** Bounds of buckets grow by a fourth of a power of two, so a percentile read from them is at most a fifth too high. */
+/** Each bucket's bound is 2^(1/4) times the one before, so a percentile is at most a fifth too high. */
 const stepsPerDoubling = 4;
 const lowestMs = 0.125;
 const lowestExponent = Math.log2(lowestMs) * stepsPerDoubling;
 const bounded = 65;
 
-/** Buckets of one histogram; the last one has no upper bound. */
+/** The number of buckets of a histogram of durations; the last one has no upper bound. */
 export const bucketCount = bounded + 1;
 
 export function upperBoundMs(bucket: number): number {
@@ -16,7 +16,7 @@ export function bucketOf(durationMs: number): number {
   return Math.min(bounded, Math.ceil(Math.log2(durationMs) * stepsPerDoubling - lowestExponent));
 }
 
-/** @param share 0.5 for the median @returns milliseconds, read between the bounds of a bucket; null without counts */
+/** Estimates a percentile in ms, within its bucket's bounds. @param share 0.5: the median @returns null without counts */
 export function percentileMs(counts: Float64Array, share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
@@ -24,7 +24,7 @@ export function percentileMs(counts: Float64Array, share: number): number | null
   for (const [bucket, here] of counts.entries()) {
     if (here > 0 && below + here >= share * total) {
       const from = bucket === 0 ? 0 : upperBoundMs(bucket - 1);
-      // Nothing is known of a duration beyond the last bound but that bound.
+      // The last bucket has no upper bound, so its durations are taken to be its lower bound.
       const to = bucket < bounded ? upperBoundMs(bucket) : from;
       return from + (to - from) * Math.max(0, (share * total - below) / here);
     }

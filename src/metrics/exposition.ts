@@ -8,38 +8,38 @@ import { rotationOf } from "../domain/rotation.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import { type Counters, familyOf } from "./counters.ts";
 import type { History } from "./history.ts";
-import { readMaxFiles, readOpenFiles } from "./process-use.ts";
-import type { Refusals } from "./refusals.ts";
+import { countOpenFiles, readOpenFileLimit } from "./process-use.ts";
+import type { RefusalCounter } from "./refusals.ts";
 
-/** The sources of the console and of the metrics. */
+/** What the console and `/metrics` read their figures from. */
 export type Sources = {
   readonly counters: Counters;
-  readonly refusals: Refusals;
+  readonly refusals: RefusalCounter;
   readonly history: History;
   readonly readings: () => Promise<ReadingsNow>;
   readonly configuration: Pick<Configuration, "current">;
   readonly clock: Clock;
   readonly startedAt: number;
-  /** The engine that signs, in words. */
+  /** The name and version of the engine that signs. */
   readonly signingEngine: () => string;
-  /** The signer threads; `lastDeathAt` is null when none has died. */
+  /** The running and the died signer threads; `lastDeathAt` is null if none has died. */
   readonly signers: () => Readonly<{ running: number; deaths: number; lastDeathAt: number | null }>;
   /** By how many milliseconds this machine's clock is ahead of the database's. */
   readonly clockAheadMs: () => number;
-  /** Whether the disk refused the evidence of the last answer. */
+  /** Whether the disk refused the last commit of evidence; health is 503 then. */
   readonly isDiskRefusing: () => boolean;
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
 
-/** A reading of all sources at one time. */
-export type MetricsInput = Awaited<ReturnType<typeof look<Sources>>>;
+/** What all sources said at one time. */
+export type MetricsInput = Awaited<ReturnType<typeof readSources<Sources>>>;
 
-export async function look<S extends Sources>({ readings, configuration, clock, ...rest }: S) {
+export async function readSources<S extends Sources>({ readings, configuration, clock, ...rest }: S) {
   const [read, totals] = await Promise.all([readings(), rest.counters.totals()]);
   return { ...rest, ...read, totals, snapshot: configuration.current(), now: clock.now() };
 }
 
-/** The time over which the longest lag counts: longer than the 15 seconds between two scrapes. */
+/** `/metrics` shows the longest lag of this time: Prometheus scrapes every 15 seconds, so that it misses none. */
 const lagWindowMs = 16_000;
 
 const lossLabels = {
@@ -48,7 +48,7 @@ const lossLabels = {
   revocations: "revocation",
 } as const;
 
-/** Readers of the metrics that are read on request, by name. The manual has type and help. */
+/** Reads the current value of each metric that is not a counter, by its name. */
 const readers: Readonly<Record<string, Reader>> = {
   tvs_signing_queue_length: ({ counters }) => counters.signaturesUnderWay(),
   tvs_webhook_backlog: ({ readings }) =>
@@ -87,7 +87,7 @@ const readers: Readonly<Record<string, Reader>> = {
   tvs_teachers({ readings }) {
     if (readings === null) return null;
     const { total, active, byLicenseStatus } = readings.teachers;
-    // An inactive teacher has no licence and is not counted as missing one.
+    // Inactive teachers have no licence, and are not counted: the metric is about active teachers.
     const missed = byLicenseStatus.NOT_FOUND - (total - active);
     return byLabel("status", { ...byLicenseStatus, NOT_FOUND: missed });
   },
@@ -114,8 +114,8 @@ const readers: Readonly<Record<string, Reader>> = {
     return (user + system) / 1e6;
   },
   process_resident_memory_bytes: () => process.memoryUsage.rss(),
-  process_open_fds: readOpenFiles,
-  process_max_fds: readMaxFiles,
+  process_open_fds: countOpenFiles,
+  process_max_fds: readOpenFileLimit,
   process_start_time_seconds: ({ startedAt }) => startedAt / 1000,
 };
 
@@ -133,18 +133,18 @@ function ofQuotas(figure: "used" | "limit"): Reader {
     );
 }
 
-/** A reader without a value before the database was read and before the log has begun. */
+/** Makes a reader of the evidence log. It has no value until the database has been read and the log has begun. */
 function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Reader {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }
 
-/** One number under its labels. */
+/** A number of a metric, with its labels. */
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
-/** Reads one number, or samples; null without a value. */
-type Reader = (look: MetricsInput) => number | null | readonly Sample[];
+/** Reads a metric's number, or its samples if it has labels; null if it has no value. */
+type Reader = (input: MetricsInput) => number | null | readonly Sample[];
 
-/** A sample for each value of a label; `shared` are their other labels. */
+/** Makes a sample for each value of a label; all samples also have the labels `shared`. */
 function byLabel(
   label: string,
   values: Readonly<Record<string, number>>,
@@ -153,7 +153,7 @@ function byLabel(
   return Object.entries(values).map(([name, value]) => ({ value, labels: { ...shared, [label]: name } }));
 }
 
-/** The text that Prometheus reads (its exposition format, version 0.0.4). */
+/** Makes the text that Prometheus scrapes (exposition format 0.0.4). */
 export type Exposition = ReturnType<typeof createExposition>;
 
 export function createExposition(sources: Sources) {
@@ -163,7 +163,7 @@ export function createExposition(sources: Sources) {
       const registry = new Registry();
       for (const metric of [...sources.counters.metrics, sources.refusals.metric])
         registry.registerMetric(metric);
-      const state = await look(sources);
+      const state = await readSources(sources);
       for (const [name, read] of Object.entries(readers))
         registry.registerMetric(asMetric(name, read(state)));
       return registry.metrics();
@@ -171,7 +171,7 @@ export function createExposition(sources: Sources) {
   };
 }
 
-/** A metric with values from elsewhere: the registry asks only this much of a metric. */
+/** Makes a metric of values that were already read. The registry uses only these members, so the cast is safe. */
 function asMetric(name: string, found: ReturnType<Reader>): Metric {
   const samples = typeof found === "number" ? [{ value: found }] : (found ?? []);
   const values = samples.map(({ value, labels = {} }: Sample) => ({ value, labels }));

@@ -1,25 +1,25 @@
 import type { Counters, Interval, Traffic } from "./counters.ts";
 import { bucketCount, percentileMs } from "./durations.ts";
 
-/** One point of the charts: the time since the point before. Rates are a second, durations and `at` milliseconds. */
+/** A point of the console's charts: figures since the previous point. Rates are per second, durations and `at` in ms. */
 export type Point = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
 export type History = ReturnType<typeof startHistory>;
 
 export const sampleMs = 2_000;
-/** A quarter of an hour. */
+/** The points of a quarter of an hour. */
 export const maxPoints = 450;
-/** Percentiles in words are of the last five minutes. */
+/** The percentiles that the console writes as text are those of the last 150 points, five minutes. */
 const percentilePoints = 150;
 
-/** Keeps the last quarter of an hour for the console: a point every two seconds. */
+/** Records a point of the console's charts every two seconds, and keeps those of the last quarter of an hour. */
 export function startHistory({ counters, clock }: { counters: Counters; clock: { now(): number } }) {
   const points: Point[] = [];
   const recent: Interval["durations"][] = [];
   let [beganAtMs, cpu] = [performance.now(), process.cpuUsage()];
-  // Counts from before the history belong to no point.
+  // Drops what was counted before the history began.
   counters.takeInterval();
 
-  /** Takes a point now; the timer does so every two seconds. */
+  /** Records a point now; the timer calls this every two seconds. */
   function sample(): void {
     const interval = counters.takeInterval();
     const nowMs = performance.now();
@@ -36,7 +36,7 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
   const timer = setInterval(sample, sampleMs).unref();
 
   return {
-    /** Points younger than a time, oldest first. */
+    /** Returns the points after a time, the oldest first. */
     points: (since: number): Point[] => points.filter(({ at }) => at > since),
     percentiles(traffic: Traffic): { p50: number | null; p99: number | null } {
       const sum = new Float64Array(bucketCount);
@@ -66,7 +66,7 @@ function pointOf({ durations, commits, writes, ...interval }: Interval, seconds:
     publicP50: percentileMs(durations.public, 0.5),
     publicP99: percentileMs(durations.public, 0.99),
     signingPeak: interval.signingPeak,
-    /** Writes in a commit, on average. */
+    /** The average number of writes in a commit; null without a commit. */
     groupSize: commits === 0 ? null : writes / commits,
     residentBytes: process.memoryUsage.rss(),
     lagMs: interval.lagMs,

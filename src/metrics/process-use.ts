@@ -1,12 +1,12 @@
-/** Files and sockets of this process, as the operating system says it. */
+/** Counts the open files and sockets of this process. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
-/** How many are open; null where the operating system does not say. */
-export const readOpenFiles = () => ifLinux(() => readdirSync("/proc/self/fd").length);
+/** The number of open files and sockets; null on an operating system other than Linux. */
+export const countOpenFiles = () => ifLinux(() => readdirSync("/proc/self/fd").length);
 
-/** How many may be open; null where the operating system does not say. */
-export const readMaxFiles = () =>
+/** The most files and sockets that may be open; null on an operating system other than Linux. */
+export const readOpenFileLimit = () =>
   ifLinux(() => {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
     return soft === undefined ? null : Number(soft);

@@ -1,30 +1,30 @@
 import type { Call } from "../domain/calls.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
-import { counterOf } from "./counters.ts";
+import { createCounter } from "./counters.ts";
 
-export type Refusals = ReturnType<typeof createRefusals>;
+export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
 
 const minuteMs = 60_000;
 const recentMinutes = 15;
-/** Pairs of partner and key that are counted separately; beyond it, all keys of a partner are counted together. */
+/** The most pairs of partner and API key that are counted separately; further keys of a partner are counted together. */
 const maxCallers = 10_000;
 
-/** How often a code was answered: since the start, and in each of the last minutes. */
+/** How often an error code was answered: since the start, and in each of the last minutes. */
 type Counts = { total: number; readonly minutes: Map<number, number> };
 type Caller = ReturnType<typeof newCaller>;
 type Answered = Pick<Call, "partnerId" | "keyId" | "status" | "error">;
 
-/** A partner's key; both are null for calls without a valid credential. */
+/** Starts the counts of a partner's API key; both ids are null for calls without a valid credential. */
 const newCaller = (partnerId: string | null, keyId: string | null) => ({
   ...{ partnerId, keyId, codes: new Map<ApiErrorCode, Counts>() },
-  /** When the last refusal was, in milliseconds since the epoch. */
+  /** The time of the last refusal, in milliseconds since the epoch. */
   lastAt: 0,
 });
 
-/** Counts the calls that are refused for a fault of the partner, or without a valid credential. */
-export function createRefusals(clock: { now(): number }) {
+/** Makes the counter of calls that are refused: a partner's, with a status 4xx, and those without a valid credential. */
+export function createRefusalCounter(clock: { now(): number }) {
   const callers = new Map<string, Caller>();
-  const metric = counterOf("tvs_calls_refused_total");
+  const metric = createCounter("tvs_calls_refused_total");
   const minuteNow = () => Math.floor(clock.now() / minuteMs);
 
   function callerOf(partnerId: string | null, keyId: string | null): Caller {
@@ -38,7 +38,7 @@ export function createRefusals(clock: { now(): number }) {
   }
 
   return {
-    /** The counter that Prometheus reads. */
+    /** The counter that `/metrics` shows. */
     metric,
     observe({ partnerId, keyId, status, error }: Answered): void {
       const isRefusal = status >= 400 && status <= 499 && (partnerId !== null || status === 401);
@@ -54,7 +54,7 @@ export function createRefusals(clock: { now(): number }) {
       for (const past of counts.minutes.keys())
         if (past <= minute - recentMinutes) counts.minutes.delete(past);
     },
-    /** The refusals of each caller by code, since the start and in the last quarter of an hour; the latest caller first. */
+    /** Lists callers, the last refused first, with their refusals by error code: since the start, and in 15 minutes. */
     callers() {
       const since = minuteNow() - recentMinutes;
       const recentOf = ({ minutes }: Counts) =>

@@ -4,53 +4,52 @@ import known from "../../data/signing-known-answer.json" with { type: "json" };
 import { TvsError } from "../domain/errors.ts";
 import { signingAlgorithm } from "../domain/keys.ts";
 
-/** A message to sign: the JWS signing input (ASCII), and its SHA-256. */
+/** A message to sign: the JWS signing input (ASCII), and its SHA-256 hash. */
 export type Message = { readonly input: string; readonly hash: Uint8Array };
 
-/** One implementation of RS256, with the keys that it was given. */
+/** One implementation of RS256, with the private keys that were loaded into it. */
 export type Engine = {
   readonly name: "openssl" | "crypto_mb" | "webcrypto";
-  /** In words, for the operator, such as `OpenSSL 3.0.13`. */
+  /** The engine's name and version for the operator, such as `OpenSSL 3.0.13`. */
   readonly description: string;
   /** How long one signature took in the known-answer test, in milliseconds. */
   readonly signatureMs: number;
-  /** How many signatures the engine makes together at most. */
+  /** The most signatures that the engine makes in one call. */
   readonly groupSize: number;
-  /** Adds a key, and overwrites its PKCS #8 DER. @throws TvsError SIGNER_UNAVAILABLE, or the runtime's error */
+  /** Loads a private key, and overwrites `pkcs8` (DER). @throws TvsError SIGNER_UNAVAILABLE, or the runtime's error */
   load(kid: string, pkcs8: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Overwrites and forgets all keys but these. */
+  /** Forgets all keys except these, and overwrites them if their memory is ours. */
   keep(kids: ReadonlySet<string>): void;
-  /** Makes a signature of each message, in their order. @throws TvsError SIGNER_UNAVAILABLE */
+  /** Signs each message. @returns the signatures in the messages' order @throws TvsError SIGNER_UNAVAILABLE */
   sign(kid: string, messages: readonly Message[]): Uint8Array[] | Promise<Uint8Array[]>;
 };
 
-/** An engine that signs hashes in the thread that calls. */
+/** An engine that signs hashes synchronously, in the calling thread. */
 export type HashEngine = Omit<Engine, "sign"> & {
   sign(kid: string, messages: readonly Pick<Message, "hash">[]): Uint8Array[];
 };
 
-/** The error for a kid that is not in the ring, or has just left it. */
+/** The error if a key id is not among the loaded keys, or a rotation has just removed it. */
 export const keyNotLoaded = () =>
   new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
 
 /**
- * A fixed key, input and signature. RS256 is deterministic (RFC 8017, 8.2.1), so an engine that gives other bytes must
- * not sign. The key is public with the source and signs nothing else.
+ * The input and the signature of the known-answer test. RS256 is deterministic (RFC 8017, 8.2.1), so an engine that
+ * gives other bytes must not sign. The test's private key is public in the source, and signs nothing else.
  */
 export const { input: knownInput, signature: knownSignature } = known;
 export const hashBytes = 32;
 export const knownHash: Uint8Array = hash("sha256", knownInput, "buffer");
 
-/** Copies the key of the known answer, PKCS #8 DER: an engine overwrites the bytes that it loads. */
+/** Copies the known-answer test's private key (PKCS #8 DER): an engine overwrites the bytes that it loads. */
 export const knownKey = () => new Uint8Array(Buffer.from(known.pkcs8, "base64url"));
 
 const trialCount = 9;
 
 /**
- * Proves an engine: makes the known signature several times.
- * @param name the engine's name in the error
- * @returns the milliseconds of the quickest, since other programs only lengthen one
- * @throws Error for another signature
+ * Runs the known-answer test of an engine: makes the known signature several times.
+ * @returns the milliseconds of the quickest signature: other programs can only make one slower
+ * @throws Error if a signature is not the known one
  */
 export async function proveSigning(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {
   let quickest = Number.POSITIVE_INFINITY;
@@ -64,7 +63,7 @@ export async function proveSigning(name: string, sign: () => Uint8Array | null |
   return quickest;
 }
 
-/** Signs with WebCrypto, on the runtime's own threads. @throws Error when it cannot sign with RSA, or signs wrongly */
+/** Opens WebCrypto, which signs on the runtime's own threads. @throws Error if it fails the known-answer test */
 export async function openWebCrypto(): Promise<Engine> {
   const known = await importKey(knownKey());
   const signatureMs = await proveSigning("WebCrypto", () => signWith(known, knownInput));
@@ -97,6 +96,5 @@ async function importKey(pkcs8: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
 }
 
 async function signWith(key: CryptoKey, input: string): Promise<Uint8Array> {
-  const bytes = new Uint8Array(Buffer.from(input));
-  return new Uint8Array(await crypto.subtle.sign(signingAlgorithm.name, key, bytes));
+  return new Uint8Array(await crypto.subtle.sign(signingAlgorithm.name, key, Buffer.from(input)));
 }

@@ -2,24 +2,24 @@ import { Buffer } from "node:buffer";
 import { TvsError } from "../domain/errors.ts";
 import { findLibrary, fixedBytes, openLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
-import { type CryptoMb, type LaneKey, lanes, openCryptoMb } from "./crypto-mb.ts";
+import { type CryptoMb, type EightfoldKey, lanes, openCryptoMb } from "./crypto-mb.ts";
 import { type HashEngine, hashBytes, keyNotLoaded, knownHash, knownKey, proveSigning } from "./engine.ts";
-import { groupFrom } from "./queue.ts";
+import { minGroupSize } from "./queue.ts";
 
 export type OpensslOptions = {
-  /** Path of OpenSSL's library; without it, where distributions put it. */
+  /** Path of OpenSSL's library. If undefined, it is looked for where distributions install it. */
   readonly library?: string | undefined;
-  /** Without it, crypto_mb is not used. `isInsisted` uses it even if it is not faster, and makes its failure an error. */
+  /** If undefined, crypto_mb is not used. `isInsisted`: it is used even if slower, and if it cannot be, that is an error. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 
-/** A key in this thread's OpenSSL, and in its crypto_mb where crypto_mb can use the key. */
-type OpensslKey = { readonly loaded: LoadedKey; lanes: LaneKey | null };
+/** A private key in OpenSSL, and also in crypto_mb if crypto_mb supports it. */
+type OpensslKey = { readonly loaded: LoadedKey; lanes: EightfoldKey | null };
 
-/** The largest part of OpenSSL's time for eight signatures that crypto_mb may take; usually it takes half. */
+/** crypto_mb is used only if eight signatures take it at most this share of OpenSSL's time; usually they take half. */
 const groupPart = 0.8;
 
-/** Signs in the calling thread. @throws Error when OpenSSL, or an insisted crypto_mb, cannot be used */
+/** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
 export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
@@ -36,19 +36,18 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
       if (!keys.has(kid)) keys.set(kid, loadKey(pkcs8, libcrypto, cryptoMb));
     },
     keep(kids) {
-      for (const [kid, key] of keys) {
+      for (const [kid, { loaded, lanes }] of keys) {
         if (kids.has(kid)) continue;
         keys.delete(kid);
-        free(key);
+        lanes?.free();
+        loaded.free();
       }
     },
     sign(kid, messages) {
       const key = keys.get(kid);
       if (key === undefined) throw keyNotLoaded();
-      return signAll(
-        key,
-        messages.map(({ hash }) => hash),
-      );
+      const hashes = messages.map(({ hash }) => hash);
+      return signAll(key, hashes);
     },
   };
 }
@@ -56,46 +55,36 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
 function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | null): OpensslKey {
   try {
     const loaded = libcrypto.loadKey(pkcs8);
-    if (loaded === null) throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL does not read the signing key");
     return { loaded, lanes: cryptoMb && lanesOf(cryptoMb, pkcs8, loaded) };
   } finally {
     pkcs8.fill(0);
   }
 }
 
-function free({ loaded, lanes }: OpensslKey): void {
-  lanes?.free();
-  loaded.free();
-}
-
-/** @returns null when crypto_mb cannot use the key, or makes another signature than OpenSSL */
-function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): LaneKey | null {
+/** Loads a key into crypto_mb. @returns null if crypto_mb does not support it, or signs otherwise than OpenSSL */
+function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): EightfoldKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
   const [made] = lanes?.sign([knownHash]) ?? [];
-  const right = loaded.sign(knownHash) ?? new Uint8Array();
+  const right = loaded.sign(knownHash);
   if (made !== undefined && Buffer.compare(made, right) === 0) return lanes;
   lanes?.free();
   log.info("crypto_mb does not sign with this key; OpenSSL does", { bits: right.length * 8 });
   return null;
 }
 
-/** Signs; a wrong signature of crypto_mb is dropped, and ends its use. @throws TvsError SIGNER_UNAVAILABLE */
+/** Signs each hash. After a wrong signature of crypto_mb only OpenSSL signs. @throws TvsError SIGNER_UNAVAILABLE */
 export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Array[] {
-  if (key.lanes !== null && hashes.length >= groupFrom) {
+  if (key.lanes !== null && hashes.length >= minGroupSize) {
     const made = key.lanes.sign(hashes);
     if (made !== null) return made;
     log.error("crypto_mb made a wrong signature, which was not given out; OpenSSL signs from now on");
     key.lanes.free();
     key.lanes = null;
   }
-  return hashes.map((one) => {
-    const signature = key.loaded.sign(one);
-    if (signature === null) throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again");
-    return signature;
-  });
+  return hashes.map(key.loaded.sign);
 }
 
-/** @throws Error when crypto_mb is insisted on, and cannot be used */
+/** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error if it is insisted on */
 async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, signatureMs: number) {
   const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {
@@ -111,7 +100,7 @@ async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, sig
   }
 }
 
-/** Proves OpenSSL, or each lane of crypto_mb. @returns how long a signature, or a group, takes, in milliseconds */
+/** Tests OpenSSL, or each lane of crypto_mb. @returns the milliseconds of one signature, or of one call of crypto_mb */
 async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
   const key = loadKey(knownKey(), libcrypto, cryptoMb);
   let lane = 0;
@@ -125,19 +114,19 @@ async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
     if (cryptoMb !== null) return await proveSigning("crypto_mb", signInNextLane);
     return await proveSigning("OpenSSL", () => key.loaded.sign(knownHash));
   } finally {
-    free(key);
+    key.lanes?.free();
+    key.loaded.free();
   }
 }
 
 type Libcrypto = Awaited<ReturnType<typeof openLibcrypto>>;
-/** A private key inside OpenSSL. */
-export type LoadedKey = NonNullable<ReturnType<Libcrypto["loadKey"]>>;
+export type LoadedKey = ReturnType<Libcrypto["loadKey"]>;
 
 const pkcs1Padding = 1;
-/** A signature of the longest key that OpenSSL takes. */
+/** The length of the longest signature: OpenSSL accepts RSA keys of up to 16,384 bits. */
 const outputBytes = 16_384 / 8;
 
-/** The path of the machine's OpenSSL 3 where distributions put it. */
+/** The path of OpenSSL 3 in the folders of Linux distributions; undefined if it is not installed. */
 export const findLibcrypto = () => findLibrary("libcrypto.so.3");
 
 const functions = {
@@ -153,7 +142,7 @@ const functions = {
   EVP_sha256: { args: [], returns: "pointer" },
 } as const;
 
-/** Opens OpenSSL in this thread. @throws Error when the library is missing or is not version 3 */
+/** Opens OpenSSL's library in this thread. @throws Error if it cannot be loaded, or is not version 3 */
 export async function openLibcrypto(file: string) {
   const { functions: openssl, addressOf, numberOf } = await openLibrary(file, functions);
   const version = openssl.OpenSSL_version_num() >>> 0;
@@ -164,19 +153,18 @@ export async function openLibcrypto(file: string) {
   const [from, to, toLength] = [addressOf(digest), addressOf(output), addressOf(length)];
 
   return {
-    /** Such as `3.0.13`. */
     version: `${version >>> 28}.${(version >>> 20) & 0xff}.${(version >>> 4) & 0xffff}`,
     /**
-     * Loads a key with one context for all its signatures: making a context costs more than the hash. A fault in the CRT
-     * arithmetic would give the key away; OpenSSL checks each result with the public exponent and computes it again
-     * the slow way when it is wrong (crypto/rsa/rsa_ossl.c, rsa_ossl_mod_exp: "Don't leak miscalculated CRT output").
-     * @returns null when the bytes are no PKCS #8 RSA key
+     * Loads a private key, with one context for all its signatures: a new context costs more than the hash. A signature
+     * with an error in the CRT arithmetic would reveal the key, so OpenSSL checks each one and computes a wrong one again
+     * without CRT (crypto/rsa/rsa_ossl.c, rsa_ossl_mod_exp: "Don't leak miscalculated CRT output").
+     * @throws TvsError SIGNER_UNAVAILABLE if the bytes are no PKCS #8 RSA key
      */
     loadKey(pkcs8: Uint8Array) {
       const start = new BigUint64Array([numberOf(pkcs8)]);
       const key = openssl.d2i_AutoPrivateKey(null, addressOf(start), pkcs8.length);
       const context = key && openssl.EVP_PKEY_CTX_new(key, null);
-      /** Gives the key back to OpenSSL, which overwrites its numbers (RSA_free(3): "erased before freeing"). */
+      /** Frees the key. OpenSSL overwrites its numbers (RSA_free(3): "erased before freeing"). */
       const free = () => {
         openssl.EVP_PKEY_CTX_free(context);
         openssl.EVP_PKEY_free(key);
@@ -186,16 +174,17 @@ export async function openLibcrypto(file: string) {
         openssl.EVP_PKEY_sign_init(context) === 1 &&
         openssl.EVP_PKEY_CTX_set_rsa_padding(context, pkcs1Padding) === 1 &&
         openssl.EVP_PKEY_CTX_set_signature_md(context, sha256) === 1;
-      /** Signs a SHA-256 hash (RSASSA-PKCS1-v1_5, RFC 8017, 8.2). @returns null when OpenSSL refuses */
-      function sign(hash: Uint8Array): Uint8Array | null {
+      /** Signs a SHA-256 hash (RSASSA-PKCS1-v1_5, RFC 8017, 8.2). @throws TvsError SIGNER_UNAVAILABLE */
+      function sign(hash: Uint8Array): Uint8Array {
         digest.set(hash);
         length[0] = BigInt(output.length);
-        const isDone = openssl.EVP_PKEY_sign(context, to, toLength, from, digest.length) === 1;
-        return isDone ? output.slice(0, Number(length[0])) : null;
+        if (openssl.EVP_PKEY_sign(context, to, toLength, from, digest.length) !== 1)
+          throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again");
+        return output.slice(0, Number(length[0]));
       }
       if (isReady) return { sign, free };
       free();
-      return null;
+      throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL does not read the signing key");
     },
   };
 }

@@ -1,27 +1,27 @@
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { TvsError } from "../domain/errors.ts";
-import type { Message } from "./engine.ts";
+import type { Engine, Message } from "./engine.ts";
 
 type Call = {
   readonly kid: string;
   readonly inputs: readonly string[];
-  /** Single checks go before batches. */
+  /** Signatures of single checks are made before those of batches. */
   readonly kind: "single" | "bulk";
   readonly signatures: string[];
   readonly settled: PromiseWithResolvers<string[]>;
-  /** How many signatures are begun or made, from the first, and how many are not made. */
+  /** How many signatures a thread has begun or made, in the order of the inputs, and how many are not yet made. */
   taken: number;
   left: number;
 };
 
-/** Signatures by one key that one thread makes in one go. */
+/** Signatures with one key that a thread makes in one call of its engine. */
 type Group = { readonly kid: string; readonly jobs: { readonly call: Call; readonly index: number }[] };
 
-/** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
+/** While single checks and batches wait, every fourth signature is a batch's, so that batches are not starved. */
 const bulkEvery = 4;
 
-/** The calls whose signatures are not all made: single checks and batches, each in the order of asking. */
+/** Keeps the calls that wait for signatures: single checks and batches, each in the order of their arrival. */
 function createCalls() {
   const open = new Set<Call>();
   const waiting: Record<Call["kind"], Call[]> = { single: [], bulk: [] };
@@ -34,9 +34,9 @@ function createCalls() {
   }
 
   return {
-    /** Signatures that no thread has begun. */
+    /** How many signatures no thread has begun. */
     untaken: () => untaken,
-    /** Signatures of single checks, or of batches, that are not made. */
+    /** How many signatures of single checks, and of batches, are not yet made. */
     left,
     add(asked: Pick<Call, "kid" | "inputs" | "kind">): Promise<string[]> {
       const { length } = asked.inputs;
@@ -48,7 +48,7 @@ function createCalls() {
       untaken += length;
       return settled.promise;
     },
-    /** Takes up to `size` signatures, all with the key of the first. */
+    /** Takes up to `size` signatures that no thread has begun, all with the first one's key. */
     take(size: number): Group {
       const kid = next()?.kid ?? "";
       const jobs: Group["jobs"] = [];
@@ -70,7 +70,7 @@ function createCalls() {
         call.settled.resolve(call.signatures);
       }
     },
-    /** Fails whole calls, with the signatures that wait. */
+    /** Rejects whole calls, and drops those of their signatures that no thread has begun. */
     fail(calls: Iterable<Call>, error: unknown): void {
       for (const call of calls) {
         if (!open.delete(call)) continue;
@@ -84,41 +84,39 @@ function createCalls() {
   };
 }
 
-/** Signatures of one group, and the milliseconds that each of them took. */
-export type Made = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
+/** The signatures of one group, and the milliseconds that each of them took. */
+export type SignedGroup = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
 
-/** Signs outside the thread of the queue: groups of at most a size, and some at a time; none while it cannot sign. */
+/** A signer outside the queue's own thread, such as a signer thread. */
 export type Helper = {
+  /** The most signatures in one group. */
   readonly groupSize: number;
+  /** How many groups it may have at a time; 0 while it cannot sign. */
   slots(): number;
-  /** @throws Error when it could not sign; a queue that signs in place then does so */
-  sign(kid: string, messages: readonly Message[]): Promise<Made>;
+  /** @throws Error if it could not sign; the queue then signs the group in its own thread, if it can */
+  sign(kid: string, messages: readonly Message[]): Promise<SignedGroup>;
 };
 
-export type QueueOptions = {
+export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
   readonly helpers: readonly Helper[];
-  /** Signs in the thread of the queue; null where only helpers sign. */
+  /** Signs in the queue's own thread; null if only helpers sign. */
   readonly inPlace: ((kid: string, messages: readonly Message[]) => Uint8Array[]) | null;
-  /** How many signatures are made together at most. */
-  readonly groupSize: number;
-  /** How many signatures, or groups, are made at the same time. */
+  /** How many threads make signatures at the same time. */
   readonly parallel: number;
-  /** How long one signature takes at the start, in milliseconds. */
-  readonly signatureMs: number;
 };
 
-/** The waiting signatures of each thread from which on a group is as quick as single signatures. */
-export const groupFrom = 4;
-/** How long a call may have to wait until its first signature is begun, in milliseconds. */
+/** A group of at least this many signatures takes no longer than the same signatures one by one. */
+export const minGroupSize = 4;
+/** A call is refused if its first signature would begin later than this, in milliseconds. */
 const waitAtMostMs = 2_000;
-/** The part that a new measurement has in the moving average. */
+/** The weight of a new measurement in the moving average of a signature's time. */
 const weight = 1 / 16;
-/** A measurement counts for at most this many averages: a pause of the machine is not its speed. */
+/** A measurement is capped at this many times the average, because a pause of the machine is not its speed. */
 const outlier = 4;
 
 /**
- * Makes the signatures of calls. Waiting signatures go to idle helpers. All others, and a signature that waits alone, are
- * made in place: one group in each turn of the event loop, so that no connection waits for longer.
+ * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The others, and one that waits alone,
+ * are made in the queue's own thread ("in place"): one group in each turn of the event loop, which also has to serve I/O.
  */
 export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();
@@ -127,14 +125,14 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   let isScheduled = false;
 
   const takeGroup = (size: number) =>
-    calls.take(calls.untaken() >= groupFrom * Math.min(parallel, 2) ? size : 1);
+    calls.take(calls.untaken() >= minGroupSize * Math.min(parallel, 2) ? size : 1);
 
-  function settle(group: Group, { signatures, signatureMs: ms }: Made): void {
+  function settle(group: Group, { signatures, signatureMs: ms }: SignedGroup): void {
     averageMs += (Math.min(ms, outlier * averageMs) - averageMs) * weight;
     calls.settle(group, signatures);
   }
 
-  /** Signs in place; where only helpers sign, the calls fail with the error of the helper. */
+  /** Signs a group in place. If only helpers sign, the group's calls fail with `helperError` instead. */
   function signHere(group: Group, helperError?: unknown): void {
     const startedAt = performance.now();
     try {
@@ -160,8 +158,8 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   }
 
   /**
-   * Hands waiting signatures to the least busy helpers: with `toIdle` all to idle ones, else only those beyond a group. A
-   * busy helper gets at most its share of what is not made, in whole groups, so that all threads end together.
+   * Gives waiting signatures to the least busy helpers: with `toIdle` even the last ones to idle helpers, otherwise all
+   * but one group. A busy helper gets at most its share of all unmade signatures, so that all threads finish together.
    */
   function handOut(toIdle: boolean): void {
     while (calls.untaken() > (toIdle ? 0 : groupSize)) {
@@ -195,9 +193,9 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
 
   return {
     /**
-     * Admits a call by the time that it would wait. A single check waits for single checks only, a batch for everything
-     * (decision D2.9). @returns the signatures, base64url, in the order of the inputs
-     * @throws TvsError OVERLOADED before anything of the call is signed, SIGNER_UNAVAILABLE
+     * Signs a call's inputs. A single check is queued behind single checks only, a batch behind all calls (decision D2.9).
+     * @returns the signatures, base64url, in the order of the inputs
+     * @throws TvsError OVERLOADED, before any of the inputs is signed, if the wait would be too long; SIGNER_UNAVAILABLE
      */
     async sign(kid: string, inputs: readonly string[], bulk: boolean): Promise<string[]> {
       if (inputs.length === 0) return [];
@@ -206,11 +204,11 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       const signatures = calls.add({ kid, inputs, kind: bulk ? "bulk" : "single" });
       handOut(false);
-      // Runs after all calls of this turn of the event loop have been added.
+      // wake() schedules turn() by setImmediate: all calls of this turn of the event loop are queued before it runs.
       wake();
       return signatures;
     },
-    /** @returns resolves when all calls that are open now are settled; undefined when there are none */
+    /** @returns a promise that resolves when all calls that wait now are settled; undefined if none waits */
     whenSettled(): Promise<unknown> | undefined {
       const open = calls.open().map(({ settled }) => settled.promise);
       return open.length === 0 ? undefined : Promise.allSettled(open);

@@ -14,30 +14,29 @@ import { createThreads, type ThreadOptions } from "./threads.ts";
 
 export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
-  /** The engine; `auto` chooses OpenSSL, with crypto_mb for groups, unless it fails the test or is slower. */
+  /** `auto` chooses OpenSSL, with crypto_mb for groups, unless OpenSSL fails the known-answer test or is slower. */
   readonly engine: SigningEngine;
-  /** Path of crypto_mb; without it, where distributions put it. */
+  /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
   readonly cryptoMbFile?: string | undefined;
-  /** Signer threads; WebCrypto uses the runtime's threads instead. */
+  /** The signer threads; unused if WebCrypto signs, which has the runtime's own threads. */
   readonly threads?: Pick<ThreadOptions, "count" | "start" | "clock">;
 };
 
-/** The signer of a service. */
 export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
 
-/** How much slower OpenSSL may measure before WebCrypto is chosen: the measurement is short. */
+/** WebCrypto is chosen only if OpenSSL takes more than this multiple of its time: the short measurement is inexact. */
 const tolerance = 1.1;
-/** Signatures for each core that WebCrypto gets at a time: the runtime makes them in order. */
+/** The most signatures for each core that WebCrypto has at a time; the others wait in our queue, by their priority. */
 const perCore = 4;
 
 /**
- * Opens the signer of a service, and says in the log which engine signs; the engine has proved itself when it returns.
- * @throws TvsError CONFIG_INVALID when OpenSSL is asked for and cannot be used
+ * Opens a service's signer with an engine that has passed the known-answer test, and logs which engine `auto` chose.
+ * @throws TvsError CONFIG_INVALID if OpenSSL or crypto_mb is demanded and cannot be used
  */
 export async function openSigner(options: SignerOptions) {
   const { secrets, library, cryptoMbFile: file = findCryptoMb() } = options;
   const { engine, inPlace, reason } = await openEngine(options, file);
-  /** The keys of the last ring, by which further calls are signed. */
+  /** The active and the pending key of the ring that was loaded last. */
   let keys: readonly SigningKey[] = [];
   const kids = () => new Set(keys.map(({ kid }) => kid));
   const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
@@ -68,29 +67,27 @@ export async function openSigner(options: SignerOptions) {
     threads?.keep(kids());
   }
 
-  /** Rings are loaded one after the other, so that the last one that was asked for stays. */
+  /** Loads key rings one after the other, so that the ring of the last call stays loaded. */
   const inTurn = createSerial();
   return {
     engine: engine as Pick<Engine, "name" | "description">,
-    /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
+    /** Why `auto` chose WebCrypto instead of OpenSSL; null if it did not. */
     reason,
-    /** Whether the processor can make groups, and only the library for it is missing. */
+    /** Whether the processor supports crypto_mb, and only the library is missing. */
     isTogetherMissed:
       engine.name === "openssl" &&
       options.engine === "auto" &&
       file === undefined &&
       hasProcessorForCryptoMb(),
-    /** Loads the ring's active and pending keys, and forgets all others when the calls that need them are signed. */
+    /** Loads a key ring's active and pending keys. All other keys are forgotten once the calls that wait now are signed. */
     load: (ring: KeyRing) => inTurn(() => load(ring)),
-    /** As {@link Signer} says. */
     async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
       if (!kids().has(kid)) throw keyNotLoaded();
       return queue.sign(kid, inputs, signOptions?.bulk === true);
     },
-    /** @returns resolves when all calls that are open now are signed; undefined when there are none */
     whenSettled: queue.whenSettled,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
-    /** Refuses the calls that wait, and forgets the keys. */
+    /** Rejects the calls that wait, ends the signer threads and forgets the keys. */
     async close(): Promise<void> {
       queue.close();
       await threads?.close();
@@ -100,7 +97,7 @@ export async function openSigner(options: SignerOptions) {
   };
 }
 
-/** WebCrypto as helpers of a queue, each for one signature at a time. */
+/** Wraps WebCrypto as helpers of a queue, each of which makes one signature at a time. */
 function runtimeHelpers(engine: Engine): Helper[] {
   const cores = availableParallelism();
   let underWay = 0;
@@ -110,7 +107,7 @@ function runtimeHelpers(engine: Engine): Helper[] {
     async sign(kid, messages) {
       const startedAt = performance.now();
       underWay++;
-      // The time includes the wait for signatures that the runtime makes first.
+      // The measured time includes the wait for earlier signatures, so it is divided by the signatures of each core.
       const share = Math.max(1, underWay / cores);
       try {
         const signatures = await engine.sign(kid, messages);
@@ -123,7 +120,7 @@ function runtimeHelpers(engine: Engine): Helper[] {
   return new Array(cores * perCore).fill(helper);
 }
 
-/** The engine; `inPlace` signs in the thread that calls, and is null for WebCrypto. */
+/** The chosen engine. `inPlace` signs in the calling thread; it is null for WebCrypto, which cannot. */
 type Choice = { engine: Engine; inPlace: HashEngine["sign"] | null; reason: string | null };
 const withOpenssl = (engine: HashEngine): Choice => ({ engine, inPlace: engine.sign, reason: null });
 
@@ -141,7 +138,7 @@ async function openEngine({ engine, library }: SignerOptions, file: string | und
   );
 }
 
-/** @param openssl OpenSSL, or why it cannot be used */
+/** Chooses between OpenSSL and WebCrypto. @param openssl the engine, or the reason why it cannot be used */
 async function choose(openssl: HashEngine | string): Promise<Choice> {
   const webCrypto = await openWebCrypto().catch(messageOf);
   const isFaster = (one: HashEngine) =>

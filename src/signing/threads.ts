@@ -6,19 +6,19 @@ import { configureLog, log } from "../logger.ts";
 import { lanes } from "./crypto-mb.ts";
 import { hashBytes } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
-import type { Helper, Made } from "./queue.ts";
+import type { Helper, SignedGroup } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
 
-/** A message to a thread, which answers each group, in order, with a {@link Reply}. */
+/** A message to a signer thread, which answers each `sign`, in order, with a {@link Reply}. */
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
-  /** Hashes, one after the other. */
+  /** `hashes` are the group's hashes, concatenated. */
   | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
 
-/** `ready`, once; then the signatures of each group, one after the other, and how long it took. */
+/** A message from a signer thread: `ready` once, then each group's concatenated signatures and their time. */
 type Reply = "ready" | { readonly signatures: Uint8Array; readonly ms: number };
 
 export type ThreadOptions = {
@@ -26,18 +26,18 @@ export type ThreadOptions = {
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
   readonly clock: Clock;
-  /** Copies of the keys with which a thread begins. */
+  /** Makes copies of the keys that a new thread loads; they are moved into the thread. */
   keys(): readonly Key[];
 };
 
-/** The group that a thread signs, and the next two: the main thread may be busy with a commit. */
+/** The groups that a thread has at a time: two wait, so that it goes on signing while a commit blocks the main thread. */
 const groupsOfThread = 3;
-/** The pause between a thread's death and its next start, in milliseconds: a thread may die at each start. */
+/** The pause between a thread's death and its next start, in milliseconds, in case each start fails. */
 const restartMs = 1_000;
 
 /**
- * Makes signer threads. Each starts when signatures first wait for it, because an idle thread takes 8 MB, and starts
- * again after it died. The queue makes the signatures that a dead thread had in hand.
+ * Makes signer threads. Each starts only when signatures wait for it, because an idle thread takes 8 MB. A thread that
+ * died is started again; the queue itself makes the signatures that the dead thread owed.
  */
 export function createThreads(options: ThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
@@ -54,7 +54,7 @@ export function createThreads(options: ThreadOptions) {
   const ready = () => threads.filter(({ isReady }) => isReady());
   return {
     helpers: threads satisfies readonly Helper[],
-    /** @param copy makes a copy of the key, which is moved to a thread */
+    /** Loads a key into each running thread. @param copy makes a copy of the key, which is moved into a thread */
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
       for (const thread of ready()) thread.load([kid, copy()]);
     },
@@ -73,7 +73,7 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
   let worker: Worker | null = null;
   let isReady = false;
   let mayStartAtMs = 0;
-  const inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
+  const inHand: (PromiseWithResolvers<SignedGroup> & { readonly size: number })[] = [];
 
   function die(detail: string): void {
     mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
@@ -114,9 +114,9 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
     isReady: () => isReady,
     load,
     keep: (kids: Kids) => order({ kind: "keep", kids }),
-    // A message costs a tenth of a signature.
+    // Large groups, because a message to the thread costs a tenth of a signature.
     groupSize: lanes,
-    /** Starts the thread where none runs. */
+    /** Also starts the thread, if it does not run. */
     slots(): number {
       try {
         if (performance.now() >= mayStartAtMs) worker ??= run();
@@ -125,8 +125,8 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
       }
       return isReady ? groupsOfThread : 0;
     },
-    sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
-      const group = { ...Promise.withResolvers<Made>(), size: messages.length };
+    sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<SignedGroup> {
+      const group = { ...Promise.withResolvers<SignedGroup>(), size: messages.length };
       inHand.push(group);
       order({ kind: "sign", kid, hashes: joined(messages.map(({ hash }) => hash)) });
       return group.promise;
@@ -138,7 +138,7 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
   };
 }
 
-/** The loop of a signer thread. A failure ends the thread. */
+/** Runs a signer thread: it answers the main thread's messages. An error ends the thread. */
 export async function runSigner(data: OpensslOptions): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("this runs in a worker thread only");
@@ -157,12 +157,11 @@ export async function runSigner(data: OpensslOptions): Promise<void> {
   reply("ready");
 }
 
-/** @param size the length of each part, in bytes */
+/** Splits bytes into parts of `size` bytes. */
 function partsOf(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
 
-/** @param parts all of the same length */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const size = parts[0]?.length ?? 0;
   const bytes = new Uint8Array(parts.length * size);

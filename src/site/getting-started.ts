@@ -3,7 +3,7 @@ import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
-import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
+import { type DemoOffer, placeholderKey } from "../http/local-caller.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
@@ -40,7 +40,7 @@ export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: D
         issuer,
         sandbox,
         offered: demo !== null,
-        apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
+        apiKey: demo?.apiKey ?? placeholderKey(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
         query: languageQuery(language),
         hasContact: Object.keys(site.contact).length > 0,

@@ -2,7 +2,7 @@ import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
-import { groups, headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
+import { headingId, linkedTopic, type Topic, titleOf, topicGroups, topics } from "../manual.ts";
 import { englishTexts, type Language, languageQuery } from "./language.ts";
 import type { Page, PageSender } from "./shell.ts";
 
@@ -28,7 +28,7 @@ function contentsPage(language: Language): HelpPage {
   const query = languageQuery(language);
   const item = (topic: Topic) =>
     html`<li><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
-  const sections = groups.map(
+  const sections = topicGroups.map(
     (group) => html`<section lang="en"><h2>${group.title}</h2>
 <ul>
 ${group.topics.map(item)}

@@ -1,19 +1,16 @@
-/** Takes what is to be undone at the end, the last one first. */
+/** Registers a function that is called at the end; the function that was registered last is called first. */
 export type Cleanup = (undo: () => unknown) => void;
 
-export async function withCleanup<T>(act: (cleanup: Cleanup) => Promise<T>): Promise<T> {
+export async function withCleanup<T>(run: (cleanup: Cleanup) => Promise<T>): Promise<T> {
   const undos: (() => unknown)[] = [];
   try {
-    return await act((undo) => undos.push(undo));
+    return await run((undo) => undos.push(undo));
   } finally {
     for (const undo of undos.reverse()) await undo();
   }
 }
 
-/**
- * Starts a server of the benchmark's own as a process, and reads its port, which it prints first.
- * @returns its address and process id
- */
+/** Starts a server in its own process, and reads the port that it prints. @returns the server's URL and process id */
 export async function startServer(
   words: readonly string[],
   cleanup: Cleanup,

@@ -1,7 +1,7 @@
 /**
- * The load client. It makes its requests beforehand, sends them over plain sockets, and reads of an answer no more than
- * status and length, because it shares the cores with what it measures. Each connection asks again when it has its
- * answer. Its plan is one JSON argument.
+ * The load client; its argument is a load plan in JSON. It shares the processor with the server that it measures. So it
+ * makes its requests before the measurement, uses plain sockets, and parses only an answer's status and length. Each
+ * connection sends its next request when it has received its answer.
  */
 import type { Socket } from "bun";
 import { sleep } from "../harness/eventually.ts";
@@ -9,16 +9,16 @@ import { quantile } from "./figures.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 import { cpuSeconds } from "./machine.ts";
 
-/** The client's own first requests are slow, and so are the service's on new connections. */
+/** The first requests are not counted: client and server are slow on new connections. */
 const leadInMs = 300;
-/** What is not answered so long after the end has failed. */
+/** A request that is not answered within this time after the end has failed. */
 const patienceMs = 10_000;
-/** So many different teachers are asked for before the requests repeat. */
+/** How many teachers are asked for before the requests repeat. */
 const differentItems = 20_000;
 
 type Connection = {
   socket: Socket<Connection> | null;
-  /** When the request under way was sent; null when none is. */
+  /** When the request under way was sent; null if none is under way. */
   sinceMs: number | null;
   received: Buffer | null;
 };
@@ -35,7 +35,7 @@ let underWay = 0;
 let isCounted = false;
 let isOver = false;
 
-/** Requests about random teachers, as the bytes that go over a connection that stays open. */
+/** Makes requests about random teachers, as bytes. */
 function makeRequests(): Buffer[] {
   const { kind, items = 1, teachers, apiKey } = plan;
   const regNo = () => `TR/2020/LA/${String(1 + Math.floor(Math.random() * teachers)).padStart(6, "0")}`;
@@ -70,13 +70,13 @@ function send(connection: Connection): void {
   next = (next + 1) % requests.length;
   connection.sinceMs = performance.now();
   underWay++;
-  // A request is far smaller than what a socket takes at once.
+  // A socket accepts a request as a whole, because a request is small.
   connection.socket?.write(requests[next] ?? "");
 }
 
 const headEnd = Buffer.from("\r\n\r\n");
 
-/** @returns the status of the answer that is there whole; null while it is not */
+/** Reads the status of an answer. @returns null while the answer is not complete */
 function statusIn(received: Buffer): string | null {
   const end = received.indexOf(headEnd);
   if (end < 0) return null;
@@ -91,7 +91,7 @@ function receive(connection: Connection, chunk: Buffer): void {
   const all = received === null ? chunk : Buffer.concat([received, chunk]);
   const status = statusIn(all);
   if (status === null) {
-    // The runtime uses the chunk's memory again.
+    // A copy, because the runtime reuses the chunk's memory.
     connection.received = received === null ? Buffer.from(chunk) : all;
     return;
   }
@@ -106,7 +106,7 @@ function receive(connection: Connection, chunk: Buffer): void {
   if (!isOver) send(connection);
 }
 
-/** A connection that closes while an answer is due: that request failed. */
+/** Records that a connection has closed; its request, if one is under way, has failed. */
 function lose(connection: Connection): void {
   if (connection.socket === null) return;
   connection.socket = null;

@@ -1,15 +1,15 @@
-/** Figures of one run: what was measured in each round, in one table for each question. */
+/** The figures of one run of the benchmark: each round's values, in one table for each question. */
 
 export type FigureTerms = {
   readonly unit: string;
-  /** The value is the other build's, of the same round as this build's. */
+  /** Whether the value is that of the other build, which is measured in the same rounds. */
   readonly isEarlier?: boolean;
 };
 
 export type Table = {
   /** Adds one round's value. */
   add(name: string, terms: FigureTerms, value: number): void;
-  /** A sentence below the table, printed once. */
+  /** Adds a sentence below the table; repeated sentences are printed once. */
   note(sentence: string): void;
 };
 
@@ -21,13 +21,13 @@ type Answers = { readonly figures: Map<string, Figure>; readonly notes: Set<stri
 export function createFigures() {
   const tables = new Map<string, Answers>();
   return {
-    /** The table that answers a question; the same one each time. */
+    /** Returns the table of a question; it is made at the first call. */
     about(question: string): Table {
       const answers = tables.get(question) ?? { figures: new Map(), notes: new Set() };
       tables.set(question, answers);
       return tableOver(answers);
     },
-    /** Markdown, the tables in the order in which they were first asked for. */
+    /** Writes the tables as Markdown, in the order in which they were made. */
     text: () =>
       [...tables]
         .filter(([, { figures }]) => figures.size > 0)
@@ -57,20 +57,20 @@ function sectionOf(question: string, { figures, notes }: Answers): string {
   return [`### ${question}`, markdown(head, rows), ...notes].join("\n\n");
 }
 
-/** @returns the value below which this part of them lies; NaN when there are none */
+/** Finds the value below which the fraction `part` of the values lies; NaN without values. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-/** The middle value, or the mean of the two in the middle. */
+/** The middle value, or the mean of the two middle values. */
 function median(values: readonly number[]): number {
   const sorted = Float64Array.from(values).sort();
   const at = (index: number) => sorted[Math.floor(index)] ?? Number.NaN;
   return (at((sorted.length - 1) / 2) + at(sorted.length / 2)) / 2;
 }
 
-/** The middle of the rounds' ratios, least and most: the machine's moods of a round touch both alike. */
+/** Median, minimum and maximum of the ratios within each round, in which both builds had the same load beside them. */
 function ratioOf(values: readonly number[], earlier: readonly number[]): string {
   const ratios = values.flatMap((value, round) => {
     const before = earlier[round];

@@ -2,13 +2,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { withTempDir } from "../harness/folder.ts";
 import type { Table } from "./figures.ts";
-import type { Measuring } from "./questions.ts";
+import { inTurn, type Measuring } from "./questions.ts";
 import { initRegister, type Program, writeExtract } from "./register.ts";
 
-/** How long a command took, and how much processor time, in seconds. */
+/** A command's duration and its processor time, in seconds. */
 type Took = { readonly seconds: number; readonly cpuSeconds: number };
 
-/** An import into an empty register, beside the sqlite3 shell's import of the same file into a table with its indexes. */
+/** Measures an import into an empty register, and for comparison one by the sqlite3 shell of the same file. */
 export function measureImports({ figures, programs, rounds, isQuick }: Measuring): Promise<void> {
   return withTempDir(async (folder) => {
     const rows = isQuick ? 50_000 : 1_000_000;
@@ -20,7 +20,7 @@ export function measureImports({ figures, programs, rounds, isQuick }: Measuring
     for (let round = 0; round < rounds; round++) {
       const shell = hasShell ? await withTempDir((inRound) => importByShell(extract, inRound)) : null;
       if (shell !== null) table.add(`${name} by the sqlite3 shell`, { unit: "s" }, shell.seconds);
-      for (const program of round % 2 === 0 ? programs : programs.toReversed()) {
+      for (const program of inTurn(programs, round)) {
         const { isEarlier } = program;
         const took = await withTempDir((inRound) =>
           measureImport(program, { table, name, extract, inRound }),
@@ -58,7 +58,7 @@ async function importByShell(extract: string, folder: string): Promise<Took> {
   return (await timed(["sqlite3", "-bail", join(folder, "shell.db"), `.read '${script}'`])).took;
 }
 
-/** @throws Error when the command fails */
+/** Runs a command. @throws Error if it fails */
 async function timed(words: readonly string[]) {
   const startMs = performance.now();
   const child = Bun.spawn([...words], { stdout: "ignore", stderr: "ignore" });

@@ -1,47 +1,45 @@
 import { fileURLToPath } from "node:url";
 
-/** What is asked for: a check, a batch of them, a public look-up, or `/` of a bare server. */
-export type Kind = "check" | "batch" | "lookup" | "empty";
-
 export type LoadPlan = {
   readonly url: string;
-  /** The process that is called. */
+  /** The id of the server's process. */
   readonly pid: number;
-  readonly kind: Kind;
-  /** Checks in a batch. */
+  /** What each request is: a check, a batch of checks, a public look-up, or `/` of the server of `empty.ts`. */
+  readonly kind: "check" | "batch" | "lookup" | "empty";
+  /** The number of checks in a batch. */
   readonly items?: number;
   readonly apiKey: string;
-  /** How many teachers there are to ask for. */
+  /** The number of teachers in the register. */
   readonly teachers: number;
   readonly connections: number;
   readonly seconds: number;
 };
 
 export type LoadResult = {
-  /** How many answers came with each status in the measured time. */
+  /** The number of answers with each status in the measured time. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Connections that broke while an answer was due, and answers that never came. */
+  /** The number of requests that were not answered, or whose connection broke. */
   readonly broken: number;
   readonly seconds: number;
-  /** Of the answers with status 200. */
+  /** Percentiles of the time until an answer with status 200. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Processor time of the called process with all its threads, in those seconds. */
+  /** Processor time of all threads of the server's process in the measured time. */
   readonly serverCpuSeconds: number;
 };
 
 export type Measured = LoadResult & {
   /** Answers with status 200. */
   readonly perSecond: number;
-  /** Processor time of the service for one of them, in seconds. */
+  /** Processor time of the server for one answer, in seconds. */
   readonly cpuSeconds: number;
 };
 
 const client = fileURLToPath(new URL("./client.ts", import.meta.url));
 
 /**
- * Sends requests for random teachers from another process, over connections that stay open.
- * @throws Error when a request failed: figures of failures are not figures of the service
+ * Measures a server under the load of another process, which asks for random teachers over connections that stay open.
+ * @throws Error if a request failed, because a failure takes another time than an answer
  */
 export async function measureLoad(plan: LoadPlan): Promise<Measured> {
   const words = [process.execPath, client, JSON.stringify(plan)];

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 
-/** The kernel counts processor time in hundredths of a second, whatever the machine. */
+/** The unit of processor time in `/proc/PID/stat` is a hundredth of a second on every machine (USER_HZ). */
 const ticksPerSecond = 100;
 
 export const cores = cpus().length;
 
-/** One line that names the machine and says how busy it was before. */
+/** Describes the machine and its load average in one line. */
 export function describeMachine(): string {
   const model = cpus()[0]?.model.trim() ?? "unknown processor";
   const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
@@ -25,33 +25,33 @@ function said(words: string[]): string {
   return /\S*\s?v?[\d.]+/.exec(stdout.toString())?.[0] ?? "unknown";
 }
 
-/** Processor time that all threads of a process have used, in seconds. */
+/** Reads the processor time of all threads of a process, in seconds. */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The second field is the program's name in parentheses and may hold anything; utime and stime are 14 and 15.
+  // utime and stime are fields 14 and 15. Field 2 is the program's name in parentheses, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** What this machine's OpenSSL signs now with RSA-2048. */
+/** How fast OpenSSL makes RSA-2048 signatures on this machine now. */
 export type MachineLimit = {
-  /** Signatures a second of all cores, by the clock: what somebody else takes of them is missing. */
+  /** Signatures per second on all cores; fewer if other programs use the cores. */
   readonly perSecond: number;
-  /** Processor time of a signature while the other cores do not sign, in seconds. */
+  /** Processor time of one signature while the other cores do not sign, in seconds. */
   readonly alone: number;
 };
 
-/** Measures it in about two seconds. @returns null where openssl is not installed */
+/** Measures OpenSSL's speed in about two seconds. @returns null if openssl is not installed */
 export async function measureLimit(): Promise<MachineLimit | null> {
   if (Bun.which("openssl") === null) return null;
-  // With -multi it divides by the clock, otherwise by processor time, which others on this machine do not change.
+  // With -multi openssl divides by elapsed time, otherwise by processor time, which other programs hardly change.
   return { alone: 1 / (await opensslSpeed([])), perSecond: await opensslSpeed(["-multi", String(cores)]) };
 }
 
-/** Where others take the cores for a second, a process may end that has not signed at all. */
+/** On a busy machine a process of `openssl speed` may have made no signature in its second, so it is tried again. */
 const attempts = 3;
 
-/** @returns signatures a second */
+/** Runs `openssl speed`. @returns signatures per second */
 async function opensslSpeed(more: readonly string[]): Promise<number> {
   const words = ["openssl", "speed", "-mr", "-seconds", "1", ...more, "rsa2048"];
   let printed = "";
@@ -64,8 +64,8 @@ async function opensslSpeed(more: readonly string[]): Promise<number> {
 }
 
 /**
- * RSA-2048 signatures a second in what `openssl speed -mr` prints: `+F2:number:bits:sign:verify`, in seconds each or in
- * operations a second, depending on the version.
+ * Reads RSA-2048 signatures per second from the output of `openssl speed -mr`: `+F2:number:bits:sign:verify`, where
+ * `sign` is seconds per signature or signatures per second, depending on OpenSSL's version.
  */
 export function readSpeed(printed: string): number | null {
   const [, , bits, sign] = /^\+F2:.*$/m.exec(printed)?.[0].split(":") ?? [];

@@ -1,8 +1,7 @@
 /**
- * `npm run bench`: what the service does on this machine, beside what the machine could do at best, beside a rival and
- * beside another build in the same minutes. Everything happens on the loopback interface and in folders that are removed.
- *
- * It measures the executable, which it builds first; TVS_COMMAND names another program to measure.
+ * `npm run bench`: measures how fast the service is on this machine, and compares it with the machine's limit, with a
+ * rival, and with another build in the same rounds. It uses only the loopback interface and temporary folders. It builds
+ * and measures the executable; TVS_COMMAND names another program.
  */
 import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
@@ -53,7 +52,7 @@ function readOptions() {
   return { chosen, rounds, isQuick, programs };
 }
 
-/** Builds the program into a folder of its own, and runs this one again to measure it. */
+/** Builds the executable into a temporary folder, and runs this benchmark again to measure it. @returns the exit code */
 function withExecutable(): Promise<number> {
   return withTempDir(async (folder) => {
     const file = join(folder, "tvs");
@@ -65,7 +64,7 @@ function withExecutable(): Promise<number> {
   });
 }
 
-/** Asks the questions one after the other. In each round all that is compared takes turns. */
+/** Measures the answers to the chosen questions, one question after the other, and prints the tables. */
 async function measure({ chosen, rounds, isQuick, programs }: NonNullable<ReturnType<typeof readOptions>>) {
   const figures = createFigures();
   const machine = describeMachine();
@@ -100,6 +99,5 @@ async function measure({ chosen, rounds, isQuick, programs }: NonNullable<Return
 
 const options = readOptions();
 if (options === null) console.error(usage);
-if (options === null) process.exitCode = 2;
-else
-  process.exitCode = process.env.TVS_COMMAND === undefined ? await withExecutable() : await measure(options);
+const isBuilt = process.env.TVS_COMMAND !== undefined;
+process.exitCode = options === null ? 2 : isBuilt ? await measure(options) : await withExecutable();

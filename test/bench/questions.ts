@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type Cleanup, startServer, withCleanup } from "./cleanup.ts";
+import { startServer, withCleanup } from "./cleanup.ts";
 import type { Figures, Table } from "./figures.ts";
 import { type LoadPlan, type Measured, measureLoad } from "./load.ts";
 import { type MachineLimit, measureLimit } from "./machine.ts";
@@ -8,31 +8,31 @@ import { startRival } from "./rivals/rivals.ts";
 
 export type Measuring = {
   readonly figures: Figures;
-  /** The program of this source, and the other build. */
+  /** This source's program and, if there is one, the other build. */
   readonly programs: readonly Program[];
   readonly served: ServedRegister[];
   readonly rounds: number;
   readonly isQuick: boolean;
 };
 
-/** From all cores at work to one caller who waits for each answer. */
+/** The numbers of connections: 64 keep all cores busy, 1 is a single caller who waits for each answer. */
 const connectionCounts = [64, 4, 1] as const;
 
-/** What is asked, and the name that its figures have. */
 type Load = Pick<LoadPlan, "connections" | "seconds">;
+/** A load to measure, and the name of its figures. */
 type Asked = { readonly name: string; readonly plan: LoadPlan; readonly isEarlier: boolean };
 
-/** The runtime's compiler is at work for the first thousands of answers of a kind. */
+/** Calls each server before it is measured: for the first thousands of calls the runtime still compiles the program. */
 async function warmUp({ isQuick }: Measuring, plans: readonly LoadPlan[]): Promise<void> {
   for (const plan of plans) await measureLoad({ ...plan, seconds: isQuick ? 2 : 6 });
 }
 
-/** The same things, every other round in the opposite order: what comes second may find the machine warmer. */
-function inTurn<T>(compared: readonly T[], round: number): readonly T[] {
+/** Reverses the order in every other round, so that none of the compared programs is always measured first. */
+export function inTurn<T>(compared: readonly T[], round: number): readonly T[] {
   return round % 2 === 0 ? compared : compared.toReversed();
 }
 
-/** What each served build is asked. */
+/** Makes the loads of one kind, one for each served build. */
 function askedOf({ served }: Measuring, name: string, shape: Pick<LoadPlan, "kind" | "items">) {
   return (load: Load): Asked[] =>
     served.map(({ program: { isEarlier }, url, pid, apiKey, teachers }) => ({
@@ -40,7 +40,7 @@ function askedOf({ served }: Measuring, name: string, shape: Pick<LoadPlan, "kin
     }));
 }
 
-/** Single checks, beside what OpenSSL signs here and a rival that promises the same. */
+/** Measures single checks, and for comparison OpenSSL's signatures and a rival that makes the same promises. */
 export function measureChecks(measuring: Measuring): Promise<void> {
   return withCleanup(async (cleanup) => {
     const { served, figures } = measuring;
@@ -48,22 +48,15 @@ export function measureChecks(measuring: Measuring): Promise<void> {
     const rival = served[0] === undefined ? null : await startRival(served[0], cleanup);
     if (rival === null) table.note("Without Node there is no rival to compare with.");
     const checks = askedOf(measuring, "check", { kind: "check" });
+    const name = "check by Fastify with jose and a synced commit";
     const ofRival = ([own]: Asked[]): Asked[] =>
-      own === undefined || rival === null
-        ? []
-        : [
-            {
-              ...own,
-              name: "check by Fastify with jose and a synced commit",
-              plan: { ...own.plan, ...rival },
-            },
-          ];
+      own === undefined || rival === null ? [] : [{ ...own, name, plan: { ...own.plan, ...rival } }];
     const asked = (load: Load) => [...checks(load), ...ofRival(checks(load))];
     await measureRounds(measuring, { table, signatures: 1, asked });
   });
 }
 
-/** Batches of 20 checks. */
+/** Measures batches of 20 checks. */
 export function measureBatches(measuring: Measuring): Promise<void> {
   const items = 20;
   const table = measuring.figures.about("What does a batch of 20 checks cost, and how long does it take?");
@@ -71,11 +64,13 @@ export function measureBatches(measuring: Measuring): Promise<void> {
   return measureRounds(measuring, { table, signatures: items, asked });
 }
 
-/** Public look-ups, beside an empty answer of the runtime. */
+/** Measures public look-ups, and for comparison the runtime's empty answer. */
 export function measureLookups(measuring: Measuring): Promise<void> {
   return withCleanup(async (cleanup) => {
     const table = measuring.figures.about("What does a public look-up cost, beside an empty answer?");
-    const empty = { ...(await startEmpty(cleanup)), kind: "empty", apiKey: "", teachers: 1 } as const;
+    const file = fileURLToPath(new URL("./empty.ts", import.meta.url));
+    const server = await startServer([process.execPath, file], cleanup);
+    const empty = { ...server, kind: "empty", apiKey: "", teachers: 1 } as const;
     const lookups = askedOf(measuring, "look-up", { kind: "lookup" });
     const asked = (load: Load) => [
       ...lookups(load),
@@ -85,14 +80,9 @@ export function measureLookups(measuring: Measuring): Promise<void> {
   });
 }
 
-function startEmpty(cleanup: Cleanup) {
-  const file = fileURLToPath(new URL("./empty.ts", import.meta.url));
-  return startServer([process.execPath, file], cleanup);
-}
-
 type Rounds = {
   readonly table: Table;
-  /** How many an answer holds; 0 when the machine's limit says nothing about it. */
+  /** The number of signatures in an answer; 0: the answer has none, and is not compared with the machine's limit. */
   readonly signatures: number;
   asked(load: Load): readonly Asked[];
 };

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { type RunOptions, runJson, runWell, startService } from "../harness/program.ts";
 import type { Cleanup } from "./cleanup.ts";
 
-/** An executable that is measured. */
+/** A program that is measured; `words` starts it. */
 export type Program = {
   readonly words: readonly string[];
-  /** The other build, which the program of this source is compared with. */
+  /** Whether it is the other build, with which this source's program is compared. */
   readonly isEarlier: boolean;
   /** Further options of its `serve`. */
   readonly options: readonly string[];
@@ -16,7 +16,7 @@ const columns =
   "reg_no,t_id,name,nin,email,phone,state,category,source,certificate_status,certificate_issue_date," +
   "license_issue_date,license_expiry_date,license_revoked_on";
 
-/** A made-up teacher; a few have an expired or a revoked licence, or stand in the old register. */
+/** Makes the CSV row of a made-up teacher. Some have an expired or revoked licence, or come from the old register. */
 function teacherLine(n: number): string {
   const contacts = `${20_000_000_000 + n},teacher${n}@example.com,+23480${30_000_000 + n}`;
   const source = n % 20 === 11 ? "legacy,LEGACY_RECORD" : "new_system,VERIFIED";
@@ -36,23 +36,23 @@ export async function writeExtract(folder: string, rows: number): Promise<string
   return file;
 }
 
-/** Makes an empty register by the program that is measured: another build may have other tables. */
+/** Makes an empty register with the program that is measured, because another build may have other tables. */
 export async function initRegister(options: RunOptions): Promise<void> {
   await runWell(["init", "--issuer", "http://127.0.0.1:1", "--name", "Bench"], options);
 }
 
-/** A register with a partner whose quota is out of the way, served by a process of its own. */
+/** A register with a partner, served by its own process. */
 export type ServedRegister = {
   readonly program: Program;
   readonly url: string;
   readonly pid: number;
   readonly apiKey: string;
   readonly teachers: number;
-  /** A copy of its database, from before it was served. */
+  /** The path of a copy of its database, made before it was served. */
   readonly copy: string;
 };
 
-/** Makes a register of `teachers` made-up teachers in the folder, and serves it with no limit that a load would meet. */
+/** Makes a register of made-up teachers, and serves it with limits that no load reaches. */
 export async function startRegister(
   program: Program,
   { folder, teachers, cleanup }: { folder: string; teachers: number; cleanup: Cleanup },

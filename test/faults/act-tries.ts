@@ -1,16 +1,16 @@
-/** Tries to leave an act half done, and checks the register afterwards. */
+/** Runs a command that may fail, and checks that the register is as before or wholly changed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../src/store/driver/file.ts";
 import { closeOthers, runTvs } from "../harness/command.ts";
-import { type Act, issuer, putBack } from "./acts.ts";
-import { diskFaults, failAt, mend } from "./failing-disk.ts";
+import { type Act, copyRegister, issuer } from "./acts.ts";
+import { diskFaults, endFaults, failAt } from "./failing-disk.ts";
 
 type Content = Readonly<Record<string, readonly string[]>>;
-/** How many rows each changed table has lost and gained. */
+/** The numbers of rows that each changed table has lost and gained. */
 export type Changed = Readonly<Record<string, readonly [gone: number, come: number]>>;
 
-/** Reads a database row by row, with the type of each value. */
+/** Reads all rows of a database, with the type of each value. */
 export async function contentOf(dataDir: string): Promise<Content> {
   const file = join(dataDir, "tvs.db");
   if (!existsSync(file)) return {};
@@ -34,7 +34,8 @@ export async function contentOf(dataDir: string): Promise<Content> {
   }
 }
 
-export function changed(before: Content, after: Content): Changed {
+/** Compares two states of a database. */
+export function changesBetween(before: Content, after: Content): Changed {
   const without = (some: readonly string[] = [], others: readonly string[] = []) => {
     const known = new Set(others);
     return some.filter((row) => !known.has(row)).length;
@@ -47,32 +48,32 @@ export function changed(before: Content, after: Content): Changed {
   return Object.fromEntries(counted.filter(([, [gone, come]]) => gone + come > 0));
 }
 
-/** Runs an act without a fault. @returns its changes and the number of its writes */
-export async function wellDone(folder: string, act: Act) {
-  const dataDir = putBack(folder, act);
+/** Runs a command without a fault. @returns its changes, and the number of its writes to the disk */
+export async function runWithoutFault(folder: string, act: Act) {
+  const dataDir = copyRegister(folder, act);
   const before = await contentOf(dataDir);
   await closeOthers();
   failAt(folder, 0, diskFaults[0]);
   const { code, stderr } = await runTvs(act.words, { dataDir, env: issuer });
-  const writes = mend();
+  const writes = endFaults();
   if (code !== 0) throw new Error(`${act.name}: ${stderr}`);
-  return { writes, done: changed(before, await contentOf(dataDir)) };
+  return { writes, done: changesBetween(before, await contentOf(dataDir)) };
 }
 
 export type Ended = { readonly code: number; readonly stderr: string };
 
 /**
- * Runs an act in a way that may fail, and again if it was not done.
- * @param attempt the act, over a data folder
- * @returns faults, in words
+ * Runs a command so that it may fail, and runs it again if it has not done everything.
+ * @param attempt runs the command on a data folder
+ * @returns a sentence for each broken promise
  */
-export async function wrongAfter(
+export async function brokenPromises(
   { folder, act, done }: { folder: string; act: Act; done: Changed },
   attempt: (dataDir: string) => Promise<Ended>,
 ): Promise<string[]> {
-  const [dataDir, wrong] = [putBack(folder, act), [] as string[]];
+  const [dataDir, wrong] = [copyRegister(folder, act), [] as string[]];
   const before = await contentOf(dataDir);
-  const now = async () => changed(before, await contentOf(dataDir));
+  const now = async () => changesBetween(before, await contentOf(dataDir));
   const succeeds = async (words: readonly string[]) => {
     await closeOthers();
     const { code, stdout, stderr } = await runTvs(words, { dataDir, env: issuer });
@@ -86,14 +87,14 @@ export async function wrongAfter(
   if (code === 0 && !isDone) wrong.push(`it said that it was done, of ${JSON.stringify(left)}`);
   if (act.isAtomic && !isDone && Object.keys(left).length > 0)
     wrong.push(`half done: ${JSON.stringify(left)}`);
-  // The next open finds a commit whose success was not reported, so an act may be done although it failed.
+  // A command may fail although its commit is on the disk, because the failure came after that.
   if (code !== 0 && !(isDone && act.isAtomic)) {
     await closeOthers();
     const again = await runTvs(act.words, { dataDir, env: issuer });
-    if (again.code !== 0 && !isDone) wrong.push(`given again, it said ${again.stderr}`);
+    if (again.code !== 0 && !isDone) wrong.push(`run again, it said ${again.stderr}`);
     const end = await now();
     if (!isDone && !Bun.deepEquals(counted(end), counted(done)))
-      wrong.push(`given again, it left ${JSON.stringify(end)}, not ${JSON.stringify(done)}`);
+      wrong.push(`run again, it left ${JSON.stringify(end)}, not ${JSON.stringify(done)}`);
   }
   for (const line of act.behind ?? ["log checkpoint", "log audit"]) await succeeds(line.split(" "));
   return wrong;

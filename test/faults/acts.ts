@@ -7,25 +7,26 @@ import { answered, attestSome } from "../harness/evidence-log.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { aPartner } from "../harness/samples.ts";
 
-/** The environment of every command. */
+/** The environment variables of every command. */
 export const issuer = { TVS_ISSUER: "https://verify.example.gov" };
 
+/** A command that changes something, and what must hold after it fails. */
 export type Act = {
   readonly name: string;
   readonly words: readonly string[];
-  /** One commit: all of it or nothing. An act of several commits continues when it is given again. */
+  /** Whether the command has one commit. A command with several commits continues when it is run again. */
   readonly isAtomic?: boolean;
-  /** Tables in which each try leaves rows, whether it succeeds or not. */
+  /** Tables that are not compared, because each run leaves rows there, even one that fails. */
   readonly leaves?: readonly string[];
-  /** The folder of its register; `base` if left out. */
+  /** The folder of the command's register; `base` if undefined. */
   readonly over?: string;
-  /** Commands that must succeed afterwards. */
+  /** Commands that must succeed after it; by default `log checkpoint` and `log audit`. */
   readonly behind?: readonly string[];
 };
 
 /**
- * Makes the acts with their files and registers: in `base` no checkpoint covers the newest attestations, and `lost` lacks
- * attestations that a checkpoint covers. An act runs over a copy in `data`.
+ * Makes the commands with their files and registers. In the register `base` no checkpoint covers the newest attestations;
+ * `lost` lacks attestations that a checkpoint covers. Each command runs on a copy of a register, in `data`.
  */
 export async function makeActs(folder: string): Promise<Act[]> {
   const at = (name: string) => join(folder, name);
@@ -90,13 +91,13 @@ export async function makeActs(folder: string): Promise<Act[]> {
 }
 
 const whole = { isAtomic: true, behind: [] } as const;
-/** The tables of a new log, which each try begins. */
+/** The tables with rows of a new log, which each run begins. */
 const begun = ["changes", "log_checkpoints", "logs", "log_tiles", "log_positions"];
-/** The tables of a checkpoint, without which a compromise continues if it cannot be signed. */
+/** The tables with rows of a checkpoint: `keys compromise` succeeds even if it cannot sign one. */
 const logged = ["log_checkpoints", "log_positions", "log_tiles"];
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 
-/** Answers calls that no checkpoint covers, as a kill leaves them. */
+/** Copies a register of a service that still runs, as a kill leaves it: no checkpoint covers its newest answers. */
 async function attestBehindLog(from: string, to: string): Promise<void> {
   const { service, close } = await openService(readConfig({ data: from }, issuer));
   const partner = { ...aPartner("agency"), perMinute: 1_000, perDay: 1_000 };
@@ -107,8 +108,8 @@ async function attestBehindLog(from: string, to: string): Promise<void> {
   await close();
 }
 
-/** Puts the register of an act as it was into `data`. @returns its data folder */
-export function putBack(folder: string, { over = "base" }: Pick<Act, "over">): string {
+/** Copies a command's register into `data`. @returns the path of `data` */
+export function copyRegister(folder: string, { over = "base" }: Pick<Act, "over">): string {
   for (const name of ["data", "out"]) rmSync(join(folder, name), { recursive: true, force: true });
   mkdirSync(join(folder, "out"));
   cpSync(join(folder, over), join(folder, "data"), { recursive: true });

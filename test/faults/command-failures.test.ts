@@ -5,14 +5,14 @@ import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords } from "../harness/program.ts";
 import { numbers } from "../harness/random.ts";
 import { addTried, countOf, seedOf } from "../harness/trial.ts";
-import { type Ended, wellDone, wrongAfter } from "./act-tries.ts";
+import { brokenPromises, type Ended, runWithoutFault } from "./act-tries.ts";
 import { type Act, issuer, makeActs } from "./acts.ts";
-import { canFail, diskFaults, failAt, failuresOf, isFailing, mend } from "./failing-disk.ts";
+import { canFail, diskFaults, endFaults, failAt, failuresOf, isFailing } from "./failing-disk.ts";
 
 /**
- * Kills each command that changes something just before one of its writes, or lets one of its writes fail. The command
- * must have done everything or nothing, and succeed when it is given again. TVS_SEED draws the tries, TVS_KILLS sets
- * their number for each command; 5000 is all of them.
+ * Kills each command that changes something just before one of its writes, or makes one of its writes fail. The command
+ * must have done everything or nothing, and succeed when it is run again. TVS_SEED is the seed by which the writes are
+ * chosen, TVS_KILLS their number for each command; 5000 tries all writes.
  */
 const tries = countOf("TVS_KILLS", 3);
 const seed = seedOf();
@@ -28,7 +28,7 @@ async function killedAt({ folder, act, at, dataDir }: Try): Promise<Ended> {
   return { stderr: await new Response(child.stderr).text(), code: await child.exited };
 }
 
-/** The faults of a write, each with the message that a command may print. */
+/** The failures of a write, each with a pattern of the message that the command may print. */
 const failures = [
   { name: "killed", says: /^/, meet: killedAt },
   ...diskFaults.map((fault) => ({
@@ -37,7 +37,7 @@ const failures = [
     async meet({ folder, act, at, dataDir }: Try): Promise<Ended> {
       failAt(folder, at, fault);
       const ended = await runTvs(act.words, { dataDir, env: issuer });
-      mend();
+      endFaults();
       return ended;
     },
   })),
@@ -45,30 +45,30 @@ const failures = [
 
 if (!isFailing)
   test.skipIf(!canFail)(
-    "a command that is killed, or whose disk fails, does all of what it says or nothing, and is done when it is given again",
+    "a command that is killed, or whose disk fails, has done everything or nothing, and succeeds when it is run again",
     async () => expect(await failuresOf(import.meta.path)).toBe(""),
     7_200_000,
   );
 
 if (isFailing)
-  test("the tries", () =>
+  test("(child process) each command is killed, and its disk fails, at some of its writes", () =>
     withTempDir(async (folder) => {
       const acts = await makeActs(folder);
       const draw = numbers(seed);
       const wrong: string[] = [];
       for (const act of acts) {
-        const { writes, done } = await wellDone(folder, act);
+        const { writes, done } = await runWithoutFault(folder, act);
         const places = Array.from({ length: writes }, (_, n) => n + 1);
         const killed = places.map((at) => ({ at, failure: failures[0] }));
         const failed = places.flatMap((at) => failures.slice(1).map((failure) => ({ at, failure })));
-        // One try in three is a kill, however many ways to fail a disk has.
+        // One try in three is a kill, although a disk has several ways to fail.
         for (let n = 0; n < Math.min(tries, killed.length + failed.length); n++) {
           const left = (n % 3 === 0 && killed.length > 0) || failed.length === 0 ? killed : failed;
           const [{ at, failure } = { at: 1, failure: failures[0] }] = left.splice(draw(left.length), 1);
           if (failure === undefined) throw new Error("there is no failure");
           addTried(failure.meet === killedAt ? { kills: 1 } : { "failed writes": 1 });
           const what = `${act.name}, ${failure.name} at write ${at} of ${writes}`;
-          const found = await wrongAfter({ folder, act, done }, async (dataDir) => {
+          const found = await brokenPromises({ folder, act, done }, async (dataDir) => {
             const ended = await failure.meet({ folder, act, at, dataDir });
             if (ended.code !== 0 && !failure.says.test(ended.stderr))
               wrong.push(`${what}: it said ${ended.stderr}`);

@@ -5,22 +5,22 @@ import { eventually } from "../harness/eventually.ts";
 import { numbers } from "../harness/random.ts";
 import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 import { addTried, countOf, seedOf } from "../harness/trial.ts";
-import { type Changed, changed, contentOf } from "./act-tries.ts";
+import { type Changed, changesBetween, contentOf } from "./act-tries.ts";
 import {
   canFail,
   type DiskFault,
   diskFaults,
+  endFaults,
   failAt,
   failuresOf,
   isFailing,
-  mend,
   slowDown,
 } from "./failing-disk.ts";
 
 /**
- * Each call that stores something, while the disk fails at one of its writes. Answers are on the disk, and nothing else is.
- * Once the disk works again, the same call is answered and health is 200. TVS_SEED draws the tries, TVS_KILLS sets their
- * number for each call; 1000 is all of them.
+ * Makes each kind of call that stores something, while the disk fails at one of the call's writes. The call must be
+ * answered and stored, or neither. When the disk works again, the call must be answered and health be 200. TVS_SEED is
+ * the seed by which the writes are chosen, TVS_KILLS their number for each call; 1000 tries all writes.
  */
 const tries = countOf("TVS_KILLS", 6);
 const seed = seedOf();
@@ -32,13 +32,13 @@ type Call = {
   readonly path: string;
   readonly method?: string;
   readonly body?: unknown;
-  /** What is answered when nothing fails; 200 if left out. */
+  /** The status of the answer if nothing fails; 200 if undefined. */
   readonly status?: number;
-  /** Whether the quota is charged before the work, in its own commit. */
+  /** Whether the quota is charged in an earlier commit of its own. */
   readonly paysFirst?: boolean;
 };
 
-/** @param n makes the body of a call different each time, if a repeated call would change nothing */
+/** Makes the calls. @param n a new number each time, for a call that changes nothing when it is repeated */
 const callsOf = (n: number): Record<string, Call> => ({
   "a check": { path: "/eligibility-check", body: question },
   "a look-up": { path: `/lookup/by-tid/${known.tId}` },
@@ -52,13 +52,12 @@ let clock: ReturnType<typeof aClock>;
 let world: TestService;
 let asked = 0;
 
-/** Tables that the leader's work changes. */
+/** Tables that are not compared, because the leader's work changes them. */
 const kept = /^(log_|logs$|settings)/;
 const content = async () => {
   const all = await contentOf(world.operator.dataDir);
   return Object.fromEntries(Object.entries(all).filter(([table]) => !kept.test(table)));
 };
-/** A minute later, so that no probe, quota or pace is left of the call before. */
 async function ask({ path, method, body }: Call, key?: string) {
   const headers = key === undefined ? {} : { "Idempotency-Key": key };
   return world.call(api + path, {
@@ -83,7 +82,7 @@ const close = () => world.close();
 
 if (!isFailing)
   test.skipIf(!canFail)(
-    "a service on a failing disk answers nothing that is not on it, and all again when it is well",
+    "a service on a failing disk answers only what is on the disk, and answers everything once the disk works again",
     async () => expect(await failuresOf(import.meta.path)).toBe(""),
     7_200_000,
   );
@@ -99,7 +98,7 @@ if (isFailing)
     const names = Object.keys(callsOf(0));
     const wrong: string[] = [];
     for (const name of names) {
-      const { writes, done } = await wellAnswered(name);
+      const { writes, done } = await callWithoutFault(name);
       const all = Array.from({ length: writes * diskFaults.length }, (_, n) => n);
       for (let n = 0; n < Math.min(tries, all.length); n++) {
         const [one = 0] = all.splice(draw(all.length), 1);
@@ -115,41 +114,41 @@ if (isFailing)
 
 const callOf = (name: string): Call => callsOf(asked++)[name] ?? { path: "/" };
 
-/** Makes a call without a fault. @returns its changes and the number of its writes */
-async function wellAnswered(name: string) {
-  // Makes the rows that only a first call makes.
+/** Makes a call without a fault. @returns its changes, and the number of its writes to the disk */
+async function callWithoutFault(name: string) {
+  // A first call, because it also makes rows that later calls only change.
   await ask(callOf(name));
   clock.add(60_000);
   const before = await content();
   failAt(world.operator.dataDir, 0, diskFaults[0]);
   const call = callOf(name);
   const { status } = await ask(call);
-  const writes = mend();
+  const writes = endFaults();
   expect([name, status]).toEqual([name, call.status ?? 200]);
-  return { writes, done: changed(before, await content()) };
+  return { writes, done: changesBetween(before, await content()) };
 }
 
 type Try = { name: string; done: Changed; at: number; fault: DiskFault };
 
 async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
-  // Each try has its own minute, so that a charge always adds a row.
+  // Each try has its own minute, so that a charge always adds a quota window.
   clock.add(60_000);
   const [call, key, wrong] = [callOf(name), `key ${asked}`, [] as string[]];
   const before = await content();
   failAt(world.operator.dataDir, at, fault);
   const first = await ask(call, keyOf(call, key));
   const wasWell = first.status === (call.status ?? 200);
-  // Health follows what is refused to evidence (decision D2.8).
+  // Health shows a failing disk only after it has refused evidence (decision D2.8).
   const isPublishedTo = wasWell || !fault.lasts || call.paysFirst || call.status || (await health()) === 503;
-  mend();
-  const left = changed(before, await content());
+  endFaults();
+  const left = changesBetween(before, await content());
   if (!wasWell && first.status !== 503) wrong.push(`it answered ${first.status}`);
   if (!isPublishedTo) wrong.push("health was 200 on a disk that refuses");
   if (wasWell && !isSame(left, done, call, key))
     wrong.push(`it answered ${first.status}, of ${JSON.stringify([left, done])}`);
   if (!wasWell && Object.keys(left).some((table) => !call.paysFirst || table !== "quota_windows"))
     wrong.push(`half done: ${JSON.stringify(left)}`);
-  // A probe on a slow machine may be too late (decision D2.8); the next one is not.
+  // On a slow machine health may reach its time limit once (decision D2.8).
   if (!(await eventually(async () => (await health()) === 200)))
     wrong.push("health is not 200 although the disk is well");
   const again = await ask(call, keyOf(call, key));
@@ -161,16 +160,16 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
   return wrong;
 }
 
-/** The check and the batch take a key, so that an answer that was lost is the same again. */
+/** Checks and batches have an idempotency key, so that the repeated call replays an answer that was lost. */
 const keyOf = ({ path }: Call, key: string) => (/check|batch/.test(path) ? key : undefined);
 
-/** Without a key nothing is kept for a replay. */
+/** Whether the changes are those of a call without a fault; a call with an idempotency key also stores its answer. */
 function isSame(left: Try["done"], done: Try["done"], call: Call, key: string): boolean {
   const kept = keyOf(call, key) === undefined || call.status !== undefined ? {} : { idempotency: [0, 1] };
   return Bun.deepEquals({ ...left }, { ...done, ...kept });
 }
 
-/** Whether each signature in an answer is that of an attestation. */
+/** Whether each signature in an answer is also in a stored attestation. */
 async function isKept(text: string): Promise<boolean> {
   const signatures = [...text.matchAll(/"signature":"([^"]+)"/g)].map(([, jws = ""]) => jws);
   const sql = "SELECT count(*) AS n FROM attestations WHERE jws IN (SELECT value FROM json_each(?))";
@@ -185,7 +184,7 @@ if (isFailing)
       Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),
     );
     const checked = await health();
-    mend();
+    endFaults();
     const statuses = [...new Set(answers.map(({ status }) => status))];
     const texts = await Promise.all(answers.map((answer) => answer.text()));
     const keeps = await Promise.all(texts.map(isKept));

@@ -1,4 +1,4 @@
-/** A disk that fails at the n-th write: `failing-disk.c`, preloaded before the C library in a process of the tests. */
+/** Makes the disk of a test's process fail at the n-th write: `failing-disk.c` is preloaded before the C library. */
 import { dlopen } from "bun:ffi";
 import { realpathSync } from "node:fs";
 import { constants } from "node:os";
@@ -19,13 +19,13 @@ export const diskFaults = [
 export type DiskFault = Pick<(typeof diskFaults)[number], "errno" | "lasts">;
 
 const compiler = process.platform === "linux" ? Bun.which("cc") : null;
-/** Whether this machine can compile the library. */
+/** Whether this machine can compile `failing-disk.c`. */
 export const canFail = compiler !== null;
 const preloaded = process.env.LD_PRELOAD ?? "";
-/** Whether this process has a failing disk. */
+/** Whether `failing-disk.c` is preloaded in this process. */
 export const isFailing = preloaded.endsWith("failing-disk.so");
 
-/** Runs the tests of a file again, in a process with a failing disk. @returns its output if a test failed, else "" */
+/** Runs a test file in a child process with a failing disk. @returns its output if a test failed, else "" */
 export function failuresOf(file: string): Promise<string> {
   return withTempDir(async (folder) => {
     const library = join(folder, "failing-disk.so");
@@ -48,21 +48,21 @@ const open = () =>
   }).symbols;
 let library: ReturnType<typeof open> | undefined;
 
-/** Makes the n-th write below a folder fail, or all from the n-th on, in a process with a failing disk. */
+/** Makes the `at`-th write below a folder fail, and with `lasts` all later ones; 0: none. The writes are counted. */
 export function failAt(folder: string, at: number, { errno, lasts }: DiskFault): void {
   if (!isFailing) return;
   library ??= open();
   library.disk_arm(Buffer.from(`${realpathSync(folder)}\0`), at, errno, Number(lasts), 0);
 }
 
-/** Slows each write below a folder down. */
+/** Makes each write below a folder slow. */
 export function slowDown(folder: string, slowMs: number): void {
   library ??= open();
   library.disk_arm(Buffer.from(`${realpathSync(folder)}\0`), 0, 0, 0, slowMs * 1_000);
 }
 
-/** Ends the faults. @returns the number of writes since they began */
-export function mend(): number {
+/** Ends the faults. @returns the number of writes since the call that began them */
+export function endFaults(): number {
   const writes = library?.disk_count() ?? 0;
   library?.disk_arm(Buffer.from("\0"), 0, 0, 0, 0);
   return writes;

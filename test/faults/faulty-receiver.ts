@@ -1,17 +1,17 @@
-/** An endpoint that fails one time in three at random, and records each request and its outcome. */
+/** A webhook endpoint that fails at random one time in three, and records each request and its outcome. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type Received = {
-  /** The path, which is the partner's id. */
+  /** The id of the partner, which is the path of its endpoint. */
   readonly partnerId: string;
   readonly eventId: string;
   readonly eventType: string;
   readonly deliveryId: string;
   readonly body: string;
-  /** A whole 2xx answer was handed to the connection. */
+  /** Whether a whole 2xx answer was written to the connection. */
   isAcknowledged: boolean;
-  /** The other side went away before the answer, as a killed sender does. */
+  /** Whether the sender closed the connection before the answer, as a killed sender does. */
   isCutOff: boolean;
 };
 
@@ -23,13 +23,13 @@ export type FaultyReceiver = {
 
 type Answer = (response: ServerResponse) => void;
 
-/** The failures of a third of all requests, with equal probability. */
+/** The ways in which the endpoint fails, with equal probability. */
 const failures: readonly Answer[] = [
   (response) => response.writeHead(500).end("no"),
   (response) => response.writeHead(503, { "Retry-After": "1" }).end(),
-  // Bun answers 200 when the response is destroyed instead of its connection.
+  // Destroys the connection, because Bun answers 200 if the response is destroyed.
   ({ req }) => req.socket.destroy(),
-  // A head whose body never comes.
+  // Sends the headers and a part of the body only.
   (response) => {
     response.writeHead(200, { "Content-Length": "100" });
     response.write("a part");
@@ -42,7 +42,7 @@ function acknowledge(response: ServerResponse, received: Received): void {
   response.on("finish", () => {
     received.isAcknowledged = true;
   });
-  // Some answers are slow, so that a kill meets attempts under way.
+  // Some answers are slow, so that the sender is killed during attempts.
   const waitMs = Math.random() < 0.1 ? Math.random() * 1_000 : 0;
   setTimeout(() => response.writeHead(Math.random() < 0.5 ? 200 : 204).end(), waitMs);
 }

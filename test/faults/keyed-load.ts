@@ -1,4 +1,4 @@
-/** Callers that repeat their idempotency keys while a service fails, and the comparison of their answers with its database. */
+/** Calls a failing service with idempotency keys that are repeated, and compares the answers with the database. */
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { sleep } from "../harness/eventually.ts";
 import { addPartner, importTeachers, type Register } from "./register.ts";
@@ -7,7 +7,7 @@ type Callers = {
   readonly apiKey: string;
   readonly partnerId: string;
   readonly count: number;
-  /** Small enough to be reached, so that going over it would show; null where no quota is near. */
+  /** A quota that the callers reach, so that an answer beyond it is noticed; null if they do not reach theirs. */
   readonly perMinute: number | null;
 };
 
@@ -19,13 +19,13 @@ export type Answer = {
 
 export type KeyedLoad = {
   readonly answers: readonly Answer[];
-  /** Why calls were neither answered nor refused for their quota. */
+  /** The errors of calls that were neither answered nor refused because of their quota. */
   readonly failures: readonly string[];
   stop(): Promise<void>;
-  judge(database: Driver): Promise<LoadFindings>;
+  compare(database: Driver): Promise<LoadFindings>;
 };
 
-/** Everything here must be zero. */
+/** Numbers of broken promises; each must be 0. */
 type LoadFindings = {
   readonly answeredWithoutAttestation: number;
   readonly keysThatRanTwice: number;
@@ -39,16 +39,16 @@ type Held = {
   readonly failures: string[];
   replaysThatDiffer: number;
   readonly bodies: Map<string, string>;
-  /** Answered calls under a small quota, by the end of the window that their headers named (seconds). */
+  /** The number of answered calls, by the end of the quota window that their headers named, in seconds. */
   readonly windows: Map<Callers, Map<number, number>>;
 };
 
-/** The number of teachers of whom the callers ask. */
+/** The number of teachers in the register. */
 const teachers = 200;
 const bigCallers = 15;
 const smallPerMinute = 25;
 
-/** Fills a register. Its first partner never reaches its quota; its second partner, with one caller, does. */
+/** Adds teachers and two partners to a register. The first never reaches its quota; the second, with one caller, does. */
 export async function prepareCallers(register: Register): Promise<Callers[]> {
   await importTeachers(register, teachers);
   const big = { partnerId: "big", count: bigCallers, perMinute: null };
@@ -59,8 +59,8 @@ export async function prepareCallers(register: Register): Promise<Callers[]> {
   ];
 }
 
-/** Waits until the service has answered and replayed: a fault before that would show nothing. */
-export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
+/** Waits until the service has answered and replayed: a fault before that would test nothing. */
+export async function untilReplayed({ answers }: KeyedLoad): Promise<void> {
   const before = answers.length;
   const isReplayed = () => answers.slice(before).some(({ isReplay }) => isReplay);
   while (answers.length < before + bigCallers || !isReplayed()) await sleep(5);
@@ -68,7 +68,7 @@ export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
 
 /** A call that takes longer has failed. */
 const maxCallMs = 15_000;
-/** Verification ids in one query, because a libSQL server limits the size of its reply. */
+/** The most verification ids in one query: a libSQL server limits the size of its reply. */
 const lookedUp = 500;
 
 export function startLoad(url: () => string, callers: readonly Callers[]): KeyedLoad {
@@ -83,7 +83,7 @@ export function startLoad(url: () => string, callers: readonly Callers[]): Keyed
   const running = callers.flatMap((some) =>
     Array.from({ length: some.count }, async (_, caller) => {
       for (let n = 0; !isOver; n++) {
-        // Every third call repeats an earlier key of the same caller: it may have been cut off.
+        // Every third call repeats an earlier key of the same caller, whose call may have been cut off.
         const key = `${some.partnerId}-${caller}-${n % 3 === 2 ? n - 2 : n}`;
         const tId = 1 + ((caller * 31 + (n % 3 === 2 ? n - 2 : n)) % teachers);
         await call(held, { url: url(), callers: some, key, tId });
@@ -97,7 +97,7 @@ export function startLoad(url: () => string, callers: readonly Callers[]): Keyed
       isOver = true;
       await Promise.all(running);
     },
-    judge: (database) => judge(database, held),
+    compare: (database) => compareAnswers(database, held),
   };
 }
 
@@ -147,7 +147,7 @@ function remember(
   windows?.set(window, (windows.get(window) ?? 0) + 1);
 }
 
-async function judge(database: Driver, held: Held): Promise<LoadFindings> {
+async function compareAnswers(database: Driver, held: Held): Promise<LoadFindings> {
   const stored = await storedEnvelopes(database, held.answers);
   const twice = await database.query(
     "SELECT context FROM attestations WHERE context IS NOT NULL GROUP BY partner_id, context HAVING count(*) > 1",
@@ -157,7 +157,7 @@ async function judge(database: Driver, held: Held): Promise<LoadFindings> {
       .length,
     keysThatRanTwice: twice.length,
     replaysThatDiffer: held.replaysThatDiffer,
-    ...(await judgeQuotas(database, held)),
+    ...(await compareQuotas(database, held)),
   };
 }
 
@@ -173,7 +173,7 @@ async function storedEnvelopes(database: Driver, answers: readonly Answer[]): Pr
   return stored;
 }
 
-async function judgeQuotas(
+async function compareQuotas(
   database: Driver,
   { windows }: Held,
 ): Promise<Pick<LoadFindings, "quotaExceeded" | "answersNotCounted">> {

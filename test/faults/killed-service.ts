@@ -1,4 +1,4 @@
-/** Compares a register and its evidence log after kills with the attestations. */
+/** Compares the answers and checkpoints of a service that was killed with its database. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,17 +11,17 @@ import { leaf, mth } from "../fixtures/rfc6962.ts";
 import { sleep } from "../harness/eventually.ts";
 import { runTvs } from "../harness/program.ts";
 import type { KeyedLoad } from "./keyed-load.ts";
-import { damageOf } from "./killed.ts";
+import { integrityErrorOf } from "./killed.ts";
 import { openDatabase, type Register } from "./register.ts";
 
-/** A pinned checkpoint after a kill, and the number of attestations at that time. */
+/** A pinned checkpoint after a kill; `reach` is the number of attestations at that time. */
 export type HeadSeen = TreeHead & { readonly reach: number };
 
 type TreeHead = Pick<Checkpoint, "size" | "root">;
 
 const pauseMs = 20;
 
-/** Asks for the newest checkpoint again and again. @param url where the service is now */
+/** Fetches the newest checkpoint repeatedly, until it is stopped. @param url returns the service's present URL */
 export function collectCheckpoints(url: () => string) {
   const seen: TreeHead[] = [];
   let isOver = false;
@@ -40,7 +40,7 @@ export function collectCheckpoints(url: () => string) {
   return { seen, stop };
 }
 
-/** @throws Error for bytes that are no checkpoint */
+/** Reads a checkpoint's size and root hash. @throws Error if the bytes are not a checkpoint */
 function treeHeadIn(bytes: Uint8Array): TreeHead {
   const note = readNote(bytes);
   const head = note instanceof Refusal ? note : readTreeHead(note.text);
@@ -48,8 +48,8 @@ function treeHeadIn(bytes: Uint8Array): TreeHead {
   return head;
 }
 
-/** Reads the pinned checkpoint of a stopped node, and the size of its database. @returns null without a checkpoint */
-export async function headOf(dataDir: string, register: Register): Promise<HeadSeen | null> {
+/** Reads a stopped node's pinned checkpoint and its number of attestations. @returns null if it has no checkpoint */
+export async function pinnedHeadOf(dataDir: string, register: Register): Promise<HeadSeen | null> {
   const file = join(dataDir, "log.checkpoint");
   if (!existsSync(file)) return null;
   const head = treeHeadIn(readFileSync(file));
@@ -59,19 +59,19 @@ export async function headOf(dataDir: string, register: Register): Promise<HeadS
   return { ...head, reach: Number(row?.reach) };
 }
 
-type Judging = {
+type Outcome = {
   readonly register: Register;
   /** Every checkpoint that a service showed. */
   readonly checkpoints: readonly TreeHead[];
   readonly load: KeyedLoad;
   readonly heads: readonly HeadSeen[];
-  /** Failures of commands, in words. */
+  /** The messages of commands that failed. */
   readonly unexpected: readonly string[];
 };
 
-/** Compares everything with the database after the load has ended. @returns the faults, by kind */
-export async function judgeService(judging: Judging) {
-  const { register, checkpoints, load, heads, unexpected } = judging;
+/** Compares everything with the database after the load has ended. @returns the broken promises, by kind */
+export async function compareWithDatabase(outcome: Outcome) {
+  const { register, checkpoints, load, heads, unexpected } = outcome;
   const audit = await runTvs(["log", "audit"], register);
   const database = await openDatabase(register);
   try {
@@ -88,10 +88,10 @@ export async function judgeService(judging: Judging) {
       return own === undefined || !isSameHash(own, root);
     };
     return {
-      ...(await load.judge(database)),
-      damage: await damageOf(database),
+      ...(await load.compare(database)),
+      damage: await integrityErrorOf(database),
       unexpected,
-      // Published and pinned checkpoints with another root than that of the committed attestations.
+      // Published and pinned checkpoints whose root is not that of the committed attestations.
       notWhatWasAttested: states.filter(isOther).map(({ size }) => `of size ${size}`),
       // Pinned checkpoints that were larger than the database just after the kill.
       headsAhead: heads
@@ -104,7 +104,7 @@ export async function judgeService(judging: Judging) {
   }
 }
 
-/** A server answers with ten megabytes at most. */
+/** The rows of one query: the answer of a libSQL server has ten megabytes at most. */
 const rowsAtOnce = 2_000;
 
 async function attestationsOf(database: Driver): Promise<Row[]> {
@@ -118,7 +118,7 @@ async function attestationsOf(database: Driver): Promise<Row[]> {
   return rows;
 }
 
-/** Computes the roots over the first envelopes, without the code of the log or of the partners' package. */
+/** Computes the root hash of each size, without code of the evidence log or of the partners' package. */
 function rootsAt(envelopes: readonly string[], sizes: readonly number[]): ReadonlyMap<number, Uint8Array> {
   const leaves = envelopes.map((jws) =>
     leaf(Buffer.concat([Buffer.from("tvs/v1/attestation\n"), sha256(jws)])),

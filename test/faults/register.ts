@@ -5,10 +5,10 @@ import { openFile } from "../../src/store/driver/file.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { type Environment, runJson, runWell } from "../harness/program.ts";
 
-/** Where a register is: in its data folder, or where the environment says. */
+/** Where a register is: in its data folder, or on the server of the environment's TVS_DATABASE. */
 export type Register = { readonly dataDir: string; readonly env?: Environment };
 
-/** Puts so many teachers into a register, of whom the first has the teacher id 1. */
+/** Imports `count` teachers into a register; the first has the teacher id 1. */
 export async function importTeachers(register: Register, count: number): Promise<void> {
   const rows = Array.from(
     { length: count },
@@ -21,7 +21,7 @@ export async function importTeachers(register: Register, count: number): Promise
   await runWell(["teachers", "import", file, "--baseline"], register);
 }
 
-/** Adds a partner that may do everything, every day. @returns its API key */
+/** Adds a partner with all scopes and purposes, and no daily limit that a test reaches. @returns its API key */
 export async function addPartner(register: Register, id: string, perMinute: number): Promise<string> {
   const add = [
     ...["partners", "add", id, "--name", id, "--scopes", "all", "--purposes", "all"],
@@ -32,8 +32,8 @@ export async function addPartner(register: Register, id: string, perMinute: numb
 }
 
 /**
- * The database itself, to compare what others hold with what it says.
- * @param waitMs for how long a server is waited for
+ * Opens the database of a register, to compare answers and deliveries with its rows.
+ * @param waitMs how long to wait for a libSQL server
  */
 export function openDatabase({ dataDir, env = {} }: Register, waitMs = 60_000): Promise<Driver> {
   const url = env.TVS_DATABASE;

@@ -6,11 +6,11 @@ import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords, runWell } from "../harness/program.ts";
 import { addTried } from "../harness/trial.ts";
-import { limitFor, roundsOf } from "./killed.ts";
+import { roundCount, timeLimit } from "./killed.ts";
 
 /**
- * Kills `tvs restore --force` with SIGKILL at random moments over the database of a killed service, whose newest changes
- * are in the write-ahead log only, and checks which database is left.
+ * Kills `tvs restore --force` with SIGKILL at random moments, and checks which database is left. It replaces the database
+ * of a killed service, whose newest changes are only in the write-ahead log.
  */
 const rows = 20_000;
 
@@ -24,10 +24,10 @@ test(
       const begin = performance.now();
       await runWell(words, { dataDir });
       const durationMs = performance.now() - begin;
-      for (let round = 0; round < roundsOf(6); round++) {
+      for (let round = 0; round < roundCount(6); round++) {
         addTried({ kills: 1 });
         makeOld(folder, backup);
-        // The first third is the start of the process, which changes nothing.
+        // Not in the first third of the time, when the process starts and changes nothing.
         const waitMs = durationMs * (0.3 + 0.75 * Math.random());
         const env = childEnvironment({ TVS_DATA: dataDir });
         const child = Bun.spawn([...programWords, ...words], { stdio: ["ignore", "ignore", "ignore"], env });
@@ -39,7 +39,7 @@ test(
         expect(["old", "restored"]).toContain(names as string);
       }
     }),
-  limitFor(60_000),
+  timeLimit(60_000),
 );
 
 async function prepare(dataDir: string, backup: string): Promise<void> {
@@ -51,7 +51,7 @@ async function prepare(dataDir: string, backup: string): Promise<void> {
   await runWell(["backup", backup], { dataDir });
 }
 
-/** The old database: the backup's file, and a log in which every teacher is renamed. */
+/** Makes the old database: the backup's file, and a write-ahead log in which every teacher is renamed. */
 function makeOld(folder: string, backup: string): void {
   const data = join(folder, "data");
   const key = join(folder, "master.key");
@@ -66,7 +66,7 @@ function makeOld(folder: string, backup: string): void {
     throw new Error("the old database has no log to be mixed up");
 }
 
-/** The names of the teachers, how many there are, and what SQLite says of the file. */
+/** Reads the teachers' different names, their number, and the result of SQLite's integrity check. */
 async function contentOf(file: string): Promise<unknown[]> {
   const { default: Database } = await import("libsql");
   const db = new Database(file);

@@ -5,15 +5,15 @@ import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
 import { addTried } from "../harness/trial.ts";
-import { answersAndReplays, askPartnerApi, prepareCallers, startLoad } from "./keyed-load.ts";
-import { broken, limitFor, roundsOf } from "./killed.ts";
-import { collectCheckpoints, type HeadSeen, headOf, judgeService } from "./killed-service.ts";
+import { askPartnerApi, prepareCallers, startLoad, untilReplayed } from "./keyed-load.ts";
+import { foundFaults, roundCount, timeLimit } from "./killed.ts";
+import { collectCheckpoints, compareWithDatabase, type HeadSeen, pinnedHeadOf } from "./killed-service.ts";
 import type { Register } from "./register.ts";
 
 /**
- * Kills services with SIGKILL again and again while callers wait for answers, repeat their keys and spend their quota,
- * and while checkpoints are signed; then compares the answers, and every checkpoint that a service ever showed, with
- * the database.
+ * Kills services with SIGKILL repeatedly while callers wait for answers, repeat their idempotency keys and use up their
+ * quota, and while checkpoints are signed. Then compares the answers, and every checkpoint that a service published,
+ * with the database.
  */
 const unlimited = ["--public-per-minute", "100000000"];
 
@@ -25,24 +25,30 @@ async function startWatching(register: Register, url: () => string) {
   const unexpected: string[] = [];
   return {
     apiKey: callers[0]?.apiKey ?? "",
-    isUnderWay: () => answersAndReplays(load),
-    /** Has a command sign a checkpoint now; a service signs one every half minute. */
+    isUnderWay: () => untilReplayed(load),
+    /** Runs `tvs log checkpoint`, because a service itself signs a checkpoint every half minute only. */
     async signNow({ mayFail = false } = {}): Promise<void> {
       const { code, stderr } = await runTvs(["log", "checkpoint"], register);
       if (code !== 0 && !mayFail) unexpected.push(`tvs log checkpoint: ${stderr}`);
     },
     async keepHead(dataDir: string): Promise<void> {
-      const head = await headOf(dataDir, register);
+      const head = await pinnedHeadOf(dataDir, register);
       if (head !== null) heads.push(head);
     },
     async stop() {
       await load.stop();
       await checkpoints.stop();
     },
-    /** Judges everything over a service that runs again. */
-    async judge(): Promise<void> {
-      const faults = await judgeService({ register, checkpoints: checkpoints.seen, load, heads, unexpected });
-      expect(broken(faults)).toEqual({});
+    /** Compares all answers and checkpoints with the database. */
+    async compare(): Promise<void> {
+      const faults = await compareWithDatabase({
+        register,
+        checkpoints: checkpoints.seen,
+        load,
+        heads,
+        unexpected,
+      });
+      expect(foundFaults(faults)).toEqual({});
       const isReplayed = load.answers.some(({ isReplay }) => isReplay);
       const seen = [load.answers.length > 50, checkpoints.seen.length > 2];
       expect([...seen, isReplayed, load.failures.length > 0]).toEqual([true, true, true, true]);
@@ -59,13 +65,13 @@ test(
       const start = () => startService({ dataDir, args });
       let service = await start();
       const watch = await startWatching({ dataDir }, () => service.url);
-      for (let round = 0; round < roundsOf(3); round++) {
+      for (let round = 0; round < roundCount(3); round++) {
         await watch.isUnderWay();
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
         await service.stop("SIGKILL");
         addTried({ kills: 1 });
-        // The command that signs must also leave nothing half done.
+        // The command that signs must have succeeded, although its service was killed.
         await signing;
         await watch.keepHead(dataDir);
         service = await start();
@@ -75,16 +81,16 @@ test(
       await watch.keepHead(dataDir);
       service = await start();
       expect(await service.stop()).toBe(0);
-      await watch.judge();
+      await watch.compare();
     }),
-  limitFor(120_000),
+  timeLimit(120_000),
 );
 
-/** How long a node may be without its server until its health says so, and until it refuses partners (decision D12.3). */
+/** How long after losing its server a node's health is 503 at the latest, and partners get 503 (decision D12.3). */
 const healthMs = 2_000;
 const refusalMs = 5_000;
 
-/** Takes a node's server away until the node's health shows it, and gives it back. */
+/** Cuts a node's connection to its server until the node's health shows it, and restores the connection. */
 async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
   link[fault]();
   addTried({ "cut connections": 1 });
@@ -133,7 +139,7 @@ test.skipIf(noServer !== undefined)(
         () => withoutServer(first, "cut", watch.apiKey),
         () => withoutServer(second, "silence", watch.apiKey),
       ];
-      for (let round = 0; round < roundsOf(1); round++)
+      for (let round = 0; round < roundCount(1); round++)
         for (const act of acts) {
           await watch.isUnderWay();
           await act();
@@ -146,10 +152,10 @@ test.skipIf(noServer !== undefined)(
       // If the leader was killed last, no checkpoint covers the newest attestations.
       await watch.signNow();
       await first.start();
-      await watch.judge();
+      await watch.compare();
     } finally {
       await cluster.close();
     }
   },
-  limitFor(180_000),
+  timeLimit(180_000),
 );

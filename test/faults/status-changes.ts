@@ -1,4 +1,4 @@
-/** A register of made-up teachers, and one status change to each of them, with the event that it must cause. */
+/** Makes a register of made-up teachers, changes the status of each once, and records the event that must follow. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
@@ -6,12 +6,12 @@ import { runWell } from "../harness/program.ts";
 import type { Register } from "./register.ts";
 
 export const changeCount = 200;
-/** Changes come in rounds: ten commands on a single teacher each, and one import. */
+/** Changes are made in rounds: one import, and ten commands that each change one teacher. */
 const [changesInRound, singlesInRound] = [100, 10];
 
 export type Changes = {
   readonly register: Register;
-  /** The events of all changes that were made, by {@link eventKey}. */
+  /** The {@link eventKey} of each change that was made. */
   readonly expected: Set<string>;
   done: number;
 };
@@ -21,7 +21,7 @@ export const eventKey = (tId: unknown, eventType: unknown) => `${tId} ${eventTyp
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
 const regNo = (n: number) => `TR/2020/LA/${n}`;
 
-/** Imports the register before its changes, without events. */
+/** Imports the teachers before their changes; this import causes no events. */
 export function importRegister({ register }: Changes): Promise<void> {
   const lines = numbers(0, changeCount).map((n) => line(n, "VERIFIED,2020-01-01,2099-12-31,,"));
   return importLines(register, lines, "--baseline");
@@ -38,15 +38,15 @@ export async function makeChanges(changes: Changes): Promise<void> {
   }
 }
 
-/** Waits until so many changes are made, so that kills are spread over all of them. */
-export async function reached(
+/** Waits until `goal` changes are made, so that kills are spread over all of them. */
+export async function untilChanged(
   changes: Changes,
   { goal, changing }: { goal: number; changing: Promise<void> },
 ): Promise<void> {
   while (changes.done < goal) await Promise.race([changing, sleep(5)]);
 }
 
-/** The rows of changed teachers, each with its event: a third is revoked, a third expires, a third loses its certificate. */
+/** The rows of changed teachers with their events: a third is revoked, a third expires, a third loses its certificate. */
 const changedRows = [
   ["VERIFIED,2020-01-01,2099-12-31,2025-01-01,Found forged", "license.revoked"],
   ["VERIFIED,2020-01-01,2021-12-31,,", "license.expired"],

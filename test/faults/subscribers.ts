@@ -1,4 +1,4 @@
-/** Partners that subscribe to changes, and the comparison of their deliveries with the changes. */
+/** Adds partners that subscribe to events, and compares what they received with the changes. */
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { sleep } from "../harness/eventually.ts";
 import { runJson, runWell } from "../harness/program.ts";
@@ -6,13 +6,13 @@ import type { FaultyReceiver, Received } from "./faulty-receiver.ts";
 import { addPartner, type Register } from "./register.ts";
 import { type Changes, eventKey } from "./status-changes.ts";
 
-/** Partners and their events; test/store/events.test.ts has every other kind of subscription. */
+/** Partners with the events of their subscriptions; test/store/events.test.ts tests every other kind of subscription. */
 const subscribers: readonly { readonly id: string; readonly events: "all" | readonly string[] }[] = [
   { id: "everything", events: "all" },
   { id: "revocations", events: ["license.revoked", "license.reinstated", "certificate.revoked"] },
 ];
 
-/** The longest time for all deliveries. */
+/** How long to wait for all deliveries. */
 const maxSettlingMs = 180_000;
 const settlingTurnMs = 1_000;
 
@@ -26,10 +26,10 @@ export async function addSubscribers(register: Register, receiver: FaultyReceive
 }
 
 /**
- * Waits until no delivery is pending. `enable` makes the pending deliveries of an endpoint due, so that the test does not
- * wait for the minutes and hours of later attempts.
+ * Waits until no delivery is pending. `webhook enable` makes an endpoint's pending deliveries due at once: otherwise the
+ * test would wait for minutes and hours until later attempts.
  */
-export async function settle(register: Register): Promise<void> {
+export async function untilDelivered(register: Register): Promise<void> {
   const deadline = Date.now() + maxSettlingMs;
   while (Date.now() < deadline) {
     const list = ["webhooks", "list", "--state", "pending", "--limit", "100000"];
@@ -63,22 +63,22 @@ export async function compareWebhooks(database: Driver, { expected }: Changes, {
   return {
     counts: {
       events: events.length,
-      /** Pairs of an event and a partner that must receive it. */
+      /** The number of pairs of an event and a partner that must receive it. */
       pairs: pairs.size,
       requests: received.length,
       failed: received.length - acknowledged.length,
-      /** Failed requests whose sender went away before the answer. */
+      /** Requests whose sender closed the connection before the answer. */
       cutOff: received.filter((one) => one.isCutOff).length,
-      /** Acknowledgements beyond the first of each delivery. */
+      /** Acknowledged requests beyond the first of each delivery. */
       duplicates: acknowledged.length - acknowledgedIds.size,
     },
     /** Each must be 0. */
     faults: {
       eventsMissing: [...expected].filter((one) => !caused.has(one)).length,
-      /** Events of no change, and second events of one change. */
+      /** Events that no change caused, and second events of one change. */
       eventsInvented: events.length - [...caused].filter((one) => expected.has(one)).length,
       pairsNotAcknowledged: [...pairs].filter((pair) => !acknowledgedPairs.has(pair)).length,
-      /** Requests with an event that is not stored, or to which the partner is not subscribed. */
+      /** Requests with an event that is not stored, or that the partner has not subscribed to. */
       requestsInvented: received.filter((one) => !pairs.has(pairKey(one))).length,
       bodiesThatDiffer: received.filter((one) => !isSame(one, stored.get(one.eventId))).length,
       deliveryIdsThatDiffer: wrongIds(received, deliveries, pairs),
@@ -103,7 +103,7 @@ function pairKey({ eventId, partnerId }: { eventId: string; partnerId: string })
   return `${eventId} ${partnerId}`;
 }
 
-/** Computed from the events and the subscriptions, not from the service's deliveries. */
+/** Computes who must receive which event from events and subscriptions, not from the service's deliveries. */
 function expectedPairs(events: readonly StoredEvent[]): Set<string> {
   const pairs = subscribers.flatMap(({ id, events: wanted }) =>
     events
@@ -121,7 +121,7 @@ function isSame(one: Received, event: StoredEvent | undefined): boolean {
   return one.body === event?.body && one.eventType === event.eventType;
 }
 
-/** Counts pairs with two delivery ids, pairs without a delivery or without an expectation, and unknown ids. */
+/** Counts pairs with two delivery ids, missing and unexpected deliveries, and delivery ids that are not stored. */
 function wrongIds(
   received: readonly Received[],
   deliveries: readonly StoredDelivery[],

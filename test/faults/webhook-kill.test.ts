@@ -4,14 +4,14 @@ import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
 import { addTried } from "../harness/trial.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
-import { broken, damageOf, limitFor, roundsOf } from "./killed.ts";
+import { foundFaults, integrityErrorOf, roundCount, timeLimit } from "./killed.ts";
 import { openDatabase } from "./register.ts";
-import { type Changes, changeCount, importRegister, makeChanges, reached } from "./status-changes.ts";
-import { addSubscribers, compareWebhooks, settle } from "./subscribers.ts";
+import { type Changes, changeCount, importRegister, makeChanges, untilChanged } from "./status-changes.ts";
+import { addSubscribers, compareWebhooks, untilDelivered } from "./subscribers.ts";
 
 /**
- * Kills a serving process with SIGKILL again and again while statuses change and the receivers fail one time in three,
- * and then compares the acknowledged events with the changes.
+ * Kills a service with SIGKILL repeatedly while teachers' statuses change and the receiver fails one time in three. Then
+ * compares the acknowledged events with the changes.
  */
 const args = ["--allow-private-webhooks"];
 
@@ -21,33 +21,33 @@ test(
     withTempDir(async (dataDir) => {
       const receiver = await startFaultyReceiver();
       const register = { dataDir };
-      const kills = roundsOf(3);
+      const kills = roundCount(3);
       try {
         const changes: Changes = { register, expected: new Set(), done: 0 };
         await importRegister(changes);
         let service = await startService({ dataDir, args });
         await addSubscribers(register, receiver);
         const changing = makeChanges(changes);
-        // A failure is thrown below, after the kills.
+        // An error is thrown by `await changing` below; here it must not be unhandled.
         changing.catch(() => {});
         for (let kill = 0; kill < kills; kill++) {
-          await reached(changes, { goal: ((kill + Math.random()) * changeCount) / kills, changing });
+          await untilChanged(changes, { goal: ((kill + Math.random()) * changeCount) / kills, changing });
           await sleep(Math.random() * 300);
           await service.stop("SIGKILL");
           service = await startService({ dataDir, args });
         }
         await changing;
-        await settle(register);
+        await untilDelivered(register);
         await service.stop();
         const database = await openDatabase(register);
-        const damage = await damageOf(database);
+        const damage = await integrityErrorOf(database);
         const { counts, faults } = await compareWebhooks(database, changes, receiver);
         await database.close();
-        expect(broken({ ...faults, damage })).toEqual({});
+        expect(foundFaults({ ...faults, damage })).toEqual({});
         const { events, pairs, requests, failed, cutOff, duplicates } = counts;
         addTried({ kills, changes: events, requests });
         expect([changes.done, events, pairs]).toEqual([changeCount, changeCount, 340]);
-        // The receivers did fail, and each failure or kill costs one more request.
+        // The receiver did fail. Each failure caused one more request, and a kill may cause a duplicate.
         expect(failed).toBeGreaterThan(50);
         expect(requests).toBe(pairs + failed + duplicates);
         expect(cutOff).toBeLessThanOrEqual(failed);
@@ -55,5 +55,5 @@ test(
         receiver.close();
       }
     }),
-  limitFor(90_000),
+  timeLimit(90_000),
 );

@@ -1,4 +1,4 @@
-/** Workbooks of some megabytes that unpack to hundreds: each is refused, in bounded memory. */
+/** Tests workbooks of a few megabytes that unpack to hundreds of megabytes: each is refused, with little memory. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ const bombs: Readonly<Record<string, () => Record<string, string | Buffer>>> = {
   }),
 };
 
-test.each(Object.keys(bombs))("a bomb of %s is refused within 512 MiB", async (name) => {
+test.each(Object.keys(bombs))("a zip bomb of %s is refused within 512 MiB of memory", async (name) => {
   await withTempDir(async (folder) => {
     const file = join(folder, "bomb.xlsx");
     writeFileSync(file, zipOf((bombs[name] as () => Record<string, string | Buffer>)()));
@@ -43,7 +43,7 @@ test.each(Object.keys(bombs))("a bomb of %s is refused within 512 MiB", async (n
   });
 });
 
-/** The most memory that a process has had, read while it lives: the figure at its end includes its parent's. */
+/** Reads the peak memory of a process while it runs, because the figure after its end includes its parent's memory. */
 async function mostMemory(pid: number, exited: Promise<number>): Promise<number> {
   let most = 0;
   let isOver = false;

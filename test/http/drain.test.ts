@@ -13,7 +13,7 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.socket.destroy();
 });
 
-/** A listener whose `/slow` answers when the test says so, and whose `/stream` goes on until then. */
+/** Starts a listener. Its `/slow` answers, and its `/stream` ends, only when the test says so. */
 async function start(limits: Partial<Limits> = {}) {
   const gate = Promise.withResolvers<void>();
   const arrived = new Set<string>();
@@ -44,7 +44,7 @@ function streamUntil(end: Promise<void>): ReadableStream<Uint8Array> {
   });
 }
 
-/** Lets the sockets of this process be served. */
+/** Waits until the event loop has served this process's sockets. */
 function tick(): Promise<void> {
   return sleep(5);
 }
@@ -104,7 +104,7 @@ for (const scheme of ["http", "https"] as const) {
       await arrival("/slow");
       const closed = listener.close();
       expect(await idle.closed).toEndWith("/idle done ");
-      // Bun's kernel socket holds a silent plain connection back until it speaks; then it is refused.
+      // The kernel passes a plain connection to Bun only when the client sends data; then Bun refuses it.
       silent.write(get("/silent"));
       expect(await silent.closed).toBe("");
       release();
@@ -130,7 +130,7 @@ for (const scheme of ["http", "https"] as const) {
   });
 }
 
-test("closing ends a TLS handshake that has not finished", async () => {
+test("closing a listener ends a TLS handshake that has not finished", async () => {
   const { listener } = await start({ drainTimeoutMs: 600_000 });
   const client = await openClient({ port: listener.tlsPort ?? 0 });
   await tick();

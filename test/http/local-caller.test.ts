@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
 import { requireLocalRequest } from "../../src/console/access.ts";
 import type { AppEnv } from "../../src/http/context.ts";
-import { createDemoOffer, notLocal } from "../../src/http/local-caller.ts";
+import { createDemoOffer, whyNotLocal } from "../../src/http/local-caller.ts";
 
 const demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 const local = { Host: "127.0.0.1:8080" };
 
 async function judged(remoteAddress: string, headers: Record<string, string>) {
   const info = { remoteAddress, tls: false, clientCertificate: null };
-  const show = (c: Context<AppEnv>) => c.json({ why: notLocal(c), demo: createDemoOffer(demo)(c) });
+  const show = (c: Context<AppEnv>) => c.json({ why: whyNotLocal(c), demo: createDemoOffer(demo)(c) });
   const open = await new Hono<AppEnv>().get("/", show).request("/", { headers }, info);
   const console = new Hono<AppEnv>().use(requireLocalRequest()).get("/", (c) => c.text(""));
   const { status } = await console.request("/", { headers }, info);
@@ -22,9 +22,12 @@ test.each([
   ["::ffff:127.0.0.1", "localhost:8080"],
   ["::1", "[::1]:8080"],
   ["127.0.0.1", "LOCALHOST:"],
-])("a request from %s for %s is local to the console and to the demo key alike", async (address, host) => {
-  expect(await judged(address, { Host: host })).toEqual({ why: null, demo, status: 200 });
-});
+])(
+  "a request from %s for %s is local for the console, and is shown the demo partner's key",
+  async (address, host) => {
+    expect(await judged(address, { Host: host })).toEqual({ why: null, demo, status: 200 });
+  },
+);
 
 test.each<[string, string, Record<string, string>]>([
   ["address", "192.0.2.7", local],
@@ -42,11 +45,11 @@ test.each<[string, string, Record<string, string>]>([
   ...["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"].map(
     (name): [string, string, Record<string, string>] => ["proxy", "127.0.0.1", { ...local, [name]: "x" }],
   ),
-])("a request is not local by its %s: %s %o", async (why, address, headers) => {
+])("a request is not local because of its %s: %s %o", async (why, address, headers) => {
   expect(await judged(address, headers)).toEqual({ why, demo: null, status: 403 });
 });
 
-test("a live service has no demo key, whoever asks", async () => {
+test("a live service shows no demo partner's key, not even to a local request", async () => {
   const app = new Hono<AppEnv>().get("/", (c) => c.json(createDemoOffer(undefined)(c)));
   const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
   expect(await (await app.request("/", { headers: local }, info)).json()).toBeNull();

@@ -59,7 +59,7 @@ test("a malformed Client-Cert header gives no certificate", () => {
 
 test("a Client-Cert header whose base64 is not canonical gives no certificate", async () => {
   let { der } = certificate;
-  // A length that is a multiple of three leaves no unused bits in the last character.
+  // Base64 has unused bits in its last character only if the length is not a multiple of three.
   while (der.length % 3 === 0) der = (await makeCertificate({ commonName: "agency" })).der;
   const [, digits = "", padding = ""] = /^(.+?)(=+)$/.exec(Buffer.from(der).toString("base64")) ?? [];
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -145,18 +145,18 @@ describe("the source address", () => {
   });
 });
 
-test("the address test goes by the named networks, mapped addresses included", () => {
+test("the address test accepts addresses of the given networks, also IPv4 addresses mapped to IPv6", () => {
   const isProxy = createAddressTest(["10.0.0.5", "fd00::/8"]);
   expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
   expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
 });
 
-test("the address test accepts nobody without networks, and names a wrong one", () => {
+test("the address test without networks accepts no address, and its error names an invalid network", () => {
   expect(createAddressTest([])("127.0.0.1")).toBe(false);
   expect(codeOf(() => createAddressTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
 });
 
-test("the rate limit keys are the address of IPv4, and /64 and /48 of IPv6", () => {
+test("the rate limit keys are an IPv4 address itself, and the /64 and /48 of an IPv6 address", () => {
   expect(rateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
   expect(rateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
   expect(rateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
@@ -165,7 +165,7 @@ test("the rate limit keys are the address of IPv4, and /64 and /48 of IPv6", () 
   expect(rateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
 });
 
-test("the rate limit key of text that is not an address is the text", () => {
+test("the rate limit key of text that is not an IP address is the text", () => {
   expect(rateLimitKeys("")).toEqual([""]);
 });
 

@@ -38,7 +38,7 @@ async function start(options: Partial<ServeOptions> = {}, app: App = createApp()
   return { ...listener, tlsPort: listener.tlsPort ?? 0 };
 }
 
-/** The last JSON object in a raw response. */
+/** Parses the last JSON object in a raw HTTP response. */
 function json(raw: string) {
   return JSON.parse(raw.slice(raw.indexOf("{", raw.indexOf("\r\n\r\n")), raw.lastIndexOf("}") + 1));
 }
@@ -86,7 +86,7 @@ describe("a listener", () => {
         const reused = (resumed.socket as TLSSocket).isSessionReused();
         resumed.write(get("/env", "Connection: close"));
         const seen = json(await resumed.closed).clientCertificate?.fingerprint ?? null;
-        // Never the certificate of another client: the session's own or, unresumed, the one presented now.
+        // A resumed session has the certificate of its first handshake; a new session has the one presented now.
         expect(seen).toBe((reused ? first : certificate)?.fingerprint256 ?? null);
       }
     });
@@ -101,7 +101,7 @@ describe("a listener", () => {
     const record = `160301${(handshake.length / 2).toString(16).padStart(4, "0")}${handshake}`;
     hello.write(Buffer.from(record, "hex"));
     const answer = Buffer.from(await hello.closed, "latin1");
-    // An alert record, not a handshake record.
+    // 0x15 is an alert, so no handshake was begun; no answer at all is accepted too.
     expect(answer[0] ?? 0x15).toBe(0x15);
   });
 
@@ -129,7 +129,7 @@ describe("a listener", () => {
     expect(errors).toEqual([failure, failure, failure, failure]);
   });
 
-  test("a listener survives clients that leave in the middle", async () => {
+  test("a listener still answers after clients have disconnected in the middle of a request", async () => {
     const aborted = Promise.withResolvers<void>();
     const arrived: string[] = [];
     const fetch = async (request: Request) => {
@@ -160,7 +160,7 @@ describe("a listener", () => {
     expect(errors).toEqual([]);
   });
 
-  test("a listener drops the rest of a body above the limit", async () => {
+  test("a listener does not read the rest of a too large body as another request", async () => {
     const { port, tlsPort } = await start();
     for (const target of [{ port }, { port: tlsPort, tls: true }]) {
       const client = await openClient(target);
@@ -175,7 +175,7 @@ describe("a listener", () => {
     }
   });
 
-  test("a request that comes before the app waits for it", async () => {
+  test("a request that arrives before the app is ready waits for the app", async () => {
     const opening = Promise.withResolvers<App>();
     const listener = await serve(opening.promise, loopback);
     listeners.push(listener);
@@ -186,7 +186,7 @@ describe("a listener", () => {
   });
 });
 
-test("a listener that cannot start names a port in use, and opens no other", async () => {
+test("a listener whose plain or TLS port is in use cannot start, and its error says so", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   const { port } = taken.address() as { port: number };
@@ -200,7 +200,7 @@ test("a listener that cannot start names a port in use, and opens no other", asy
   await new Promise((resolve) => taken.close(resolve));
 });
 
-test("a listener that cannot start names a host that is not here", async () => {
+test("the error of a listener whose host is not this machine names the host", async () => {
   for (const host of ["no-such-host.invalid", "192.0.2.1", "not a host"]) {
     const attempt = serve(createApp(), { host, port: 0, tls });
     await expect(attempt).rejects.toMatchObject({
@@ -210,7 +210,7 @@ test("a listener that cannot start names a host that is not here", async () => {
   }
 });
 
-test("a listener that cannot start says what is wrong with the TLS files", async () => {
+test("the error of a listener with wrong TLS files says what is wrong with them", async () => {
   const other = await makeCertificate({ commonName: "other" });
   for (const wrong of [{ cert: "junk" }, { key: "junk" }, { key: other.keyPem }]) {
     const attempt = serve(createApp(), { ...loopback, tls: { ...tls, ...wrong } });
@@ -220,7 +220,7 @@ test("a listener that cannot start says what is wrong with the TLS files", async
   }
 });
 
-/** A full handshake, one exchange, and the ticket that the server gave for it. */
+/** Makes a full handshake and one request. @returns the session ticket that the server gave */
 async function sessionOf(options: Parameters<typeof openClient>[0]): Promise<Buffer | undefined> {
   const client = await openClient(options);
   const ticket = new Promise<Buffer>((resolve) => client.socket.once("session", resolve));

@@ -1,4 +1,4 @@
-/** The TLS port's suites and limits, and the listener behind it, which only the terminator may use. */
+/** Tests the TLS port's cipher suites and limits, and that only the terminator may use the listener behind it. */
 import { afterEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type ConnectionOptions, connect } from "node:tls";
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A service with a TLS port whose answers tell the client's fingerprint, and the port of its inner listener. */
+/** Starts a service with a TLS port, whose answers have the client's fingerprint, and finds its inner listener's port. */
 async function start(
   limits: Partial<Limits> = {},
   trustedProxies: readonly string[] = [],
@@ -39,13 +39,13 @@ async function start(
   return { port, inner };
 }
 
-/** The sockets of this machine: of each its number, local and remote address and state. */
+/** Lists this machine's TCP sockets: number, local address, remote address and state of each. */
 function tcpSockets(): string[][] {
   const lines = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
   return lines.map((line) => line.trim().split(/\s+/));
 }
 
-/** The ports of this machine on which somebody listens. */
+/** Lists the ports of this machine on which a program listens. */
 function listeningPorts(): number[] {
   const listening = tcpSockets().filter((fields) => fields[3] === "0A");
   return listening.map(([, address = ""]) => Number.parseInt(address.split(":")[1] ?? "", 16));
@@ -57,7 +57,7 @@ async function connected(options: Parameters<typeof openClient>[0]): Promise<Raw
   return client;
 }
 
-/** A TLS client that has been answered. */
+/** Connects a TLS client, and waits for an answer to it. */
 async function served(port: number, localAddress?: string): Promise<RawClient> {
   const client = await connected({ port, tls: true, ...(localAddress ? { localAddress } : {}) });
   client.write(get("/"));
@@ -65,7 +65,7 @@ async function served(port: number, localAddress?: string): Promise<RawClient> {
   return client;
 }
 
-/** Connects beyond the limit: the connection is closed, before the handshake or before an answer. */
+/** Connects a client, and expects that it is closed before the handshake or before an answer. */
 async function refused(port: number): Promise<void> {
   const client = await connected({ port, tls: true }).catch(() => null);
   client?.write(get("/"));
@@ -77,12 +77,12 @@ test.each<[offered: ConnectionOptions, agreed: string]>([
   [{ ciphers: "ECDHE-RSA-AES128-GCM-SHA256" }, "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 http/1.1"],
   [{ ciphers: "ECDHE-RSA-AES256-GCM-SHA384" }, "TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384 http/1.1"],
   [{ ciphers: "ECDHE-RSA-CHACHA20-POLY1305" }, "TLSv1.2 ECDHE-RSA-CHACHA20-POLY1305 http/1.1"],
-  // Without forward secrecy, and without authenticated encryption.
+  // These suites lack forward secrecy or authenticated encryption.
   [{ ciphers: "AES128-GCM-SHA256" }, "nothing"],
   [{ ciphers: "ECDHE-RSA-AES128-SHA" }, "nothing"],
   [{ maxVersion: "TLSv1.3" }, "TLSv1.3 http/1.1"],
   [{ maxVersion: "TLSv1.3", ALPNProtocols: ["h2"] }, "nothing"],
-])("the TLS port agrees on %j: %s", async (offered, agreed) => {
+])("a client that offers %j agrees with the TLS port on %s", async (offered, agreed) => {
   const { certPem: cert, keyPem: key } = await makeCertificate({ commonName: "localhost", isRsa: true });
   const { port } = await start({}, [], { port: 0, cert, key });
   const options = { maxVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], ...offered } as const;
@@ -98,14 +98,14 @@ test.each<[offered: ConnectionOptions, agreed: string]>([
   expect(await found.promise).toBe(agreed);
 });
 
-test("the listener behind the TLS port refuses a program of this machine that connects to it directly", async () => {
+test("the listener behind the TLS port refuses a program on this machine that connects to it directly", async () => {
   const { inner } = await start();
   const client = await connected({ port: inner });
   client.write(get("/"));
   expect(await client.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
 });
 
-test("the listener behind the TLS port takes no certificate from the same local port at another loopback address", async () => {
+test("a program at another loopback address does not get the certificate of a client with the same local port", async () => {
   const { port, inner } = await start();
   const certificate = await makeCertificate({ commonName: "agency" });
   const agency = await connected({ port, tls: true, certificate });
@@ -119,14 +119,14 @@ test("the listener behind the TLS port takes no certificate from the same local 
   await agency.receives(`seen ${certificate.fingerprint256};HTTP/1.1 200`);
 });
 
-/** The local port of the one connection to a port. */
+/** Finds the local port of the only connection to the inner listener. */
 function innerLinkPort(inner: number): number {
   const hex = `:${inner.toString(16).toUpperCase().padStart(4, "0")}`;
   const link = tcpSockets().find(([, , remote, state]) => remote?.endsWith(hex) && state === "01");
   return Number.parseInt(link?.[1]?.split(":")[1] ?? "", 16);
 }
 
-test("the TLS port takes no more connections than its limit, handshakes included", async () => {
+test("the TLS port accepts no more connections than its limit, including those in the handshake", async () => {
   const { port } = await start({ maxConnections: 2 });
   const silent = await connected({ port });
   const client = await served(port);
@@ -137,7 +137,7 @@ test("the TLS port takes no more connections than its limit, handshakes included
   await until(() => served(port).then(Boolean, () => false));
 });
 
-test("one address has no more connections to the TLS port than its part, unless it is a trusted proxy's", async () => {
+test("one IP address has no more connections to the TLS port than its own limit, unless it is a trusted proxy", async () => {
   const { port } = await start({ maxConnectionsPerAddress: 2 }, ["127.0.0.7"]);
   const first = await served(port);
   await served(port);
@@ -147,24 +147,24 @@ test("one address has no more connections to the TLS port than its part, unless 
   await until(() => served(port).then(Boolean, () => false));
 });
 
-test("a connection to the TLS port ends if the handshake is silent or drips", async () => {
+test("a connection to the TLS port ends if the client's handshake is silent or too slow", async () => {
   const { port } = await start({ handshakeTimeoutMs: 60 });
   const silent = await connected({ port });
   const dripping = await connected({ port });
-  // The head of a handshake record of 512 bytes, a ClientHello; the drip fills it slowly.
+  // The first bytes of a ClientHello record of 512 bytes; the client sends the others slowly.
   dripping.write(Buffer.from("1603010200010001fc0303", "hex"));
   dripping.drip();
   expect(await Promise.all([silent.closed, dripping.closed])).toEqual(["", ""]);
 });
 
-test("a connection to the TLS port ends on plain text", async () => {
+test("a connection to the TLS port ends if the client sends plain text", async () => {
   const { port } = await start();
   const client = await connected({ port });
   client.write(get("/"));
   expect(await client.closed).not.toContain("HTTP/1.1");
 });
 
-test("a connection to the TLS port ends if the client does not take its answer", async () => {
+test("a connection to the TLS port ends if the client does not read its answer", async () => {
   const { port } = await start({ idleTimeoutMs: 1_000 });
   const client = await connected({ port, tls: true });
   client.socket.pause();
@@ -175,7 +175,7 @@ test("a connection to the TLS port ends if the client does not take its answer",
   expect((await client.closed).length).toBeLessThan(32 * 1024 * 1024);
 });
 
-/** How many connections of this machine the service has open on a port. */
+/** Counts this machine's open connections to a port. */
 function establishedTo(port: number): number {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return tcpSockets().filter(([, local, , state]) => local?.endsWith(hex) && state === "01").length;

@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from "bun:test";
-import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";
+import { createRefusalCounter, type RefusalCounter } from "../../src/metrics/refusals.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
 let now = 0;
-let refusals: Refusals;
+let refusals: RefusalCounter;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:30Z");
-  refusals = createRefusals({ now: () => now });
+  refusals = createRefusalCounter({ now: () => now });
 });
 
 const errors: Record<number, ApiErrorCode> = {

@@ -8,7 +8,7 @@ import { cryptoMb } from "./machine.ts";
 
 const libcrypto = cryptoMb === null ? null : await openLibcrypto(findLibcrypto() ?? "");
 
-/** A new key, PKCS #8 DER. */
+/** Makes a private key, PKCS #8 DER. */
 function generate(modulusLength: number, publicExponent = 65_537): Uint8Array<ArrayBuffer> {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength, publicExponent });
   return new Uint8Array(privateKey.export({ format: "der", type: "pkcs8" }));
@@ -19,7 +19,7 @@ const inOpenssl = (pkcs8: Uint8Array) => libcrypto?.loadKey(pkcs8) as LoadedKey;
 const hashes = (count: number) =>
   Array.from({ length: count }, (_, at) => new Uint8Array(hash("sha256", `${at}`, "buffer")));
 
-/** A key of which one number has one bit changed, as a fault of the machine would have it. */
+/** Copies a private key with one bit of one of its numbers flipped, as a hardware fault would. */
 function withFault(pkcs8: Uint8Array, name: "p" | "q" | "dp" | "dq" | "qi"): Uint8Array {
   const key = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" });
   const number = Buffer.from(key.export({ format: "jwk" })[name] ?? "", "base64url");
@@ -29,7 +29,7 @@ function withFault(pkcs8: Uint8Array, name: "p" | "q" | "dp" | "dq" | "qi"): Uin
   return new Uint8Array(faulty);
 }
 
-// signer.test.ts has the fallback of a machine without the library or the processor.
+// signer.test.ts tests the fallback of a machine that lacks crypto_mb or AVX-512 IFMA.
 describe.if(cryptoMb !== null)("eight signatures at once", () => {
   const inLanes = (pkcs8: Uint8Array) => (cryptoMb as CryptoMb).loadKey(pkcs8);
 
@@ -41,16 +41,19 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     );
   });
 
-  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's bytes with keys of %d bits", (bits) => {
-    const pkcs8 = generate(bits);
-    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-    for (const count of [1, 4, 7, lanes]) {
-      const wanted = hashes(count);
-      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-    }
-  });
+  test.each([2048, 3072, 4096])(
+    "crypto_mb makes the same signatures as OpenSSL with keys of %d bits",
+    (bits) => {
+      const pkcs8 = generate(bits);
+      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+      for (const count of [1, 4, 7, lanes]) {
+        const wanted = hashes(count);
+        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+      }
+    },
+  );
 
-  test("crypto_mb takes no key of another size or with another public exponent", () => {
+  test("crypto_mb refuses a key of an unsupported size, or with another public exponent than 65537", () => {
     expect(inLanes(generate(2176))).toBeNull();
     expect(inLanes(generate(2048, 3))).toBeNull();
   });

@@ -87,7 +87,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
       });
     });
 
-    test("calls from before a rotation are signed with the old key, and later calls for it are refused", async () => {
+    test("a call that waits during a rotation is signed with the old key, and later calls for that key are refused", async () => {
       const before = await aRing("active", "pending");
       const after = await aRing("pending", "stranger");
       await withSigner(options, before, async (signer) => {
@@ -133,9 +133,9 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
   });
 }
 
-// signer.test.ts has the fallback of a machine without OpenSSL 3.
+// signer.test.ts tests the fallback of a machine without OpenSSL 3.
 describe.if(findLibcrypto() !== undefined)("signing with OpenSSL", () => {
-  test("OpenSSL gives the bytes that WebCrypto gives, for inputs of any length", async () => {
+  test("OpenSSL makes the same signatures as WebCrypto, for inputs of any length", async () => {
     const ring = await aRing("active", "pending");
     const { kid } = ring.active;
     const inputs = [0, 1, 700, 16_385, 100_000].map((length) => "a1".repeat(length).slice(0, length));

@@ -7,14 +7,14 @@ import { mainUrl } from "../harness/program.ts";
 
 const file = process.env.TVS_CRYPTO_MB ?? findCryptoMb();
 
-/** crypto_mb, where the library is on this machine and its processor can use it. */
+/** crypto_mb; null if this machine lacks the library or AVX-512 IFMA. */
 export const cryptoMb: CryptoMb | null =
   file === undefined ? null : await openCryptoMb(file).catch(() => null);
 
-/** Its path, where it can be used. */
+/** The path of crypto_mb; undefined if this machine cannot use it. */
 export const cryptoMbFile = cryptoMb === null ? undefined : file;
 
-/** Signer threads of a test, and their workers as they were started. */
+/** Makes a test's options for signer threads, and collects the workers that are started. */
 export function signerThreads(count: number) {
   const workers: Worker[] = [];
   const options: SignerOptions["threads"] & object = {
@@ -29,7 +29,7 @@ export function signerThreads(count: number) {
   return { options, workers };
 }
 
-/** Signs until so many threads run: a thread starts when signatures wait. */
+/** Signs until `count` signer threads run, because a thread starts only when signatures wait. */
 export async function startThreads(signer: ChosenSigner, kid: string, count: number): Promise<void> {
   await until(async () => {
     await signer.sign(kid, ["one", "two", "three"], { bulk: true });

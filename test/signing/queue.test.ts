@@ -1,20 +1,20 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import type { Message } from "../../src/signing/engine.ts";
-import { createQueue, type Helper, type Made, type QueueOptions } from "../../src/signing/queue.ts";
+import { createQueue, type Helper, type QueueOptions, type SignedGroup } from "../../src/signing/queue.ts";
 import { rejection } from "../harness/rejection.ts";
 
 const overloaded = { code: "OVERLOADED" };
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const turnOfLoop = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A signature that says what it was made of. */
+/** A fake signature, which is the text of its key id and input. */
 const signatureOf = (kid: string, { input }: Pick<Message, "input">) =>
   new Uint8Array(Buffer.from(`${kid}:${input}`));
 const signed = (kid: string, ...inputs: string[]) =>
   inputs.map((input) => Buffer.from(signatureOf(kid, { input })).toString("base64url"));
 
-/** A queue that signs in place, and the groups that it made there. */
+/** Makes a queue that signs in its own thread, and records the groups that it signs there. */
 function openQueue(options: Partial<QueueOptions> = {}) {
   const made: string[][] = [];
   const queue = createQueue({
@@ -31,14 +31,14 @@ function openQueue(options: Partial<QueueOptions> = {}) {
   return { queue, made };
 }
 
-/** A helper that signs when the test says so. */
+/** Makes a helper that signs a group only when the test calls `sign`. */
 function aHelper(slots = 2, groupSize = 8) {
-  const groups: { kid: string; messages: readonly Message[]; made: PromiseWithResolvers<Made> }[] = [];
+  const groups: { kid: string; messages: readonly Message[]; made: PromiseWithResolvers<SignedGroup> }[] = [];
   const helper: Helper = {
     groupSize,
     slots: () => slots,
     sign(kid, messages) {
-      const made = Promise.withResolvers<Made>();
+      const made = Promise.withResolvers<SignedGroup>();
       groups.push({ kid, messages, made });
       return made.promise;
     },
@@ -46,7 +46,7 @@ function aHelper(slots = 2, groupSize = 8) {
   return {
     helper,
     sizes: () => groups.map(({ messages }) => messages.length),
-    /** Signs the oldest group. */
+    /** Signs the oldest waiting group. */
     sign(signatureMs = 1): void {
       const { kid, messages, made } = groups.shift() as (typeof groups)[number];
       made.resolve({ signatures: messages.map((message) => signatureOf(kid, message)), signatureMs });
@@ -58,10 +58,10 @@ function aHelper(slots = 2, groupSize = 8) {
   };
 }
 
-/** Never signs: what it is asked for waits. */
+/** Options of a queue whose calls all wait, because nobody signs. */
 const busy: Pick<QueueOptions, "helpers" | "inPlace"> = { helpers: [], inPlace: null };
 
-/** Asks for calls of a size until one is refused, a thousand at most. @returns how many were admitted */
+/** Adds a thousand calls of `size` signatures. @returns how many of them were not refused */
 async function admitted(options: Partial<QueueOptions>, size: number): Promise<number> {
   const { queue } = openQueue({ ...busy, ...options });
   let refused = 0;
@@ -99,7 +99,7 @@ test("a call that would wait longer than two seconds is refused", async () => {
   expect(await admitted({ signatureMs: 0.5, parallel: 2 }, 100)).toBe(81);
 });
 
-test("a refused call counts for nothing", async () => {
+test("a refused call adds nothing to the waiting time of later calls", async () => {
   const helper = aHelper(1, 3000);
   const { queue } = openQueue({ inPlace: null, helpers: [helper.helper] });
   const first = queue.sign("k", new Array(2001).fill("x"), false);
@@ -113,7 +113,7 @@ test("a refused call counts for nothing", async () => {
   expect(await second).toEqual(signed("k", "x"));
 });
 
-test("a single check waits for single checks only, a batch for both", async () => {
+test("a single check is queued behind single checks only, a batch behind all calls", async () => {
   const { queue } = openQueue(busy);
   const ask = (size: number, bulk: boolean) => queue.sign("k", new Array(size).fill("x"), bulk);
   const admittedCalls = [ask(5000, true), ask(1, false)];
@@ -135,7 +135,7 @@ test("the queue learns how long a signature takes, and one pause does not mislea
     sign(ms);
     await one;
   }
-  /** Whether a check is admitted behind 1,500 others, all of which are given up then. */
+  /** Returns whether a check is admitted behind 1,500 others, and drops them all. */
   async function isAdmitted(): Promise<boolean> {
     const others = queue.sign("k", new Array(1500).fill("x"), false).catch(() => "refused");
     const answer = await Promise.race([queue.sign("k", ["y"], false).catch(() => "refused"), turnOfLoop()]);
@@ -153,14 +153,14 @@ test("the queue learns how long a signature takes, and one pause does not mislea
   expect(await isAdmitted()).toBe(true);
 });
 
-test("a signature that waits alone is made in place, though a helper is idle", async () => {
+test("a signature that waits alone is made in the queue's own thread, though a helper is idle", async () => {
   const { helper, sizes } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
   expect(await queue.sign("k", ["alone"], false)).toEqual(signed("k", "alone"));
   expect([made, sizes()]).toEqual([[["alone"]], []]);
 });
 
-test("several signatures are shared with an idle helper, which has two groups at most", async () => {
+test("several signatures are shared with an idle helper, which gets two groups at most", async () => {
   const { helper, sizes, sign } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
   const batch = queue.sign("k", range(5).map(String), true);
@@ -183,7 +183,7 @@ test("several signatures are shared with an idle helper, which has two groups at
 test.each<[groupSize: number, sizes: number[]]>([
   [1, [8, 2]],
   [8, [8]],
-])("a busy helper gets its half of 20 signatures, in groups of %d: %p", async (groupSize, shared) => {
+])("one of two threads gets half of 20 signatures, in groups of %d: %p", async (groupSize, shared) => {
   const { helper, sizes } = aHelper(3);
   const { queue } = openQueue({ helpers: [helper], parallel: 2, groupSize });
   const batch = queue.sign("k", range(20).map(String), true).catch(() => {});
@@ -192,7 +192,7 @@ test.each<[groupSize: number, sizes: number[]]>([
   await batch;
 });
 
-test("an engine of groups makes up to eight together, with one key, where enough wait", async () => {
+test("an engine of groups makes up to eight signatures together, all with one key, if enough wait", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
   await queue.sign("k", range(21).map(String), true);
   expect(made.map(({ length }) => length)).toEqual([8, 8, 5]);
@@ -207,7 +207,7 @@ test("an engine of groups makes up to eight together, with one key, where enough
   expect(made.map(({ length }) => length)).toEqual([5, 6]);
 });
 
-test("each turn of the event loop makes one group in place, so that others have their turns", async () => {
+test("the queue's own thread makes one group in each turn of the event loop", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
   const batch = queue.sign("k", range(80).map(String), true);
   for (let turn = 1; turn <= 10; turn++) {
@@ -217,7 +217,7 @@ test("each turn of the event loop makes one group in place, so that others have 
   expect(await batch).toHaveLength(80);
 });
 
-test("the signatures of a helper that dies are made in place, each once", async () => {
+test("the signatures of a helper that dies are made in the queue's own thread, each once", async () => {
   const { helper, sizes, die } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2, groupSize: 8 });
   const batch = queue.sign("k", range(40).map(String), true);
@@ -227,7 +227,7 @@ test("the signatures of a helper that dies are made in place, each once", async 
   expect(made.flat().toSorted()).toEqual(range(40).map(String).toSorted());
 });
 
-test("a call fails as a whole where nobody can sign it, and others are signed", async () => {
+test("a call fails as a whole if nobody can sign it, and other calls are signed", async () => {
   let isBroken = true;
   const { queue } = openQueue({
     inPlace(kid, messages) {

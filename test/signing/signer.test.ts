@@ -33,7 +33,7 @@ async function withSigner(
   }
 }
 
-/** The C library of this process: a library that opens and has none of OpenSSL's functions. */
+/** The path of the C library, which can be opened and has none of OpenSSL's functions. */
 function cLibrary(): string | undefined {
   if (process.platform !== "linux") return undefined;
   return /\/\S*(?:libc\.so|ld-musl)\S*/.exec(readFileSync("/proc/self/maps", "utf8"))?.[0];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { groups, headingId, titleOf, topics } from "../../src/manual.ts";
+import { headingId, titleOf, topicGroups, topics } from "../../src/manual.ts";
 import { sharedTestService } from "../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
@@ -15,7 +15,7 @@ function linksOf(html: string, path: string): URL[] {
 
 test("the manual's index has every topic under its group, with and without a slash at the end", async () => {
   const html = await textOf(folder);
-  for (const { title } of groups) expect(html).toContain(`<h2>${title}</h2>`);
+  for (const { title } of topicGroups) expect(html).toContain(`<h2>${title}</h2>`);
   for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
   const bare = await world.call(folder.slice(0, -1));
   expect(bare.status).toBe(308);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import DataLoader from "dataloader";
-import type { ServerAddress } from "../../config.ts";
+import type { LibsqlServer } from "../../config.ts";
 import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
@@ -21,7 +21,7 @@ const lockWaitMs = 10_000;
 export type RequestKind = "read" | "commit";
 /** `waitMs`: the longest wait for a request. `onRequest` is called for each request. */
 type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
-type RemoteOptions = ServerAddress & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
+type RemoteOptions = LibsqlServer & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
 
 /**
  * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made, so each

@@ -1,5 +1,5 @@
 import type { Client, InArgs } from "@libsql/client";
-import type { ServerAddress } from "../../config.ts";
+import type { LibsqlServer } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, type Statement, storeError, type Transaction } from "../driver/driver.ts";
 import { askServer } from "./answers.ts";
@@ -14,7 +14,7 @@ export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
  * Sends requests with the server's client. The client has no time-out and opens a connection for each request, which is as
  * fast as a kept one with 64 callers. With 4 or fewer callers it is 0.6 to 0.8 times as fast.
  */
-export async function createServerRequests({ url, token }: ServerAddress) {
+export async function createServerRequests({ url, token }: LibsqlServer) {
   const { createClient } = await import("@libsql/client/http");
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };

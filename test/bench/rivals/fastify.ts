@@ -1,7 +1,7 @@
 /**
- * The same check as a careful team would write it with Fastify and jose, whose WebCrypto signs on Node's thread pool. It
- * reads the teachers from a copy of tvs's database and keeps its audit log there. Like tvs it answers after a synced
- * commit, so an answered check survives a power failure.
+ * The rival: an eligibility check as a careful team would write it with Fastify and jose, which signs on Node's thread
+ * pool. It reads the teachers from a copy of tvs's database, and writes its audit rows there. Like tvs it answers only
+ * after a synced commit, so an answered check survives a power failure.
  */
 import { createHash, generateKeyPairSync, randomUUID, timingSafeEqual } from "node:crypto";
 import { fastify } from "fastify";
@@ -14,7 +14,7 @@ import type { EligibilityResult, Purpose } from "../../../src/partner/contract.t
 import { packedTeacher } from "../../../src/store/teacher-columns.ts";
 
 type Question = { readonly identifier: { readonly regNo: string }; readonly purpose: Purpose };
-/** A refusal with its HTTP status, as Fastify answers it. */
+/** Makes an error that Fastify answers with this status and message. */
 const refusal = (statusCode: number, message: string) => Object.assign(new Error(message), { statusCode });
 
 const settings = JSON.parse(process.argv[2] ?? "") as { file: string; apiKey: string };
@@ -37,7 +37,7 @@ db.exec("CREATE INDEX IF NOT EXISTS audit_by_partner ON audit (partner_id, at)")
 const findTeacher = db.prepare(`SELECT ${packedTeacher} AS teacher FROM teachers WHERE reg_no = ?`);
 const insertAudit = db.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
-/** @throws 401, 429 */
+/** Checks the API key and charges the quota. @throws an error with status 401 or 429 */
 function admit(authorization: string | undefined): void {
   const given = createHash("sha256")
     .update(authorization?.replace(/^Bearer /, "") ?? "")
@@ -48,7 +48,7 @@ function admit(authorization: string | undefined): void {
   if (++minute.used > perMinute) throw refusal(429, "per-minute quota exceeded");
 }
 
-/** @throws 400 */
+/** Reads a request's body. @throws an error with status 400 */
 function readQuestion(body: unknown): Question {
   const { identifier, purpose } = (body ?? {}) as Partial<Question>;
   if (typeof identifier?.regNo !== "string") throw refusal(400, "identifier.regNo is required");
@@ -57,25 +57,23 @@ function readQuestion(body: unknown): Question {
   return { identifier: { regNo: identifier.regNo }, purpose };
 }
 
-/** Looks the teacher up, and judges by the rule that tvs has. */
-function judge({ identifier, purpose }: Question): EligibilityResult {
+/** Looks the teacher up, and applies tvs's own rule. */
+function eligibilityOf({ identifier, purpose }: Question): EligibilityResult {
   const [row] = findTeacher.all([identifier.regNo.trim().toUpperCase()]) as { teacher: string }[];
   const teacher = row === undefined ? null : (JSON.parse(row.teacher) as Teacher);
-  // In Lagos, as the service has it: an hour ahead of UTC, in every season.
+  // The date in Lagos, like tvs's default: always an hour ahead of UTC.
   const today = new Date(Date.now() + 3_600_000).toISOString().slice(0, 10);
   return eligibilityResult(teacher, { purpose, policy: defaultPolicy, today });
 }
 
-type Check = { readonly id: string; readonly at: number } & Question & {
-    readonly result: EligibilityResult;
-  };
-
-function newCheck(body: unknown): Check {
+function newCheck(body: unknown) {
   const question = readQuestion(body);
-  return { id: randomUUID(), at: Math.floor(Date.now() / 1000), ...question, result: judge(question) };
+  const result = eligibilityOf(question);
+  return { id: randomUUID(), at: Math.floor(Date.now() / 1000), ...question, result };
 }
+type Check = ReturnType<typeof newCheck>;
 
-/** Commits the audit row, and only then there is an answer. */
+/** Commits the audit row, and returns the answer after that. */
 function answer({ id, at, identifier, purpose, result }: Check, jws: string) {
   insertAudit.run([id, audience, at, identifier.regNo, purpose, result.status, result.eligible ? 1 : 0, jws]);
   const verifiedAt = new Date(at * 1000).toISOString();

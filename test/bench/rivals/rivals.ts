@@ -3,13 +3,13 @@ import { isDeepStrictEqual } from "node:util";
 import { type Cleanup, startServer } from "../cleanup.ts";
 import type { ServedRegister } from "../register.ts";
 
-/** Node knows no TypeScript; what is made here stays inside the project, where its packages are found. */
+/** The folder of the rival's JavaScript. It is in the project, because Node looks for npm packages in parent folders. */
 const builtFolder = fileURLToPath(new URL("../../../.cache/bench/", import.meta.url));
 
 /**
- * Starts Fastify with jose on Node over a copy of the register, and makes sure that it does the same work.
- * @returns null without Node
- * @throws Error when it answers something else than tvs
+ * Starts the rival on Node over a copy of the register, and checks that it gives the same answers as tvs.
+ * @returns null if Node is not installed
+ * @throws Error if an answer differs
  */
 export async function startRival(
   tvs: ServedRegister,
@@ -36,7 +36,7 @@ async function ask(url: string, apiKey: string, regNo: string): Promise<Answer> 
   return { status: response.status, body: (await response.json()) as Answer["body"] };
 }
 
-/** A valid licence, an expired and a revoked one, a teacher of the old register, and nobody. */
+/** Registration numbers: a valid, an expired and a revoked licence, a teacher of the old register, and nobody. */
 const numbers = ["000001", "000003", "000007", "000011", "000000"];
 
 async function requireSameAnswers({ url, apiKey }: ServedRegister, rivalUrl: string): Promise<void> {

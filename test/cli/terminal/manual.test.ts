@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { groups, titleOf, topics } from "../../../src/manual.ts";
+import { titleOf, topicGroups, topics } from "../../../src/manual.ts";
 import { reasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -30,8 +30,8 @@ test("tvs help lists every topic under its group, and leaves the commands to --h
   expect(code).toBe(0);
   expect(stdout).not.toContain("RUN THE SERVICE");
   expect(stdout).toContain("`tvs --help` lists the commands");
-  expect(stdout.split("\n").length).toBeLessThan(topics.length + groups.length + 6);
-  for (const { title } of groups) expect(stdout).toMatch(new RegExp(`^${title.toUpperCase()}$`, "m"));
+  expect(stdout.split("\n").length).toBeLessThan(topics.length + topicGroups.length + 6);
+  for (const { title } of topicGroups) expect(stdout).toMatch(new RegExp(`^${title.toUpperCase()}$`, "m"));
   for (const { name, summary } of topics) {
     expect(stdout).toMatch(new RegExp(`^ {2}${name} +${summary.slice(0, 20)}`, "m"));
   }
