@@ -6,9 +6,9 @@ import type { Settings } from "../domain/settings.ts";
 import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
 import {
   cleanTerm,
-  likelyRegNo,
+  correctTerm,
+  guessRegNo,
   maxTermLength,
-  meantTerm,
   type TermKind,
   termKind,
 } from "../domain/teachers/search-term.ts";
@@ -26,7 +26,7 @@ export type Asked =
 /** Reads what people type or paste. A registration number stays as typed, because it is looked up before a correction. */
 export function readTerm(text: string): Asked {
   const clean = cleanTerm(text);
-  const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
+  const term = canonicalRegNo(clean) === null ? correctTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: ({ tooLong }) => tooLong(maxTermLength) };
   const kind = termKind(term);
@@ -190,7 +190,7 @@ ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 
 /** A suggestion for a number that looks mistyped. */
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
-  const likely = asked.kind === "regNo" ? likelyRegNo(asked.term) : null;
+  const likely = asked.kind === "regNo" ? guessRegNo(asked.term) : null;
   const href = likely === null ? null : linkTo(likely, "regNo");
   if (href === null) return "";
   return html`<p>${lookup.didYouMean} <a href="./${href}">${likely}</a>?</p>
