@@ -82,7 +82,7 @@ export function findUserName(uid: number): string | undefined {
 /**
  * Explains why no register is made in a folder with a master key and no database: the new database could be mistaken
  * for the lost one.
- * @returns null if there is no master key, or for a sandbox
+ * @returns null if the folder has no master key, or for a sandbox
  */
 export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;

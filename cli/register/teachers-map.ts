@@ -51,7 +51,7 @@ export async function rememberMapping(settings: SettingsStore, mapping: Mapping 
   await settings.write({ [mappingName]: mapping === null ? "" : JSON.stringify(mapping) });
 }
 
-/** Reads a mapping file. @throws TvsError INPUT_UNREADABLE if the file cannot be read or is no valid mapping */
+/** Reads a mapping file. @throws TvsError INPUT_UNREADABLE if the file cannot be read or is not a valid mapping */
 export function readMappingFile(file: string): Mapping {
   try {
     return parseMapping(readFileSync(file, "utf8"), basename(file));
@@ -122,7 +122,7 @@ function explainSuggestion({ mapping, columns, questions, rows }: Suggestion): v
   for (const { about, question } of questions) note(`  ${about}: ${question}`);
 }
 
-/** Prints the remembered mapping, or forgets it with --forget. @throws TvsError NOT_KNOWN if there is none */
+/** Prints the remembered mapping, or forgets it with --forget. @throws TvsError NOT_KNOWN if none is remembered */
 async function printOrForgetMapping(
   { settings }: CommandContext,
   args: { forget?: boolean | undefined; json?: boolean | undefined },

@@ -50,7 +50,7 @@ export type Missing =
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** Maximum typing errors in a name: two, and one for every four letters. So `pin` is no misspelled `nin`. */
+/** Maximum typing errors in a name: two, and one for every four letters. So `pin` does not mean `nin`. */
 const maxSlips = 2;
 const lettersOfSlip = 4;
 const maxNameLength = 64;
@@ -60,7 +60,7 @@ const fieldsByName = importFields
   .filter((field) => field !== "licenseStatus")
   .map((field) => ({ field, known: normalizeName(columnOfField[field]) }));
 
-/** Finds the field whose column name differs from `name` by a few typing errors only. @returns null if there is none */
+/** Finds the field whose column name differs from `name` by a few typing errors only. @returns null if no field is so near */
 export function closestField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = normalizeName(name);

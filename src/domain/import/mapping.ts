@@ -58,7 +58,7 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   return `${path} is not ${issue.expected ?? "as it should be"}`;
 }
 
-/** Describes the first error in a mapping that the schema cannot find. @returns null if there is none */
+/** Describes the first error in a mapping that the schema cannot find. @returns null if the mapping is right */
 function flawOf(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
   const targets = ours.map(targetOf);
@@ -91,7 +91,7 @@ function flawOf(mapping: Mapping): string | null {
   return describeUnreadableValue(mapping, dates);
 }
 
-/** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if there is none */
+/** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if all are accepted */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));

@@ -247,7 +247,7 @@ function hasOwnNames(records: readonly TableRecord[]): boolean {
 export type FilePiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
 
 /**
- * Reads an extract and checks each row by itself, without the register.
+ * Reads an extract and checks each row, without comparing it with other rows or the register.
  * @returns pieces in the order of the file. Each has the number of bytes since the last piece, and the fields, unknown
  *   names and totals first found in it. The last piece has no rows; it has the file's SHA-256 in hex.
  * @throws TvsError INPUT_UNREADABLE with the number of the line, and never with a value of the file

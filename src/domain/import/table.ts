@@ -146,7 +146,7 @@ function isFilled({ cells, flaws }: TableRecord): boolean {
   return cells.some((cell) => cell.trim() !== "") || flaws?.some(([, flaw]) => flaw !== "merged") === true;
 }
 
-/** Whether a row looks like a total: a cell says so, and there is no registration number. */
+/** Whether a row looks like a total: a cell says so, and the registration number is missing. */
 function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
   const regNo = columns.findIndex(({ field }) => field === "regNo");
   const number = (cells[regNo] ?? "").trim();

@@ -20,7 +20,7 @@ export function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarke
 
 /**
  * Reads the character set from a text's byte order mark.
- * @returns null if there is no mark
+ * @returns null without a mark
  * @throws UnreadableError for UTF-16 without a mark, because the operator must confirm the byte order
  */
 export function markedEncoding(first: Uint8Array): Encoding | null {

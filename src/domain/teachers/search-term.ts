@@ -36,7 +36,7 @@ type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
  * else a teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term
  * as {@link correctTerm} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
- * @returns an empty list if the term is no identifier
+ * @returns an empty list if the term is not an identifier
  */
 export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
   if (term.length > maxTermLength) return [];
@@ -57,7 +57,7 @@ function candidatesOf(term: string): Candidate[] {
   const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTeacherId ? term : null);
   if (ninPattern.test(term)) {
     const phones = candidate("phone", canonicalPhone(term));
-    // A term with a leading zero is no teacher id.
+    // Teacher ids have no leading zero, so such a term is not one.
     return [{ by: "nin", text: term }, ...phones, ...(term.startsWith("0") ? [] : ids)];
   }
   const phones = /^(\+|234|0)/.test(term) ? candidate("phone", canonicalPhone(term)) : [];
@@ -86,7 +86,7 @@ export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 
 /**
  * What a search term most likely is. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
- * @returns null if the term is no identifier
+ * @returns null if the term is not an identifier
  */
 export function termKind(term: string): TermKind | null {
   if (term.length > maxTermLength) return null;

@@ -15,7 +15,7 @@ const names = [
 /** Decodes UTF-8 as Windows-1252. */
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
-test.each(names)("the text %s is not suspect", (name) => {
+test.each(names)("the text %s is not reported as damaged", (name) => {
   expect(findDamage(name)).toBeNull();
   expect(findDamage(name.normalize("NFD"))).toBeNull();
 });
@@ -68,7 +68,7 @@ test("every name with a letter beyond ASCII is detected when it was read as Wind
       expect([name, findDamage(misread(name))]).toEqual([name, "MOJIBAKE"]);
 });
 
-test("no name of letters, in any case, is suspect", () => {
+test("no name of letters, in upper or lower case, is reported as damaged", () => {
   const letters = [..."aeioubdgklmnrstyéèêëàáâäòóôöùúûçìíîẹọṣńǹñƙɓɗ"];
   let seed = 7;
   const random = (below: number) => {

@@ -40,7 +40,7 @@ test.each(cases)("a cell of %s is read, or refused by its code", (_name, read, t
     for (const cell of cells) expect([cell, read(cell)]).toEqual([cell, { code } as never]);
 });
 
-test("a date that was read before is the same text", () => {
+test("a date that is read twice gives the same text", () => {
   expect(values.readDate("2024-03-01")).toBe(values.readDate("2024-03-01"));
 });
 
@@ -88,7 +88,7 @@ const refused = [
   ...ofDegree.map((entry) => ({ qualifications: [entry] })),
   ...ofPost.map((entry) => ({ employment: [entry] })),
 ];
-test("a wrong profile is refused whole", () => {
+test("a profile with one wrong member is refused", () => {
   for (const profile of refused)
     expect([profile, values.readProfile(profile)]).toEqual([profile, { code: "PROFILE_INVALID" }]);
 });

@@ -167,7 +167,7 @@ test.each([
   expect(numbersOf(term)).toEqual([]);
 });
 
-test("a person's number is personal in any digits and groups", () => {
+test("a NIN or phone number is a personal term in the digits of any script and in any grouping", () => {
   for (const term of ["٩٩٩٠٠٠٠٠٠٠١", "999 000 000 01", "99900000001.", "०८०३१२३४५६७"]) {
     expect(isPersonalTerm(term)).toBe(true);
     expect(termKind(term)).toBe("elevenDigits");
