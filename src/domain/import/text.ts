@@ -179,16 +179,12 @@ function partsIn(file: Buffer): ReadonlySet<string> {
   const names = new Set<string>();
   for (let index = 0; index < count; index++) {
     if (file.readUInt32LE(at) !== 0x02014b50) throw new UnreadableError(1, damagedMessage);
-    const [name, extra, comment] = [28, 30, 32].map((offset) => file.readUInt16LE(at + offset)) as [
-      number,
-      number,
-      number,
-    ];
+    const name = file.readUInt16LE(at + 28);
     const label = file.toString("latin1", at + 46, at + 46 + name).toLowerCase();
     if (names.has(label)) throw new UnreadableError(1, damagedMessage);
     names.add(label);
     unpacked += sizeOf(file, at, name);
-    at += 46 + name + extra + comment;
+    at += 46 + name + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);
   }
   const { bytes, ratio, ratioFrom } = archiveLimits;
   if (unpacked > bytes || (unpacked > ratioFrom && unpacked > ratio * file.length))

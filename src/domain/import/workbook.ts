@@ -56,9 +56,7 @@ function parse(file: Uint8Array | string): WorkBook {
     ...{ cellText: false, cellHTML: false, bookFiles: true, sheetRows: maxRows + 100 },
   };
   try {
-    return typeof file === "string"
-      ? read(file, { ...options, type: "string" })
-      : read(file, { ...options, type: "array" });
+    return read(file, { ...options, type: typeof file === "string" ? "string" : "array" });
   } catch (error) {
     const isLocked = /password|encrypt/i.test(String(error));
     const words = "the workbook has a password; open it in a spreadsheet and save it without one";

@@ -56,12 +56,8 @@ export function planWrite(
   const after = statusesOn(content, change.calendar.dateAt(change.at));
   const known = statusesBefore(before, after);
   const subject = { tId: content.tId, regNo: content.regNo, occurredAt: change.at };
-  const moved =
-    before === null ||
-    known.license !== after.license ||
-    known.certificate !== after.certificate ||
-    known.active !== after.active ||
-    known.hidden !== after.hidden;
+  const statuses = ["license", "certificate", "active", "hidden"] as const;
+  const moved = before === null || statuses.some((one) => known[one] !== after[one]);
   const { action, actor, reason = null, at } = change;
   return {
     replaces: before === null ? null : { id: before.id, version: before.version },
