@@ -196,7 +196,3 @@ function keptFrom(
 export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
   return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
 }
-
-export function hexOf(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : bytes.toHex();
-}
