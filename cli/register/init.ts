@@ -129,7 +129,7 @@ async function answersOf(flags: Flags, environment: Environment): Promise<Answer
   return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** @throws TvsError CONFIG_INVALID for a wrong answer */
+/** Checks one answer. @throws TvsError CONFIG_INVALID for a wrong answer */
 function checkAnswer(name: string, answer: string): void {
   if (asked.has(name)) readServeConfig({ [name]: answer }, {});
   else siteOf({ name: "-", [name]: answer });

@@ -19,7 +19,7 @@ import type { ImportIssue } from "./report.ts";
 
 /** Milliseconds for which a chunk's commit may hold the write lock. Few beside a service, whose writes must wait. */
 const lockMs = { alone: 2_000, besideService: 3 };
-/** Factor of the pause after a commit, if a service wrote too: the pause is this many times the lock's time. */
+/** The pause after a commit, if a service writes too, as a multiple of the time for which the commit held the lock. */
 const restFactor = 2;
 /** Rows of the first chunk. Later chunks have as many rows as fit into `lockMs`, by the time of the last chunk. */
 const firstRows = 20;

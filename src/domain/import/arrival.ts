@@ -60,7 +60,7 @@ const fieldsByName = importFields
   .filter((field) => field !== "licenseStatus")
   .map((field) => ({ field, known: normalizeName(columnOfField[field]) }));
 
-/** Finds the field whose column name differs from `name` by a few typing errors only. @returns null if no field is so near */
+/** Finds the field whose column name differs from `name` by few typing errors. @returns null if no field does */
 export function closestField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = normalizeName(name);

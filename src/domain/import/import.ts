@@ -200,7 +200,7 @@ function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
     },
     /** The digests to store with the import; null if there are more than `maxKept`. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether the last import rejected the same rows for the same reasons, and perhaps more rows. */
+    /** Whether the last import had all of these rejections too. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

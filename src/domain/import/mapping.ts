@@ -91,7 +91,7 @@ function flawOf(mapping: Mapping): string | null {
   return describeUnreadableValue(mapping, dates);
 }
 
-/** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if all are accepted */
+/** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if all are valid */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));

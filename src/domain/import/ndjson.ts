@@ -170,7 +170,7 @@ function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: 
   return { line, format: "ndjson", cells, profile: members.profile };
 }
 
-/** Converts a member to a cell. Only `tId` may be a number, because a NIN would lose leading zeros. */
+/** Converts a member to a cell. Only `tId` may be a number: a NIN would lose zeros. @returns null for a wrong type */
 function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
   if (typeof value === "string") return value.trim();

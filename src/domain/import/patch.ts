@@ -10,7 +10,7 @@ import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 import type { LicenseWord } from "./values.ts";
 
-/** The values that a row sets; absent fields stay unchanged. Blind indexes are hex, so that staging can store JSON. */
+/** The values that a row sets; absent fields stay unchanged. Blind indexes are hex, because patches are stored as JSON. */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
@@ -83,7 +83,7 @@ const wordReason = "extract";
 
 /**
  * Replaces `licenseStatus` with a revocation. REVOKED without a date revokes as of today, or keeps the date on record.
- * Another word lifts a revocation, unless the row has the column of its date, which then decides.
+ * Another word lifts a revocation, unless the file has a column of revocation dates, which then decides.
  */
 function withRevocationOf(
   before: StoredTeacher | null,
