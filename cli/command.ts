@@ -189,7 +189,7 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
  * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
-  const config = readConfig(args as Flags, environmentOf(args as Flags));
+  const config = readConfig(args as Flags, readKeyKind(args as Flags));
   requireOwnFolder(config);
   return config;
 }
@@ -202,7 +202,7 @@ export function serveConfigOf(flags: Flags, environment: Environment): ServeConf
 }
 
 /** The environment for {@link configOf}. @param options as {@link serviceSettings} takes them */
-export function environmentOf(flags: Flags, options: { all?: boolean } = {}): Environment {
+export function readKeyKind(flags: Flags, options: { all?: boolean } = {}): Environment {
   const { file, environment } = serviceSettings(flags, process.env, options);
   if (file !== undefined) {
     const { TVS_DATA, TVS_DATABASE } = environment;

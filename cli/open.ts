@@ -31,8 +31,8 @@ import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWatchStore } from "../src/store/watches.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
-import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register/register.ts";
-import { environmentOf, settingsOf } from "./register/settings.ts";
+import { hasDatabase, locationOf, loneKeyRefusal, noRegisterError } from "./register/register.ts";
+import { readKeyKind, settingsOf } from "./register/settings.ts";
 import { ensureDataDir, openVault } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
@@ -84,7 +84,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
     if (version < schemaVersion) await makeSchema(driver);
     const stores = createStores(driver, { commits, acting });
-    const keyKind = await environmentOf(stores.settings, config);
+    const keyKind = await readKeyKind(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     // Each machine over a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
@@ -123,7 +123,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
  */
 async function prepareNew(config: Config, options: OpenOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
-  if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegister(config);
+  if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegisterError(config);
   // A key beside an incomplete database is left by a killed command, or by one that makes the register now. The schema
   // is written before the key, so it is read after it.
   const refusal = loneKeyRefusal(config);
@@ -141,7 +141,7 @@ async function isBegun(config: Config, driver: Driver | undefined): Promise<bool
 
 /** For a command that opens the database on its own. @throws TvsError REGISTER_MISSING */
 export async function requireRegister(config: Config): Promise<void> {
-  if (!(await hasRegister(config))) throw noRegister(config);
+  if (!(await hasRegister(config))) throw noRegisterError(config);
 }
 
 /** Whether there is a register. A libSQL server may have an empty database. */

@@ -5,7 +5,7 @@ import { type Settings, unknownIssuer } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
 import { command, configOf, option } from "./command.ts";
 import { withContext } from "./open.ts";
-import { hasDatabase, noRegister } from "./register/register.ts";
+import { hasDatabase, noRegisterError } from "./register/register.ts";
 import { note, print } from "./terminal/output.ts";
 
 export const openapiCommand = command({
@@ -22,6 +22,8 @@ export const openapiCommand = command({
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   if (hasDatabase(config)) return withContext(config, async ({ settingsInForce }) => settingsInForce);
   if (config.issuer === undefined)
-    note(`${noRegister(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`);
+    note(
+      `${noRegisterError(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`,
+    );
   return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };
 }

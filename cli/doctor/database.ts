@@ -18,7 +18,7 @@ import { readDatabaseClock } from "../../src/store/leader.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
-import { hasDatabase, noRegister } from "../register/register.ts";
+import { hasDatabase, noRegisterError } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
@@ -65,7 +65,7 @@ function unread(...checks: Check[]): DatabaseReport {
 }
 
 function missing(config: Config): DatabaseReport {
-  const check = fail("database", noRegister(config).message, "if there should be one, check --data");
+  const check = fail("database", noRegisterError(config).message, "if there should be one, check --data");
   return { ...unread(check), isMissing: true };
 }
 

@@ -11,8 +11,8 @@ import { type Check, fail, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
-import { command, environmentOf, flag, version } from "../command.ts";
-import { noRegister, requireOwnFolder } from "../register/register.ts";
+import { command, flag, readKeyKind, version } from "../command.ts";
+import { noRegisterError, requireOwnFolder } from "../register/register.ts";
 import { exitCodes, listing, note, print, printable, terminalWidth } from "../terminal/output.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
@@ -23,7 +23,7 @@ export const doctorCommand = command({
   ...words.doctor,
   args: { full: flag() },
   async run({ args }) {
-    const environment = environmentOf(args as Flags, { all: true });
+    const environment = readKeyKind(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
     requireOwnFolder(config);
@@ -33,7 +33,7 @@ export const doctorCommand = command({
       return { name, result, found, advice: adviceText(check) };
     });
     print(args, { ok: healthy, checks: shown }, () => report(shown));
-    if (isMissing) note(`tvs: ${noRegister(config).message}`);
+    if (isMissing) note(`tvs: ${noRegisterError(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });

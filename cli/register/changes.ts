@@ -1,4 +1,4 @@
-/** `tvs changes` and `tvs partners history`: who changed what (decision D1.10). */
+/** Commands `tvs changes` and `tvs partners history`, which list who changed what (decision D1.10). */
 
 import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";

@@ -1,4 +1,4 @@
-/** `tvs init`: makes a register with its first settings (decision D1.9). */
+/** The command `tvs init`, which makes a register with its first settings (decision D1.9). */
 
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
@@ -47,11 +47,11 @@ type Question = {
   readonly name: string;
   readonly words: string;
   readonly hint: string;
-  /** The answer of the Enter key; undefined for a required answer, empty for an optional one. */
+  /** The default, which Enter gives. Undefined: the answer is required. Empty: the question may be skipped. */
   readonly usual: string | undefined;
 };
 
-/** Questions in the order of the options in commands.json. Name and e-mail address belong to the site. */
+/** Questions, in the order of the options in commands.json. Name and e-mail address belong to the setting `site`. */
 const questions = Object.entries(words.init.options).map(([name, words]): Question => {
   if (name === "name") return { name, words, hint: "NAME", usual: undefined };
   if (name === "contact-email") return { name, words, hint: "ADDRESS", usual: "" };
@@ -82,10 +82,10 @@ export const initCommand = command({
     if (await hasRegister(config)) throw registerThere(config);
     refuseRoot(config, file);
     const answers = await answersOf(flags, environment);
-    await make(readServeConfig({ ...flags, ...answers }, environment), answers);
+    await makeRegister(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
     const [location, masterKey] = [locationOf(config), masterKeyLocation(config)];
-    const { contactEmail = null, port, ...others } = camel(answers);
+    const { contactEmail = null, port, ...others } = camelCaseNames(answers);
     print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
         record({ register: location, ...answers }),
@@ -94,7 +94,7 @@ export const initCommand = command({
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
     );
-    warn(args, answers);
+    warnOfTrialIssuer(args, answers);
   },
 });
 
@@ -105,7 +105,7 @@ function registerThere(config: Config): TvsError {
   return new TvsError("REFUSED", message);
 }
 
-/** Refuses root beside an installed service, which could not open root's files. @throws TvsError REFUSED */
+/** Refuses root if a service is installed, whose user could not open root's files. @throws TvsError REFUSED */
 function refuseRoot({ database }: Config, file: string | undefined): void {
   if (process.geteuid?.() !== 0 || database.kind !== "file" || file === undefined) return;
   const user = basename(file, ".env");
@@ -113,8 +113,8 @@ function refuseRoot({ database }: Config, file: string | undefined): void {
 }
 
 /**
- * Collects the answers from options, variables and, at a terminal, questions.
- * @throws TvsError USAGE, CONFIG_INVALID, REFUSED
+ * Collects the answers from options and environment variables. At a terminal, asks for the missing ones.
+ * @throws TvsError CONFIG_INVALID for a wrong option, USAGE if a required answer is missing, REFUSED if the input ends
  */
 async function answersOf(flags: Flags, environment: Environment): Promise<Answers> {
   const given: Record<string, string> = {};
@@ -122,21 +122,20 @@ async function answersOf(flags: Flags, environment: Environment): Promise<Answer
     const answer = flags[name] ?? (asked.has(name) ? environment[variableOf(name)] : undefined);
     if (typeof answer === "string" && answer !== "") given[name] = answer;
   }
-  for (const [name, answer] of Object.entries(given)) check(name, answer);
+  for (const [name, answer] of Object.entries(given)) checkAnswer(name, answer);
   const open = questions.filter(({ name }) => given[name] === undefined);
   const canAsk = flags.json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
-  const all = { ...(canAsk ? await ask(open) : usualAnswers(open)), ...given };
-  // In the order of the questions.
+  const all = { ...(canAsk ? await askQuestions(open) : usualAnswers(open)), ...given };
   return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** @throws TvsError CONFIG_INVALID for a wrong answer */
-function check(name: string, answer: string): void {
+/** Checks one answer. @throws TvsError CONFIG_INVALID for a wrong answer */
+function checkAnswer(name: string, answer: string): void {
   if (asked.has(name)) readServeConfig({ [name]: answer }, {});
   else siteOf({ name: "-", [name]: answer });
 }
 
-/** @throws TvsError USAGE for a required answer */
+/** Answers open questions with their defaults. @throws TvsError USAGE if an answer is required */
 function usualAnswers(open: readonly Question[]): Record<string, string> {
   const missing = open.filter(({ usual }) => usual === undefined).map(({ name }) => `--${name}`);
   if (missing.length > 0)
@@ -144,7 +143,7 @@ function usualAnswers(open: readonly Question[]): Record<string, string> {
   return Object.fromEntries(open.map(({ name, usual = "" }) => [name, usual]));
 }
 
-/** Makes a site of a name and an e-mail address. @throws TvsError CONFIG_INVALID */
+/** Makes the site's settings from a name and an e-mail address. @throws TvsError CONFIG_INVALID if one is invalid */
 function siteOf({ name, "contact-email": email }: Answers): Site {
   const contact = email === undefined ? {} : { contact: { email } };
   try {
@@ -159,8 +158,8 @@ function siteOf({ name, "contact-email": email }: Answers): Site {
   }
 }
 
-/** @throws TvsError REFUSED when another command has made the register first */
-async function make(config: ServeConfig, answers: Answers): Promise<void> {
+/** Makes the register. @throws TvsError REFUSED if another process made it first */
+async function makeRegister(config: ServeConfig, answers: Answers): Promise<void> {
   const remembered = [...asked.keys()].map((name) => [storedName(name), answers[name] ?? ""]);
   const firstSettings = (secrets: Secrets) => ({
     ...Object.fromEntries(remembered),
@@ -186,13 +185,13 @@ function nextCommands(flags: Flags, file: string | undefined): string[] {
   ];
 }
 
-function camel(answers: Answers): Answers {
+function camelCaseNames(answers: Answers): Answers {
   const name = (option: string) => option.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(answers).map(([option, value]) => [name(option), value]));
 }
 
-/** Warns of an issuer that suits only a trial. */
-function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
+/** Warns of an issuer that partners cannot reach or trust: a loopback address, or http. */
+function warnOfTrialIssuer(args: { json?: unknown }, { issuer = "" }: Answers): void {
   const flaw = issuerFlaw(issuer);
   if (flaw === "loopback")
     note("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
@@ -201,12 +200,12 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
 }
 
 /**
- * Asks each question on stderr until its answer is valid.
- * @returns the answers by name, empty for a skipped question
- * @throws TvsError REFUSED when the input ends before the last answer
+ * Asks questions on stderr, each until its answer is valid.
+ * @returns the answers by the names of their options; empty for a skipped question
+ * @throws TvsError REFUSED if the input ends before the last answer
  */
-async function ask(open: readonly Question[]): Promise<Record<string, string>> {
-  // One reader for all questions: it may read the next answers ahead.
+async function askQuestions(open: readonly Question[]): Promise<Record<string, string>> {
+  // One reader for all questions, because it may already have read the answers to the next ones.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const lines = asked[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};
@@ -230,7 +229,7 @@ async function askOne(question: Question, lines: AsyncIterator<string>): Promise
     const answer = value.trim() || usual;
     try {
       if (answer === undefined) throw new TvsError("USAGE", "this one must be answered");
-      if (answer !== "") check(name, answer);
+      if (answer !== "") checkAnswer(name, answer);
       return answer;
     } catch (error) {
       if (!isTvsError(error)) throw error;

@@ -92,7 +92,7 @@ const compromiseCommand = operatorCommand({
     const from = isoTime(since);
     const loss = `Every envelope that ${kid} signed from ${from} on will be refused by every verifier, for ever`;
     await confirm(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
-    // A thief does not wait until the log is in order.
+    // Continues if the checkpoint fails: a stolen key must be marked even if the log is faulty.
     await logWriterOf(operator)
       .checkpoint()
       .catch(({ message }: Error) =>
@@ -129,7 +129,7 @@ const importCommand = command({
   args: { file: operand(), ...yesArg, ...byArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
-    // Refuses a wrong key before the register is opened.
+    // Checks the key with throw-away secrets, to refuse a wrong one before the register is opened.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
     await withContext(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(pem, secrets, clock.now());

@@ -1,4 +1,4 @@
-/** The actor of a change, which is recorded with the change (decision D1.10). */
+/** Finds the name of the operator, which is recorded with each change (decision D1.10). */
 
 import { userInfo } from "node:os";
 import type { Config } from "../../src/config.ts";
@@ -6,7 +6,7 @@ import { actorNamed } from "../../src/domain/changes.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { option } from "../command.ts";
-import { userNamed } from "./register.ts";
+import { findUserName } from "./register.ts";
 
 const maxLength = 64;
 
@@ -21,7 +21,7 @@ export const byFilterArg = {
   by: option("NAME", "Only what this operator changed; service for the service itself", actorNamed),
 } as const;
 
-/** @throws TvsError CONFIG_INVALID for a name that is long or not printable */
+/** Returns the actor to record: `cli:` and the operator's name. @throws TvsError CONFIG_INVALID for a wrong name */
 export function actorOf({ operator }: Pick<Config, "operator">): string {
   const name = (operator?.name ?? loginName()).trim();
   if (name !== "" && name.length <= maxLength && !hasHiddenCharacter(name)) return `cli:${name}`;
@@ -29,10 +29,10 @@ export function actorOf({ operator }: Pick<Config, "operator">): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** Finds the login name by the user id: Bun's `userInfo` reads it from the environment, which anyone can set. */
+/** Finds the login name by the user id. Bun's `userInfo` reads the name from the environment, which anyone can set. */
 function loginName(): string {
   const { username, uid } = userInfo();
-  const known = userNamed(uid);
+  const known = findUserName(uid);
   if (known !== undefined) return known;
   return username === "" || username === "unknown" ? `uid-${uid}` : username;
 }

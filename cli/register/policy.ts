@@ -24,12 +24,12 @@ const checkCommand = command({
   },
 });
 
-/** @throws TvsError INPUT_UNREADABLE, REFUSED for an invalid policy */
+/** Reads a policy file. @throws TvsError INPUT_UNREADABLE, or REFUSED for an invalid policy */
 function readValidPolicy(file: string): Policy {
   try {
     return readPolicyFile(file);
   } catch (error) {
-    // Other commands end with 2 for an invalid policy; here it is the answer "no", so the command ends with 1.
+    // For `policy check` an invalid policy is the answer "no", exit code 1. In other commands it has exit code 2.
     if (isTvsError(error, "CONFIG_INVALID")) throw new TvsError("REFUSED", error.message, { cause: error });
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Finds the register of a command, and explains a missing or closed one. */
+/** Finds a command's register, and explains why it is missing or cannot be opened. */
 
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -14,8 +14,8 @@ export function locationOf({ dataDir, database }: Config): string {
   return `${protocol}//${host}`;
 }
 
-/** The error of every command that needs a register. */
-export function noRegister(config: Config): TvsError {
+/** The error of a command that needs a register and finds none. */
+export function noRegisterError(config: Config): TvsError {
   const location = locationOf(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
   const sandbox = join(config.dataDir, "sandbox.db");
@@ -24,7 +24,7 @@ export function noRegister(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/** Whether there is a database; true for a server. @throws TvsError REGISTER_CLOSED */
+/** Whether a database file exists; true for a libSQL server. @throws TvsError REGISTER_CLOSED if it cannot be read */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   try {
@@ -39,7 +39,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
   }
 }
 
-/** Refuses root in another user's folder, in which a link may lead to any file. @throws TvsError REGISTER_CLOSED */
+/** Refuses root in another user's folder: a link in it could lead to any file. @throws TvsError REGISTER_CLOSED */
 export function requireOwnFolder({ dataDir, database }: Config): void {
   if (process.geteuid?.() !== 0) return;
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
@@ -58,7 +58,7 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** The same command for another user, cut before the first value, which may be a secret or a NIN. */
+/** The present command with `sudo -u`, cut before its first value, which may be a secret or a NIN. */
 function asUser(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
@@ -66,11 +66,11 @@ function asUser(uid: number): string {
   return ["sudo -u", nameOf(uid), "tvs", ...shown].join(" ");
 }
 
-/** A user's name, or the user id in sudo's form. */
-const nameOf = (uid: number) => userNamed(uid) ?? `'#${uid}'`;
+/** A user's name, or the user id as sudo accepts it. */
+const nameOf = (uid: number) => findUserName(uid) ?? `'#${uid}'`;
 
 /** Finds a user's name in /etc/passwd. */
-export function userNamed(uid: number): string | undefined {
+export function findUserName(uid: number): string | undefined {
   try {
     const users = readFileSync("/etc/passwd", "utf8").split("\n");
     return users.map((line) => line.split(":")).find((one) => one[2] === String(uid))?.[0];
@@ -80,8 +80,9 @@ export function userNamed(uid: number): string | undefined {
 }
 
 /**
- * Refuses to make a register beside the master key of a missing database, for which the new one could be mistaken.
- * @returns null without a master key, and for a sandbox
+ * Explains why no register is made in a folder with a master key and no database: the new database could be mistaken
+ * for the lost one.
+ * @returns null if the folder has no master key, or for a sandbox
  */
 export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
@@ -98,12 +99,12 @@ const settingsFile = "/etc/tvs/tvs.env";
 const registerVariables = Object.keys(registerSettings).map((name) => variableOf(optionOf(name)));
 
 /**
- * Adds the settings of the installed service to the environment of a command that does not name the register. The file is
- * `TVS_SERVICE_SETTINGS`, else /etc/tvs/tvs.env.
- * @param all adds every setting, not only the location of the register
- * @returns `file` is undefined when the settings are not used
- * @throws TvsError CONFIG_INVALID when two registers may be meant or others can write the file; REGISTER_CLOSED when this
- *   user may not read the file
+ * Adds the installed service's settings to the environment, if the command does not say which register it means. They
+ * are read from the file that `TVS_SERVICE_SETTINGS` names, else from /etc/tvs/tvs.env.
+ * @param all true adds every setting; otherwise only the register's location is added
+ * @returns `file` is undefined if no settings were added
+ * @throws TvsError CONFIG_INVALID if ./data has a register too or other users can write the file; REGISTER_CLOSED if
+ *   this user may not read the file
  */
 export function serviceSettings(
   flags: Flags,
@@ -122,15 +123,17 @@ export function serviceSettings(
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
     throw new TvsError("CONFIG_INVALID", message);
   }
-  const found = parse(readTrusted(file)).filter(([name]) => all || registerVariables.includes(name));
+  const found = parseEnvironmentFile(readTrusted(file)).filter(
+    ([name]) => all || registerVariables.includes(name),
+  );
   const settings = Object.fromEntries(found);
   if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
-  // An empty variable counts as unset (config.ts), so it must not replace a setting of the file.
+  // Drops empty variables: config.ts treats them as unset, so they must not replace a setting of the file.
   const filled = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   return { file, environment: { ...settings, ...filled } };
 }
 
-/** Reads a settings file that only root or this user can write: others could point every command to their register. */
+/** Reads a settings file. Refuses one that other users can write: they could direct commands to their own register. */
 function readTrusted(file: string): string {
   let descriptor: number | undefined;
   try {
@@ -153,8 +156,8 @@ function readTrusted(file: string): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** Parses an environment file of systemd. Paths are relative to the root folder. */
-function parse(text: string): (readonly [name: string, value: string])[] {
+/** Parses an environment file of systemd. Relative paths start at /, the folder in which systemd starts services. */
+function parseEnvironmentFile(text: string): (readonly [name: string, value: string])[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*(TVS_[A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line);
     if (match === null) return [];

@@ -31,12 +31,12 @@ import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs } from "./teachers-map.ts";
 
-/** Rows looked up together; a libSQL server answers them in one round trip. */
+/** Rows that are looked up together, so that a libSQL server answers them in one round trip. */
 const width = 64;
 const maxRecordBytes = 64 * 1024;
-/** Rows of a list: all results are in memory until they are printed. */
+/** Maximum rows of a list, because all results are in memory until they are printed. */
 const maxRows = 1_000_000;
-/** Rows of a statement. One more is kept, so that a longer list is refused. */
+/** Maximum rows of a statement. One row more is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
 export const rosterCommand = operatorCommand({
@@ -69,7 +69,7 @@ export const rosterCommand = operatorCommand({
     const { results, hasNames, listed } = await checkFile(file, encoding, dependencies);
     if (results.length === 0) throw unreadable(`${nameOf(file)} has no rows below its header`);
     if (list !== null) {
-      requireSound(file, results);
+      refuseFaultyRows(file, results);
       const text = await stateOwnList(operator, { purpose, list, teachers: listed });
       await out?.write(`${text}\n`);
       return printStatement(args, JSON.parse(text) as SignedStatement);
@@ -90,7 +90,7 @@ type ListArgs = { statement?: boolean | undefined } & Partial<
   Record<"list-name" | "reference" | "out", string | undefined>
 >;
 
-/** @returns null without --statement. @throws TvsError USAGE */
+/** Reads the options about a statement. @returns null if --statement is not given. @throws TvsError USAGE */
 function listOf({ statement = false, "list-name": name, reference, out }: ListArgs): ListLabel | null {
   if (!statement && (name !== undefined || reference !== undefined))
     throw new TvsError("USAGE", "--list-name and --reference are for a statement: give --statement as well");
@@ -104,8 +104,8 @@ function namesText(differing: number): string {
   return differing === 0 ? "" : `, ${differing} under another name than the registered one`;
 }
 
-/** A statement must cover every row of its list. @throws TvsError INPUT_UNREADABLE with the first faulty line */
-function requireSound(file: string, results: readonly RosterRow[]): void {
+/** Refuses a list with faulty rows: a statement must cover every row. @throws TvsError INPUT_UNREADABLE */
+function refuseFaultyRows(file: string, results: readonly RosterRow[]): void {
   const bad = results.find(({ error }) => error !== null);
   if (bad === undefined) return;
   throw unreadable(
@@ -124,7 +124,7 @@ function printStatement(args: object, statement: SignedStatement): void {
   if (eligible < distinct) process.exitCode = exitCodes.refused;
 }
 
-/** Reads and checks the rows of a list; only the results stay in memory. @throws TvsError INPUT_UNREADABLE */
+/** Reads a list and checks its rows. Only the results stay in memory. @throws TvsError INPUT_UNREADABLE */
 async function checkFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   const listed: AskedList["teachers"][number][] = [];
@@ -156,7 +156,7 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
 
 /**
  * Reads the records of a list, without empty lines.
- * @throws UnreadableError for text outside the character set: a damaged name would differ from the registered one
+ * @throws UnreadableError for bytes that are invalid in the character set, because a damaged name would never match
  */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
@@ -196,7 +196,7 @@ function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
       header: true,
       columns: { ...columns, ...verdict, ...(hasNames ? { nameMatches: "name_matches" } : {}) },
       cast: { boolean: String },
-      // A spreadsheet must not run a name that begins like a formula.
+      // Keeps spreadsheets from running a name that begins like a formula.
       escape_formulas: true,
     },
   );
@@ -218,17 +218,17 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
 }
 
 /**
- * Signs and commits a statement as for a partner, without a charge. Its audience is the issuer.
+ * Signs and commits a statement as the API does for a partner, but charges no quota. The issuer is also the audience.
  * @returns the statement as JSON
- * @throws TvsError USAGE for a list that the API would refuse, REFUSED without an issuer, LOG_BEHIND
+ * @throws TvsError USAGE for a list that the API would refuse, REFUSED if no issuer is set, LOG_BEHIND
  */
 async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
-  // A sandbox uses the address at which it listens.
+  // A sandbox needs no configured issuer: the URL at which it listens is its issuer.
   if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
-  // Refuses a database that is behind its pinned checkpoint, as a service does.
+  // Throws LOG_BEHIND, as a service does, if the database has fewer log entries than its last checkpoint.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await retryOnConflict(configuration, (snapshot) => attempt(operator, asked, snapshot));

@@ -1,4 +1,4 @@
-/** Options for the table of settings (`src/domain/settings.ts`), and the settings in force. */
+/** Makes command options from the table of settings (`src/domain/settings.ts`), and reads the settings in force. */
 
 import { dirname, join } from "node:path";
 import type { Config } from "../../src/config.ts";
@@ -20,7 +20,7 @@ import type { SettingsStore } from "../../src/store/settings.ts";
 import { type Args, flag, option } from "../command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/** The options of `tvs serve`, without those that every command has. */
+/** The options that only `tvs serve` has. */
 export const serveArgs: Args = Object.fromEntries(
   Object.entries<Setting>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
     optionOf(name),
@@ -29,9 +29,9 @@ export const serveArgs: Args = Object.fromEntries(
 );
 
 /**
- * The settings of a command: its options, else the stored values, else the defaults.
- * @param defaultIssuer the address of a starting service, which replaces the stored address of an earlier service; null
- *   for a service that needs a configured issuer
+ * Reads the settings in force for a command: its options, else the stored values, else the defaults.
+ * @param defaultIssuer the URL at which a starting service listens, the issuer if none was ever set; null if the
+ *   service must have a configured issuer
  * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
  */
 export async function settingsOf(
@@ -65,8 +65,8 @@ export async function settingsOf(
   };
 }
 
-/** Reads, or stores at the first use, whether a database is live or a sandbox. @throws TvsError REFUSED for a sandbox in a live database */
-export async function environmentOf(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
+/** Reads whether a database is live or a sandbox; its first command stores this. @throws TvsError REFUSED */
+export async function readKeyKind(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
   const stored =
     (await settings.read()).get("environment") ??
     (await settings.writeFirst("environment", sandbox ? "sandbox" : "live"));
@@ -76,10 +76,10 @@ export async function environmentOf(settings: SettingsStore, { sandbox }: Config
   return stored === "sandbox" ? "test" : "live";
 }
 
-/** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
+/** Reads a site file and the logo that it names. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 async function readSiteFile(file: string): Promise<Site> {
   if (file === "none") return defaultSite;
-  // Imported here, because most starts have no site file.
+  // Loads the parser only here, because most commands have no site file.
   const { parseSite } = await import("../../src/domain/site-file.ts");
   const text = readSmallFile(file, `the site file ${file}`).toString("utf8");
   return parseSite(text, (name) =>
@@ -87,7 +87,7 @@ async function readSiteFile(file: string): Promise<Site> {
   );
 }
 
-/** @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
+/** Reads a policy file. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 export function readPolicyFile(file: string): Policy {
   return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
 }

@@ -66,7 +66,7 @@ export const importCommand = command({
     const config = configOf(args);
     const totalBytes = sizeOf(file);
     await requireRegister(config);
-    // Checks that the report can be written, before the register is changed.
+    // Checks the report's path first: if the report cannot be written, nothing is imported.
     const { report: path, force } = args;
     const report = prepareIfNamed({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
@@ -95,7 +95,7 @@ export const importCommand = command({
   },
 });
 
-/** @throws TvsError INPUT_UNREADABLE for an invalid mapping or one with open questions */
+/** Reads the options about the file. @throws TvsError INPUT_UNREADABLE if --map is invalid or has open questions */
 function readingOf({ delimiter, encoding, sheet, map }: ArgsOf<typeof importArgs>): Reading {
   const mapping = map === undefined ? undefined : readMappingFile(map);
   if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
@@ -109,7 +109,7 @@ function importExtract(
   options: ImportOptions,
 ): Promise<ImportResult> {
   return withContext(config, async (operator) => {
-    // A database that lost rows would give new teachers the ids of lost ones.
+    // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost ones.
     await logWriterOf(operator).reconcile();
     const { settings, blindIndex } = operator;
     const input = {
@@ -136,7 +136,7 @@ async function* notingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<
   }
 }
 
-/** The first signal aborts after the current commit; the second one ends the process. */
+/** Handles signals such as Ctrl-C: the first stops the import after the current commit, the second ends the process. */
 function stopAtSignals(): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
@@ -193,7 +193,6 @@ function noteRemarks(
     note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
   if (args.report !== undefined) return;
   if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
-  // A warning may be about a revocation that was lifted or kept.
   else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
 }
 
@@ -205,7 +204,7 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   return `nothing was changed: ${reasons.join("; ")}`;
 }
 
-/** The counts of an import, its codes and its first rejected rows. */
+/** Describes a finished import: its counts, its codes and its first rejected rows. */
 function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
   const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
@@ -246,7 +245,7 @@ const issueColumns: Columns<ImportIssue> = {
   CODE: "code",
 };
 
-/** Prints an empty extract. The explanations go to stderr, so that stdout can be redirected to a file. */
+/** Prints an empty extract on stdout, so that it can be redirected to a file, and explains its columns on stderr. */
 function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {
   if (args.file !== undefined)
     throw new TvsError("USAGE", "--template prints an empty extract and reads no file");

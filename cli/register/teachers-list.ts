@@ -2,7 +2,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import { isCalendarDate } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
-  describeRow,
+  describeTeacherRow,
   findTeachers,
   listTeachers,
   type TeacherFilter,
@@ -62,7 +62,7 @@ export const findCommand = operatorCommand({
   ...words["teachers find"],
   args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
-    // Four bytes for a character, and a line end.
+    // A character has up to four bytes in UTF-8; two more for the line end.
     term === "-"
       ? readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" })
       : term,
@@ -85,12 +85,12 @@ function show(
   { operator: { calendar, clock }, nobody }: { operator: CommandContext; nobody: string },
 ): void {
   const today = calendar.dateAt(clock.now());
-  const rows = teachers.map((one) => describeRow(one, today));
+  const rows = teachers.map((one) => describeTeacherRow(one, today));
   printList(args, rows, teacherColumns, nobody);
   if (next !== null) note(`there are more; the next ones: --after ${next}`);
 }
 
-const teacherColumns: Columns<ReturnType<typeof describeRow>> = {
+const teacherColumns: Columns<ReturnType<typeof describeTeacherRow>> = {
   "REG NO": "regNo",
   "T ID": "tId",
   NAME: "name",

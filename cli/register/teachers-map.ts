@@ -16,7 +16,7 @@ import { exitCodes, hint, note, noteTable, print, printableJson } from "../termi
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 
-/** Options for facts that a file does not state. */
+/** Options about a file that its content cannot always show. */
 export const readingArgs = {
   delimiter: option(
     "CHARACTER",
@@ -39,7 +39,7 @@ export const readingArgs = {
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
 
-/** The stored mapping of the last mapped import; empty after --forget. */
+/** The setting with the mapping of the last import with --map; empty after `tvs teachers map --forget`. */
 const mappingName = "import_mapping";
 
 export async function rememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {
@@ -51,7 +51,7 @@ export async function rememberMapping(settings: SettingsStore, mapping: Mapping 
   await settings.write({ [mappingName]: mapping === null ? "" : JSON.stringify(mapping) });
 }
 
-/** @throws TvsError INPUT_UNREADABLE */
+/** Reads a mapping file. @throws TvsError INPUT_UNREADABLE if the file cannot be read or is not a valid mapping */
 export function readMappingFile(file: string): Mapping {
   try {
     return parseMapping(readFileSync(file, "utf8"), basename(file));
@@ -67,10 +67,11 @@ export const mapCommand = command({
     const { file, show = false, forget = false } = args;
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
       throw new TvsError("USAGE", "name the extract, or give --show or --forget");
-    if (show || forget) return withContext(configOf(args), (operator) => remembered(operator, args));
+    if (show || forget)
+      return withContext(configOf(args), (operator) => printOrForgetMapping(operator, args));
     const found = await suggestFor(file as string, args);
     print(args, found, () => printableJson(withoutEmpty(found.mapping)));
-    if (args.json !== true) explain(found);
+    if (args.json !== true) explainSuggestion(found);
     if (found.questions.length > 0) process.exitCode = exitCodes.refused;
     else hint(args, `tvs teachers import ${file} --map FILE --dry-run shows what it would do`);
   },
@@ -103,8 +104,8 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => !isEmpty(value)));
 }
 
-/** Prints the columns' fields, the first rows and the questions on stderr. */
-function explain({ mapping, columns, questions, rows }: Suggestion): void {
+/** Prints on stderr how each column is read, the first rows, and the open questions. */
+function explainSuggestion({ mapping, columns, questions, rows }: Suggestion): void {
   noteTable(
     ["column", "taken for", "why"],
     columns
@@ -121,8 +122,8 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
   for (const { about, question } of questions) note(`  ${about}: ${question}`);
 }
 
-/** Prints or forgets the remembered mapping. @throws TvsError NOT_KNOWN */
-async function remembered(
+/** Prints the remembered mapping, or forgets it with --forget. @throws TvsError NOT_KNOWN if none is remembered */
+async function printOrForgetMapping(
   { settings }: CommandContext,
   args: { forget?: boolean | undefined; json?: boolean | undefined },
 ) {

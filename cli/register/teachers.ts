@@ -2,7 +2,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { keptLog } from "../../src/domain/evidence/retention.ts";
-import { formatOfName, type ImportFormat } from "../../src/domain/import/fields.ts";
+import { formatOfFileName, type ImportFormat } from "../../src/domain/import/fields.ts";
 import { sweep } from "../../src/domain/sweep.ts";
 import {
   changeTeacher,
@@ -19,8 +19,8 @@ import {
   describeEvent,
   describeHistoryLine,
   describeTeacher,
+  readAttestationCountAndLastEvent,
   revocationText,
-  teacherActivity,
 } from "../../src/domain/teachers/record.ts";
 import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
@@ -43,11 +43,11 @@ import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
 import { filterArgs, filterOf } from "./teachers-list.ts";
 
-/** @throws TvsError USAGE for the name of a format that cannot be written */
+/** Chooses the export's format by the file's name. @throws TvsError USAGE for a format that cannot be written */
 function formatOf(file: string): ImportFormat {
   if (/\.(xlsx?|ods|json|pdf|zip|gz)$/i.test(file))
     throw new TvsError("USAGE", "the file must be named .csv, or .ndjson or .jsonl with profiles");
-  return formatOfName(file) ?? "csv";
+  return formatOfFileName(file) ?? "csv";
 }
 
 const exportCommand = operatorCommand({
@@ -68,7 +68,7 @@ const exportCommand = operatorCommand({
         bar.show(counts.teachers);
         yield piece.text;
       }
-      // A file with only a header would look like an empty register.
+      // Writes no file of a header alone, which would look like the export of an empty register.
       if (counts.teachers === 0)
         throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
     }
@@ -82,12 +82,12 @@ const exportCommand = operatorCommand({
   },
 });
 
-/** A NIN and a line end need a dozen bytes; more input is the wrong file. */
+/** Maximum bytes on standard input. A NIN and a line end have 13 bytes; a larger input is the wrong file. */
 const maxInputBytes = 1024;
 
 const exportSubjectCommand = operatorCommand({
   ...words["teachers export-subject"],
-  // Read from standard input: an argument would be visible in the shell's history and in `ps`.
+  // Reads the NIN from standard input, because an argument is visible in the shell's history and in `ps`.
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
@@ -135,7 +135,7 @@ const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
   "VERIFICATION ID": "verificationId",
 };
 
-/** The time before a revocation in which partners got the answer VALID. */
+/** `revoke` lists the partners that got the answer VALID within this time before the revocation. */
 const answeredValidMs = 90 * 86_400_000;
 
 const refArg = {
@@ -160,13 +160,14 @@ const showCommand = operatorCommand({
     const teacher = await requireTeacher(operator.teachers, args.ref);
     const described = {
       ...describeTeacher(teacher, operator),
-      ...(await teacherActivity(operator, teacher.id)),
+      ...(await readAttestationCountAndLastEvent(operator, teacher.id)),
     };
     print(args, described, () => teacherText(described));
   },
 });
 
-type DescribedTeacher = ReturnType<typeof describeTeacher> & Awaited<ReturnType<typeof teacherActivity>>;
+type DescribedTeacher = ReturnType<typeof describeTeacher> &
+  Awaited<ReturnType<typeof readAttestationCountAndLastEvent>>;
 
 function teacherText({ profile, lastEvent, attestations, ...teacher }: DescribedTeacher): string {
   const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
@@ -208,13 +209,13 @@ type ChangeArgs = ArgsOf<typeof refArg & typeof reasonArg & typeof commonArgs> &
   yes?: boolean | undefined;
 };
 
-/** Actions that need a confirmation, because partners are notified at once. */
-const confirmed: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
+/** Actions that the operator must confirm, because partners are notified immediately. */
+const actionsToConfirm: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
 
 async function change(action: TeacherAction, operator: CommandContext, args: ChangeArgs): Promise<void> {
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
-  if (confirmed.includes(action))
+  if (actionsToConfirm.includes(action))
     await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are notified at once.`);
   const changed = await changeTeacher(operator, key, { action, reason });
   const answered = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
@@ -227,7 +228,7 @@ async function change(action: TeacherAction, operator: CommandContext, args: Cha
 
 type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
-/** Lists the partners who got the answer VALID. Called after the change, so that an answer just before it is included. */
+/** Lists the partners that got the answer VALID. Runs after the revocation, to include answers just before it. */
 async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
   const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
   return answered.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
@@ -238,7 +239,7 @@ function changeText(
   answered: AnsweredValid | undefined,
 ): string {
   const isHidden = before.hidden && after.hidden;
-  // The revocation of a deactivated or hidden teacher changes no status.
+  // Revoking a deactivated or hidden teacher changes no status until they are reactivated or shown.
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";
   const pending = again === null ? "" : `; recorded, and counts when the teacher is ${again}`;
   const hidden = { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) };
@@ -263,7 +264,7 @@ function moved(from: string, to: string): string {
 function changeCommand(action: TeacherAction) {
   return operatorCommand({
     ...words[`teachers ${action}`],
-    args: { ...refArg, ...reasonArg, ...(confirmed.includes(action) ? yesArg : {}), ...byArg },
+    args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...byArg },
     act: (operator, args) => change(action, operator, args as ChangeArgs),
   });
 }
@@ -274,7 +275,6 @@ const historyCommand = operatorCommand({
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
     const all = await teacherHistory(teachers, teacher.id);
-    // Events have no actor.
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
     print(args, lines.map(describeHistoryLine), () => listing(lines, historyColumns));
@@ -283,7 +283,7 @@ const historyCommand = operatorCommand({
 
 const movedTo = (from: string | undefined, to: string) =>
   from === undefined || from === to ? to : `${from} -> ${to}`;
-/** Makes a column that is empty for events. */
+/** Makes a column of changes; its cells are empty in lines of events, which have no actor or statuses. */
 const ofChange = (cell: (line: HistoryLine & { type: "change" }) => Cell) => (line: HistoryLine) =>
   line.type === "event" ? "" : cell(line);
 

@@ -1,4 +1,4 @@
-/** Reads workbooks in a child process with limits: a running regular expression can only be ended with its process. */
+/** Reads workbooks in a child process. Only killing it can end a regular expression that runs too long. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import type { SheetReader } from "../../src/domain/import/read.ts";
-import { damaged, tooLarge } from "../../src/domain/import/text.ts";
+import { damagedMessage, tooLargeMessage } from "../../src/domain/import/text.ts";
 import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
 import { isExecutable } from "../program.ts";
 
-/** The internal command that reads a workbook from standard input. */
+/** The program's internal command that reads a workbook from standard input. */
 const workbookWord = "workbook-process";
 
 const megabyte = 1024 * 1024;
@@ -21,20 +21,20 @@ const watchMs = 50;
 
 type Answer = Sheet | { readonly error: { readonly line: number; readonly message: string } };
 
-/** @param entry the program's main.ts */
+/** Makes a reader that starts a process for each workbook. @param entry the program's main.ts */
 export function sheetReaderIn(entry: URL): SheetReader {
   return async (file, options) => {
     const asked = JSON.stringify({ ...options, isText: typeof file === "string" });
     const [command, before] = commandOf(entry);
     const child = spawn(command, [...before, workbookWord, asked], { stdio: ["pipe", "pipe", "ignore"] });
-    // A killed child closes the pipe.
+    // Ignores the broken pipe of a child that was killed; the missing answer is reported below.
     child.stdin.on("error", () => {});
     child.stdin.end(file);
     const closed = once(child, "close");
     try {
       const text = (await buffer(child.stdout)).toString();
       await closed;
-      if (!text.endsWith("\n")) throw new UnreadableError(1, tooLarge);
+      if (!text.endsWith("\n")) throw new UnreadableError(1, tooLargeMessage);
       const answer = JSON.parse(text) as Answer;
       if ("error" in answer) throw new UnreadableError(answer.error.line, answer.error.message);
       return answer;
@@ -63,7 +63,7 @@ export async function runWorkbookProcess(asked: string, entry: URL): Promise<voi
     const { readWorkbook } = await import("../../src/domain/import/workbook.ts");
     answer = readWorkbook(isText ? bytes.toString() : bytes, options);
   } catch (error) {
-    const { line, message } = error instanceof UnreadableError ? error : { line: 1, message: damaged };
+    const { line, message } = error instanceof UnreadableError ? error : { line: 1, message: damagedMessage };
     answer = { error: { line, message } };
   }
   const text = Buffer.from(`${JSON.stringify(answer)}\n`);
@@ -71,7 +71,7 @@ export async function runWorkbookProcess(asked: string, entry: URL): Promise<voi
   process.exit(0);
 }
 
-/** Returns the number of bytes written; 0 while the pipe is full. */
+/** Writes a part of the text to stdout. @returns the number of bytes written; 0 if the pipe is full */
 function writeSome(text: Buffer, at: number): number {
   try {
     return writeSync(1, text, at);
@@ -81,7 +81,7 @@ function writeSome(text: Buffer, at: number): number {
   }
 }
 
-/** Kills the process above its limits of time and memory, and after its parent has ended. */
+/** Runs in a thread, and kills the process if it exceeds its time or memory, or if its parent has ended. */
 export function runWorkbookWatch(): void {
   const { memory, parent } = workerData as { memory: number; parent: number };
   const ends = performance.now() + maxMs;

@@ -15,7 +15,7 @@ import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
-import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
+import { command, everyValue, readKeyKind, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { settingsOfRegister } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
@@ -31,7 +31,7 @@ export const serveCommand = command({
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
-    await serve(await serveConfig(flags, environmentOf(flags)), process.env);
+    await serve(await serveConfig(flags, readKeyKind(flags)), process.env);
   },
 });
 

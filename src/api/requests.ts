@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
-import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
+import { canonicalRegNo, maxTeacherId } from "../domain/teachers/teachers.ts";
 import { messageWithCode } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
@@ -44,7 +44,7 @@ export const regNoSchema = v.pipe(
 
 export const tIdSchema = wholeNumber(
   0,
-  maxTId,
+  maxTeacherId,
   "must be a whole number",
   "must be a whole number below 2^53",
 );

@@ -8,7 +8,7 @@ import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
-import { describeRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
+import { describeTeacherRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { badge, type Cell, emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
@@ -166,7 +166,7 @@ function idColumn<Name extends string>(head: string, name: Name): Column<Readonl
   return [head, (row) => row[name], (row) => idCell(row[name])];
 }
 
-type DescribedRow = ReturnType<typeof describeRow>;
+type DescribedRow = ReturnType<typeof describeTeacherRow>;
 
 export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   return {
@@ -227,7 +227,7 @@ export function describeTeacherPage(
   const { calendar } = configuration.current();
   const today = calendar.dateAt(clock.now());
   const rows = teachers.map((teacher) => ({
-    ...describeRow(teacher, today),
+    ...describeTeacherRow(teacher, today),
     updatedAt: calendar.dateAt(teacher.updatedAt),
   }));
   return { rows, next };

@@ -27,9 +27,9 @@ import { TvsError } from "./errors.ts";
 import { growTree } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
-import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
-import { listedVerdict, percentageOf } from "./teachers/roster.ts";
-import { meantTerm } from "./teachers/search-term.ts";
+import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./teachers/identifier.ts";
+import { percentageOf, verdictWithName } from "./teachers/roster.ts";
+import { correctTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
 /** A checked request for a statement. */
@@ -81,16 +81,16 @@ export async function evaluateList(
   const rows: string[] = [];
   for (let from = 0; from < listed.length; from += rowsInTurn) {
     const some = listed.slice(from, from + rowsInTurn);
-    const keys = some.map(({ identifier }) => keyOf(identifier, blindIndex));
+    const keys = some.map(({ identifier }) => keyOfIdentifier(identifier, blindIndex));
     const found = await findEach(evaluation.teachers, keys);
     for (const [index, key] of keys.entries()) {
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
       const result = eligibilityResult(teacher, { ...evaluation, purpose });
-      const { eligible, reasons, nameMatches } = listedVerdict(result, teacher, listedName ?? "");
+      const { eligible, reasons, nameMatches } = verdictWithName(result, teacher, listedName ?? "");
       const verdict: StatementRow = {
         row: from + index + 1,
-        ...(teacher === null ? askedNumber(key) : { tId: teacher.tId, regNo: teacher.regNo }),
+        ...(teacher === null ? identifierForAnswer(key) : { tId: teacher.tId, regNo: teacher.regNo }),
         ...{ eligible, status: result.status, reasons, nameMatches },
       };
       tree.push(rowLeaf(verdict));
@@ -123,7 +123,7 @@ async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Pr
   const found = await teachers.findEach(keys);
   const retries = keys.flatMap((key, index) => {
     if (found[index] !== null || key.by !== "regNo") return [];
-    const value = canonicalRegNo(meantTerm(key.value));
+    const value = canonicalRegNo(correctTerm(key.value));
     return value === null || value === key.value ? [] : [{ index, key: { by: "regNo", value } as const }];
   });
   if (retries.length === 0) return found;

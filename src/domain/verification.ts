@@ -19,7 +19,7 @@ import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts"
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, evaluateList, sealStatement } from "./statements.ts";
 import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
-import { type Identifier, keyOf } from "./teachers/identifier.ts";
+import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
 export type Question = {
@@ -183,7 +183,7 @@ async function findSubjects(
   { teachers, blindIndex }: VerificationDependencies,
   { operation, questions }: VerificationCall,
 ): Promise<Subject[]> {
-  const keys = questions.map(({ identifier }) => keyOf(identifier, blindIndex));
+  const keys = questions.map(({ identifier }) => keyOfIdentifier(identifier, blindIndex));
   const found =
     operation === "batch"
       ? await teachers.findEach(keys)

@@ -3,7 +3,7 @@
 import type { WatchStore } from "../store/watches.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
-import { cleanTerm, meantTerm } from "./teachers/search-term.ts";
+import { cleanTerm, correctTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
 /** Canonical numbers; no number is in both lists. */
@@ -13,7 +13,7 @@ export const maxWatchChange = 2_000;
 
 /** Reads a registration number as lookups do. @returns null for another text */
 export function watchedRegNo(text: string): string | null {
-  return canonicalRegNo(meantTerm(cleanTerm(text)));
+  return canonicalRegNo(correctTerm(cleanTerm(text)));
 }
 
 /** Changes a watch list. @returns its new length. @throws TvsError WATCH_LIMIT */

@@ -6,9 +6,9 @@ import type { Settings } from "../domain/settings.ts";
 import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
 import {
   cleanTerm,
-  likelyRegNo,
+  correctTerm,
+  guessRegNo,
   maxTermLength,
-  meantTerm,
   type TermKind,
   termKind,
 } from "../domain/teachers/search-term.ts";
@@ -26,7 +26,7 @@ export type TermInput =
 /** Reads a term that a person has typed or pasted. A well-formed registration number is not corrected, because it may exist. */
 export function readTerm(text: string): TermInput {
   const clean = cleanTerm(text);
-  const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
+  const term = canonicalRegNo(clean) === null ? correctTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: ({ tooLong }) => tooLong(maxTermLength) };
   const kind = termKind(term);
@@ -189,7 +189,7 @@ ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 
 /** Suggests a registration number if the given one looks mistyped. */
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
-  const likely = asked.kind === "regNo" ? likelyRegNo(asked.term) : null;
+  const likely = asked.kind === "regNo" ? guessRegNo(asked.term) : null;
   const href = likely === null ? null : lookupLink(likely, "regNo");
   if (href === null) return "";
   return html`<p>${lookup.didYouMean} <a href="./${href}">${likely}</a>?</p>

@@ -1,6 +1,6 @@
 import { service } from "../domain/changes.ts";
 import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
-import { type CodeCount, inOrder } from "../domain/import/report.ts";
+import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createRecorder } from "./changes.ts";
 import {
@@ -48,7 +48,7 @@ export function createImportHistory(driver: Driver) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
-      return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
+      return { ...importRecord(row), codes: sortCodeCounts(codes.map(codeCount)) };
     },
     /** Finds the last import that applied a row, without imports of made-up teachers. */
     lastApplied: () => readLastApplied(driver),

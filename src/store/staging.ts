@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { StagedRow, TakenIdentifier } from "../domain/import/check.ts";
-import { changesNothing, hexOf } from "../domain/import/patch.ts";
+import { changesNothing } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
@@ -93,7 +93,7 @@ function createStaging(run: Run) {
       const values = rows.map((row) => {
         const { regNo, tId, ninIndex } = row.content;
         const patch = changesNothing(row) ? null : JSON.stringify(row.patch);
-        return [row.seq, regNo, tId, hexOf(ninIndex), row.line, patch];
+        return [row.seq, regNo, tId, ninIndex?.toHex(), row.line, patch];
       });
       run(addRows, [JSON.stringify(values)]);
       const [added = {}] = run("SELECT changes() AS n");

@@ -1,7 +1,6 @@
 /** Changes of teachers, each with its history and its events in one commit. */
 
 import type { Statuses } from "../domain/events.ts";
-import { hexOf } from "../domain/import/patch.ts";
 import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
 import type { TeacherContent } from "../domain/teachers/teachers.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
@@ -61,7 +60,7 @@ export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite
 const keysOf = ({ regNo, tId, ninIndex }: TeacherContent): string[] => [
   `regNo ${regNo}`,
   ...(tId === null ? [] : [`tId ${tId}`]),
-  ...(ninIndex === null ? [] : [`nin ${hexOf(ninIndex)}`]),
+  ...(ninIndex === null ? [] : [`nin ${ninIndex.toHex()}`]),
 ];
 
 const selectCurrent = `SELECT id, version, reg_no, t_id, lower(hex(nin_index)) AS nin FROM teachers
@@ -76,7 +75,7 @@ async function readRecords(tx: Transaction, writes: readonly TeacherWrite[]) {
     listOf(({ replaces }) => replaces?.id),
     listOf(({ content }) => content.regNo),
     listOf(({ content }) => content.tId),
-    listOf(({ content }) => hexOf(content.ninIndex)),
+    listOf(({ content }) => content.ninIndex?.toHex()),
   ]);
   return {
     versions: new Map(rows.map((row) => [integer(row, "id"), integer(row, "version")])),

@@ -54,7 +54,7 @@ test("an operator can take over an extract's revocation, which the next extract 
     expect(await rejection(change(world, "revoke"))).toMatchObject({ code: "REFUSED" });
   }));
 
-test("an import after a killed one with --lift-revocations lifts no revocation", () =>
+test("an import without --lift-revocations lifts no revocation, although a killed import had that option", () =>
   withRevoked(async ({ add, imports, find }) => {
     const killed = failingAt(imports, 1, new Error("killed"));
     const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);

@@ -9,19 +9,19 @@ import {
   findKnown,
   findTaken,
   type ImportContext,
-  ofTeacher,
   type StagedRow,
+  withRegNo,
 } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
-/** Milliseconds for which a chunk may hold the write lock. A service waits for the lock; large chunks are cheaper. */
+/** Milliseconds for which a chunk's commit may hold the write lock. Few beside a service, whose writes must wait. */
 const lockMs = { alone: 2_000, besideService: 3 };
-/** Beside a service that writes, the import pauses so many times as long as it held the lock. */
+/** The pause after a commit, if a service writes too, as a multiple of the time for which the commit held the lock. */
 const restFactor = 2;
-/** Rows of the first chunk, before the time of a row is known. */
+/** Rows of the first chunk. Later chunks have as many rows as fit into `lockMs`, by the time of the last chunk. */
 const firstRows = 20;
 const minRows = 10;
 
@@ -37,9 +37,9 @@ type ApplyContext = ImportContext & {
 type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
 
 /**
- * Applies the staged rows in chunks. One commit has a chunk's rows, their events and the progress.
- * @returns the finished run
- * @throws TvsError REFUSED when another import has begun or this import is stopped, STORE_* with the progress
+ * Writes the staged rows to the register in chunks. Each commit contains a chunk's rows, their events and the progress.
+ * @returns the run after the last row
+ * @throws TvsError REFUSED if another import has begun or `stop` is aborted, STORE_* with the number of applied rows
  */
 export async function applyStaged(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
   const { imports, staging, maxChunkRows, stop, onRow, addIssues } = context;
@@ -63,7 +63,7 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       const target = isBeside ? lockMs.besideService : lockMs.alone;
       const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
       chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minRows, fitting)));
-      // Also waits for 0 ms: signals arrive only in a turn of the event loop.
+      // Waits even for 0 ms, because a signal such as Ctrl-C is delivered only in a turn of the event loop.
       await wait(isBeside && othersWrote ? heldMs * restFactor : 0);
     }
   } catch (error) {
@@ -80,7 +80,7 @@ export function supersededError(row: number): TvsError {
 
 type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportedTeachers };
 
-/** Plans the writes of a chunk from the records in its transaction. */
+/** Plans the writes of a chunk, from the records as its transaction reads them. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
   const { teachers, calendar, clock, actor, announce, format, today } = context;
   const known = await findCurrent(rows, context);
@@ -99,7 +99,7 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
     if (duplicate !== undefined)
       refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
     else if (takesBack(effect, context.checkedAt))
-      refused.push(ofTeacher({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
+      refused.push(withRegNo({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
     else if (changesNothing(effect)) unchanged++;
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
@@ -120,15 +120,15 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
   return { writes, refused, next };
 }
 
-/** Whether a row would undo a revocation or deactivation that is newer than the check of the file. */
+/** Whether a row would undo a revocation or deactivation that was made after the check of the file began. */
 function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
-  // A revocation that the record would keep counts too: its warning can no longer be given.
+  // Looks at `set`: even if the operator's revocation would stay, its warning REVOCATION_KEPT can no longer be given.
   const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 
-/** Reads the current records, after announcing the status changes that the calendar made before this import. */
+/** Reads the current records of rows. Licences that began or expired by their dates are announced to partners first. */
 async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,

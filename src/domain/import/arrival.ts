@@ -1,4 +1,4 @@
-/** The columns of an extract: missing, misspelled and unread ones. */
+/** Finds the columns of an extract that are missing, misspelled or not read. */
 
 import type { AppliedImport } from "../../store/imports.ts";
 import { slipsBetween } from "../did-you-mean.ts";
@@ -13,26 +13,26 @@ import {
   type ImportField,
   type ImportFormat,
   importFields,
-  squeezed,
+  normalizeName,
 } from "./fields.ts";
 import { licenseWords, readLicenseStatus } from "./values.ts";
 import { isStatusName, maxStatusWords, meansWithdrawn } from "./words.ts";
 
-/** An unknown column or member, which is left out. */
+/** An unknown column or JSON member, which is not imported. */
 export type UnknownName = {
-  /** The name for messages. */
+  /** The column's name for messages. */
   readonly label: string;
-  /** The field of which this may be a misspelling. */
+  /** The field that may be meant, if the name is a misspelling. */
   readonly near: ImportField | null;
 };
 
-/** The names that a reader finds in a file, each once. */
+/** The columns or JSON members that a file has, each listed once. */
 export type ArrivedNames = {
   readonly fields: ArrivedField[];
   readonly unknown: UnknownName[];
-  /** The lines of totals below a table, which are left out. */
+  /** The numbers of the lines with a table's totals, which are not imported. */
   readonly totals: number[];
-  /** The columns that are neither read nor ignored by the mapping, with their words. */
+  /** The columns that are not imported and that the mapping does not ignore, with their words. */
   readonly unread: UnreadColumn[];
 };
 
@@ -43,50 +43,48 @@ export type Arrival = {
   readonly unknown: readonly UnknownName[];
 };
 
-/** Something that an extract should have: a correct name, a column, the licences, or rows. */
+/** What the brake misses in an extract: a correctly written name, a column, the licences' column, or rows. */
 export type Missing =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** Typing errors of a misspelled name, and at most one for so many of its letters: `pin` is not a misspelled `nin`. */
+/** Maximum typing errors in a name: two, and one for every four letters. So `pin` does not mean `nin`. */
 const maxSlips = 2;
 const lettersOfSlip = 4;
 const maxNameLength = 64;
 
-/** Without `license_status`: a column with a similar name is examined by its words. */
-const squeezedFields = importFields
+/** The fields that a name may misspell. A name like `license_status` is examined by its column's words instead. */
+const fieldsByName = importFields
   .filter((field) => field !== "licenseStatus")
-  .map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
+  .map((field) => ({ field, known: normalizeName(columnOfField[field]) }));
 
-/** Finds the field that a misspelled name means. */
+/** Finds the field whose column name differs from `name` by few typing errors. @returns null if no field does */
 export function closestField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
-  const given = squeezed(name);
-  // No two fields are so similar that the order would matter.
-  const near = squeezedFields.find(
-    ({ squeezed: known }) =>
-      slipsBetween(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
+  const given = normalizeName(name);
+  const near = fieldsByName.find(
+    ({ known }) => slipsBetween(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
   );
   return near?.field ?? null;
 }
 
-/** A name for messages. In a file without a header, a name may be a person's data. */
+/** Returns `name`, or `otherwise` if `name` may be a person's data, as in the first row of a file without a header. */
 export function nameLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
-/** Lists what an extract lacks and the last one had. @param last null before the first extract */
+/** Lists what an extract lacks, in comparison with the last import. @param last null before the first import */
 export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missing[] {
   const { rows, fields, unknown, format } = arrival;
-  // Beside the column `phone`, `phone2` is not a misspelling.
+  // `phone2` is a misspelled `phone` only in a file without the column `phone`.
   const misspelled = unknown.flatMap(({ label, near }) =>
     near === null || fields.has(near) ? [] : [{ label, near }],
   );
   const reported = new Set<ArrivedField>(misspelled.map(({ near }) => near));
-  // Only an export has `hidden`, and a file without it changes nothing.
+  // Only an export of this register has the column `hidden`, and a file without the column hides or unhides nobody.
   const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !reported.has(field);
   const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
   const missing: Missing[] = misspelled.map(({ label, near }) => {
@@ -102,7 +100,7 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
   return missing;
 }
 
-/** Whether a file has the columns of an export. An export lacks the contacts, and may always be imported again. */
+/** Whether a file is an export of this register. An export lacks NINs and contacts, so these must not be expected. */
 function isExport(fields: Arrival["fields"]): boolean {
   const written: readonly ArrivedField[] = [...exportFields, "profile"];
   return (
@@ -127,25 +125,25 @@ export function describeMissing(missing: Missing): string {
 
 export type UnreadColumn = {
   readonly name: string;
-  /** The name for messages. */
+  /** The column's name for messages. */
   readonly label: string;
-  /** Whether it is the register's own `license_status`, without a mapping. */
+  /** Whether the column is the register's own `license_status`, read without a mapping. */
   readonly isOwn: boolean;
-  /** Whether the column has words that are not in `words`. */
-  isMore: boolean;
-  /** Different words with their numbers of rows. */
+  /** True if some of the column's words were not counted, because `words` is limited. */
+  isTruncated: boolean;
+  /** The number of rows of each word. */
   readonly words: Map<string, number>;
 };
 
 const maxWordLength = 64;
-/** Limit of words that mean withdrawn, which are counted beyond `maxStatusWords`. */
+/** Maximum size of `words`. From `maxStatusWords` on, only words are added that may mean a withdrawn licence. */
 const maxWithdrawn = 2 * maxStatusWords;
 
 export function unreadColumn(name: string, label: string, isOwn: boolean): UnreadColumn {
-  return { name, label, isOwn, isMore: false, words: new Map() };
+  return { name, label, isOwn, isTruncated: false, words: new Map() };
 }
 
-/** Counts a cell's word: the first different ones, and up to a limit those that mean withdrawn or are unknown. */
+/** Counts a cell's word, or sets `isTruncated` if `words` has no room for a new word. */
 export function countWord(column: UnreadColumn, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
@@ -153,7 +151,7 @@ export function countWord(column: UnreadColumn, cell: string): void {
   const count = words.get(word);
   if (count !== undefined) words.set(word, count + 1);
   else if (isCounted(column, word)) words.set(word, 1);
-  else column.isMore = true;
+  else column.isTruncated = true;
 }
 
 function isCounted({ words, isOwn }: UnreadColumn, word: string): boolean {
@@ -165,16 +163,16 @@ function isLicenseWord(word: string): boolean {
   return "value" in readLicenseStatus(word);
 }
 
-/** Whether teachers whom a column calls withdrawn would count as licensed. */
-function isOverlooked({ name, words, isOwn, isMore }: UnreadColumn): boolean {
-  if (words.size === 0 && !isMore) return false;
-  if (isOwn) return isMore || [...words.keys()].some((word) => !isLicenseWord(word));
+/** Whether a column seems to say whose licence was withdrawn. Without it these teachers would be shown as licensed. */
+function isOverlooked({ name, words, isOwn, isTruncated }: UnreadColumn): boolean {
+  if (words.size === 0 && !isTruncated) return false;
+  if (isOwn) return isTruncated || [...words.keys()].some((word) => !isLicenseWord(word));
   return isStatusName(name) || [...words.keys()].some(meansWithdrawn);
 }
 
 /**
- * Refuses a file in which an unread column says whose licence was withdrawn.
- * @throws TvsError INPUT_UNREADABLE with the column's words and their numbers of rows
+ * Refuses a file if a column that is not read seems to say whose licence was withdrawn.
+ * @throws TvsError INPUT_UNREADABLE with the column's words and the number of rows of each
  */
 export function refuseOverlooked(
   columns: readonly UnreadColumn[],
@@ -198,14 +196,14 @@ export function refuseOverlooked(
   );
 }
 
-/** Lists the words that are not personal data, the most frequent first. */
-function describeWords({ words, isMore }: UnreadColumn): string {
+/** Lists a column's words, the most frequent first. Words that may be personal data are only counted. */
+function describeWords({ words, isTruncated }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
   const isShown = ([word]: readonly [string, number]) => nameLabel(word, "") !== "";
   const others = all.reduce((sum, one) => sum + (isShown(one) ? 0 : one[1]), 0);
   const parts = all.filter(isShown).map(([word, count]) => `${word} (${rows(count)})`);
   if (others > 0) parts.push(`other values (${rows(others)})`);
-  if (isMore) parts.push("and more");
+  if (isTruncated) parts.push("and more");
   return parts.join(", ");
 }

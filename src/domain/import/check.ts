@@ -11,9 +11,9 @@ import { addLosses, noHoldings } from "./losses.ts";
 import { changesNothing, checkContent, effectOf, type RowEffect } from "./patch.ts";
 import type { FilePiece } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
-import { type CheckedRow, shownNumber } from "./rows.ts";
+import { type CheckedRow, regNoForMessages } from "./rows.ts";
 
-/** Rows compared with the register in one read. */
+/** Rows that are checked together: one query reads the records of all of them. */
 const chunkRows = 500;
 
 export type ImportContext = ImportDependencies & {
@@ -23,18 +23,18 @@ export type ImportContext = ImportDependencies & {
   readonly liftRevocations: boolean;
   /** When the check of the file began, in milliseconds since the epoch. */
   readonly checkedAt: number;
-  /** The day by which rows are checked. */
+  /** The date on which the licences of the rows are evaluated. */
   readonly today: CalendarDate;
 };
 
-/** An accepted row for the staging database. */
+/** An accepted row, as the staging database keeps it until the whole file is checked. */
 export type StagedRow = RowEffect & {
-  /** The row's position in the file, from 1; rejected rows count too. */
+  /** The row's number among all rows of the file, rejected ones included, from 1. */
   readonly seq: number;
   readonly line: number;
 };
 
-/** An identifier that another row or teacher has. */
+/** The kind of an identifier that another row or teacher already has. */
 export type TakenIdentifier = "regNo" | "tId" | "nin";
 
 /** The checked file, and what it would change in the register. */
@@ -44,18 +44,18 @@ function createTally() {
   return {
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     ...{ rejected: 0, warnings: 0 },
-    /** Holdings of the register that the file removes. */
+    /** Valid licences, verified certificates and revocations that the file would remove. */
     lost: { ...noHoldings },
-    /** Teachers of accepted rows who are revoked after the import. */
+    /** Teachers in accepted rows whose licence would be revoked after the import. */
     revoked: 0,
   };
 }
 
 /**
- * Compares every row with the rows before it and with the register, and stages the accepted rows. The register stays
- * unchanged.
- * @param onBytes is called with the length of each piece
- * @throws TvsError INPUT_UNREADABLE
+ * Compares every row with earlier rows and with the register, and writes accepted rows to the staging database. Does
+ * not change the register.
+ * @param onBytes is called with the number of bytes of each piece
+ * @throws TvsError INPUT_UNREADABLE if the file cannot be read to its end
  */
 export async function checkFile(
   pieces: AsyncIterable<FilePiece>,
@@ -77,7 +77,7 @@ export async function checkFile(
     const firstSeq = rows - unchecked.length + 1;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
     await checkChunk(chunk, { ...context, tally, format });
-    // Pauses as long as the check took, so that a service on this machine gets half of the processor time.
+    // Pauses as long as the check took: a service beside the import then has half of the processor time.
     if (await context.imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const piece of pieces) {
@@ -127,21 +127,21 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-/** Adds rejections to `issues`. @returns the accepted rows */
+/** Compares rows with the register, and adds the rejected ones to `issues`. @returns the accepted rows */
 async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssue[], context: CheckContext) {
   const { teachers, today, format } = context;
-  // If a teacher is added to the empty register after this read, the commit finds the conflict.
+  // An empty register needs no comparison. If a teacher is added after this read, the import's commit finds duplicates.
   const isEmpty = await teachers.isEmpty();
   const regNos = rows.flatMap(({ patch }) => (patch === null || isEmpty ? [] : [patch.regNo]));
   const known = await findKnown(teachers, regNos);
   const compared: ComparedRow[] = [];
   for (const [index, { line, patch, issues: found }] of rows.entries()) {
-    // A rejected row has no warnings: it is not applied.
+    // Drops the warnings of a rejected row: they describe what its import would do, and it is not imported.
     if (patch === null) issues.push(...found.filter(isRejection));
     else {
       const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
       const all = [...found, ...checkContent({ line, format }, effect, today)].map((issue) =>
-        isRejection(issue) ? ofTeacher(issue, patch.regNo) : issue,
+        isRejection(issue) ? withRegNo(issue, patch.regNo) : issue,
       );
       compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
     }
@@ -163,7 +163,7 @@ export async function findKnown(
   return new Map((await teachers.findMany(regNos)).map((teacher) => [teacher.regNo, teacher]));
 }
 
-/** Finds the rows whose teacher id or NIN another teacher of the register has. */
+/** Finds the rows with a new teacher id or NIN that another teacher of the register already has. */
 export async function findTaken<T extends RowEffect>(
   teachers: Pick<TeacherStore, "findOwners">,
   rows: readonly T[],
@@ -198,12 +198,12 @@ export function duplicateIssue(
   { line, format, content }: Pick<StagedRow, "line" | "content"> & { readonly format: ImportFormat },
   of: TakenIdentifier,
 ): ImportIssue {
-  return ofTeacher({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
+  return withRegNo({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
-/** Adds the teacher's registration number to an issue. */
-export function ofTeacher(issue: ImportIssue, regNo: string): ImportIssue {
-  return { ...issue, regNo: shownNumber(regNo), identity: regNo };
+/** Adds the registration number of the issue's row. Messages omit a number that may be personal data. */
+export function withRegNo(issue: ImportIssue, regNo: string): ImportIssue {
+  return { ...issue, regNo: regNoForMessages(regNo), identity: regNo };
 }
 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {

@@ -1,8 +1,8 @@
-/** Other systems' names for the columns of an extract. */
+/** Recognises the column names of other systems, such as `Reg. No` for `reg_no`. */
 
-import { columnOfField, fieldNamed, type ImportField, importFields, squeezed } from "./fields.ts";
+import { columnOfField, fieldOfColumnName, type ImportField, importFields, normalizeName } from "./fields.ts";
 
-/** Spellings of one word. The names below use the first of each line. */
+/** Spellings of the same word, in one line. `otherNames` uses the first spelling of each line. */
 const spellings = [
   "license lic licence licences licenses licensing licensure",
   "certificate cert certs certification",
@@ -29,12 +29,12 @@ const spellings = [
   "nin nationalid",
   "id identity identification",
 ].map((line) => line.split(" "));
-/** Words that are ignored in a name. */
+/** Words without meaning in a column's name, such as `of`. */
 const stopWords = "of off the for in is and a an s".split(" ");
 
 type OtherNames = { readonly means: string; readonly mayMean?: string };
 
-/** Names, with their words in any order. The names of `mayMean` are ambiguous. */
+/** Other systems' names of each field. The words of a name match in any order. A name in `mayMean` is ambiguous. */
 const otherNames: Readonly<Partial<Record<ImportField, OtherNames>>> = {
   regNo: {
     means: "registration number, registration id, registration code",
@@ -108,14 +108,14 @@ for (const [, { means, mayMean }] of phrases)
     if (!canonical.has(word)) canonical.set(word, word);
 for (const word of importFields.flatMap((field) => columnOfField[field].split("_")))
   if (!canonical.has(word)) canonical.set(word, word);
-/** The longest word first: `issued` before `issue`. */
+/** Known words, the longest first: `issueddate` begins with `issued`, and not with `issue`. */
 const vocabulary = [...canonical.keys()]
   .filter((word) => word.length > 1)
   .sort((a, b) => b.length - a.length);
 
 const maxLength = 48;
 
-/** Splits joined words and returns the first spelling of each; null for an unknown word. */
+/** Splits words that are written together, and returns the main spelling of each. @returns null if one is unknown */
 function wordsOf(token: string): readonly string[] | null {
   const known = canonical.get(token);
   if (known !== undefined) return [known];
@@ -127,7 +127,7 @@ function wordsOf(token: string): readonly string[] | null {
   return null;
 }
 
-/** Returns the sorted different words of a name; null for an unknown word. */
+/** Converts a name to its words in alphabetical order. @returns null if the name has an unknown word */
 function keyOf(name: string): string | null {
   if (name.length > maxLength) return null;
   const tokens = name
@@ -156,14 +156,14 @@ for (const [field, { means, mayMean }] of phrases) {
   }
 }
 
-/** A column's name: the register's own, another system's for the same field, or an ambiguous one. */
+/** The fields that a column's name may mean. `own` is the register's name, `perhaps` an ambiguous one. */
 type NameReading =
   | { readonly kind: "own" | "known"; readonly field: ImportField }
   | { readonly kind: "perhaps"; readonly fields: readonly ImportField[] }
   | { readonly kind: "unknown" };
 
 export function readName(name: string): NameReading {
-  const own = fieldNamed(name);
+  const own = fieldOfColumnName(name);
   if (own !== undefined) return { kind: "own", field: own };
   const key = keyOf(name);
   if (key === null || key === "") return { kind: "unknown" };
@@ -178,18 +178,18 @@ const given = /^(?:teachers?)?(?:first|fore|given|christian)names?$/;
 const between = /^(?:teachers?)?(?:middle|other|second|third)(?:names?|initials?)$/;
 const last = /^(?:teachers?)?(?:sur|last|family)names?$/;
 
-/** The position of a surname. */
-export const lastPosition = 2;
+/** The result of {@link positionInName} for a column of surnames. */
+export const surnamePosition = 2;
 
-/** The position in a person's name of a column such as `First Name` or `Surname`; null for another column. */
+/** Finds which part of a person's name a column has: 0 first name, 1 middle name, 2 surname. @returns null if none */
 export function positionInName(name: string): number | null {
-  const letters = squeezed(name).replace(/[^\p{L}]/gu, "");
+  const letters = normalizeName(name).replace(/[^\p{L}]/gu, "");
   const position = [given, between, last].findIndex((pattern) => pattern.test(letters));
   return position < 0 ? null : position;
 }
 
-/** Whether a column is private, or has dates that the register does not store. */
-export function isOfAnother(name: string): boolean {
+/** Whether a column's name suggests private data, or dates such as a birthday that the register does not store. */
+export function isPrivateOrUnstored(name: string): boolean {
   return /birth|\bd\.?o\.?b\b|appoint|employ|retire|promot|graduat|resum|posting|payment|paid|enrol|\bkin\b|address|bvn|\bbank|account|salary|password|religion|health|disab|marital|gender|\bsex\b|tribe/i.test(
     name.replaceAll("_", " "),
   );

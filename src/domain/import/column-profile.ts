@@ -1,23 +1,23 @@
-/** Counts the values of an unknown table's columns, by kind. */
+/** Counts the kinds of values in each column of a table, to recognise the column. */
 
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
-import { dateReader, knownForms, neverDate } from "./dates.ts";
-import { type ImportField, squeezed } from "./fields.ts";
-import { type SuspectKind, suspectIn } from "./suspect-text.ts";
+import { dateReader, knownForms, meansNoDate } from "./dates.ts";
+import { type ImportField, normalizeName } from "./fields.ts";
+import { type DamageKind, findDamage } from "./suspect-text.ts";
 import { readEmail } from "./values.ts";
-import { isOwnWord, meansWithdrawn, otherWord } from "./words.ts";
+import { isOwnWord, likelyWord, meansWithdrawn } from "./words.ts";
 
-/** Whether a spreadsheet has shortened a long number. */
+/** Whether a cell is a long number that a spreadsheet shortened, such as 2.3E+10. */
 const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
-  isOwnWord(field, cell) || otherWord(field, cell) !== undefined;
+  isOwnWord(field, cell) || likelyWord(field, cell) !== undefined;
 
-/** The name of a field's values, and whether a cell may be one of them. */
-export const looks: Readonly<
+/** By field: a name for its values in messages, and a test whether a cell may be such a value. */
+export const valueKinds: Readonly<
   Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
 > = {
   regNo: { called: "registration numbers of four segments", fits: (cell) => canonicalRegNo(cell) !== null },
@@ -37,16 +37,19 @@ export const looks: Readonly<
   certificateStatus: { called: "states of a certificate", fits: isWordOf("certificateStatus") },
   licenseStatus: { called: "states of a licence", fits: isWordOf("licenseStatus") },
 };
-const lookedFor = Object.entries(looks) as [ImportField, NonNullable<(typeof looks)[ImportField]>][];
+const lookedFor = Object.entries(valueKinds) as [
+  ImportField,
+  NonNullable<(typeof valueKinds)[ImportField]>,
+][];
 
 const readers = knownForms.map((form) => ({ form, read: dateReader(form) }));
-/** Serial numbers of days from 1954 to 2064. */
+/** A spreadsheet's date between 1954 and 2064, as the number of days since 1900. */
 const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 
-/** The dates that a form reads, and the line of the first date that no other form reads. */
+/** The number of dates that a form can read. `onlyAt` is the line of the first date that no other form can read. */
 type FormCount = { count: number; onlyAt: number | null };
 
-/** A value, in its first spelling, and its number of cells. */
+/** A value as first spelled, and the number of cells that have it. */
 export type Counted = { readonly text: string; count: number };
 
 export type ColumnProfile = ReturnType<typeof newProfile>;
@@ -56,28 +59,28 @@ const maxWordLength = 40;
 const maxStatusLength = 64;
 const maxKept = 20;
 
-/** @param position the column's position in the table, from 1 */
+/** @param position the number of the column in the table, from 1 */
 export function newProfile(name: string, position: number) {
   return {
     ...{ name, position, filled: 0, shortened: 0 },
-    /** Dates of the register's own form. */
+    /** The number of dates written YYYY-MM-DD. */
     isoDates: 0,
-    /** How many of the cells may be values of a field. */
+    /** By field: the number of cells that may be a value of the field. */
     fitting: new Map(lookedFor.map(([field]) => [field, 0])),
     forms: new Map<string, FormCount>(),
-    /** Different values by their normalised spelling; null beyond `maxWords`. */
+    /** The column's values by normalised spelling; null for a column of more than `maxWords` or of long values. */
     words: new Map() as Map<string, Counted> | null,
-    /** Dates that mean "no date", such as 0000-00-00; `forms` does not count them. */
+    /** Dates that mean "no date", such as 0000-00-00. They are not counted in `forms`. */
     never: new Map<string, Counted>(),
-    /** Words that mean a withdrawn licence. */
+    /** Words that mean a withdrawn licence, such as REVOKED. */
     withdrawn: new Map<string, Counted>(),
     /** Words for an empty cell, such as NULL. */
     nulls: new Map<string, Counted>(),
-    /** Damaged cells by kind. */
-    suspects: new Map<SuspectKind, number>(),
-    /** The earliest and the latest of the unambiguous dates. */
+    /** The number of damaged cells, by kind of damage. */
+    suspects: new Map<DamageKind, number>(),
+    /** The earliest and the latest date, among those that only one form can read. */
     span: null as { readonly first: string; readonly last: string } | null,
-    /** The first value with a letter beyond ASCII. */
+    /** The first value with a character beyond ASCII, which shows whether the character set is right. */
     accented: null as string | null,
   };
 }
@@ -88,14 +91,14 @@ export function addCell(profile: ColumnProfile, cell: string, line: number): voi
   for (const [field, { fits }] of lookedFor)
     if (fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
   if (isShortened(cell)) profile.shortened++;
-  if (neverDate(cell)) addTo(profile.never, cell);
+  if (meansNoDate(cell)) addTo(profile.never, cell);
   else if (isCalendarDate(cell)) {
     profile.isoDates++;
     widen(profile, cell);
   } else addDate(profile, cell, line);
   addWord(profile, cell);
   if (cell.length <= maxStatusLength && meansWithdrawn(cell)) addTo(profile.withdrawn, cell);
-  const kind = suspectIn(cell);
+  const kind = findDamage(cell);
   if (kind !== null) profile.suspects.set(kind, (profile.suspects.get(kind) ?? 0) + 1);
   if (kind === "NULL_WORD") addTo(profile.nulls, cell);
   if (/[^\p{ASCII}]/u.test(cell)) profile.accented ??= cell;
@@ -125,7 +128,7 @@ function widen(profile: ColumnProfile, date: string): void {
 
 function addWord(profile: ColumnProfile, cell: string): void {
   if (profile.words === null) return;
-  const key = squeezed(cell);
+  const key = normalizeName(cell);
   const known = profile.words.get(key);
   if (known !== undefined) known.count++;
   else if (profile.words.size >= maxWords || cell.length > maxWordLength) profile.words = null;
@@ -138,13 +141,13 @@ function addTo(kept: Map<string, Counted>, cell: string): void {
   else if (kept.size < maxKept) kept.set(cell, { text: cell, count: 1 });
 }
 
-/** A value for messages, without personal data and control characters. */
+/** Returns the value for messages, or a substitute if the value is long or may be personal data. */
 export function valueLabel(text: string): string {
   const isShown = text.length <= maxWordLength && !hasHiddenCharacter(text) && !holdsPersonalData(text);
   return isShown ? text : "a value that is not shown";
 }
 
-/** Lists values with their numbers of cells, the most frequent first. */
+/** Lists values, each with its number of cells, the most frequent first. */
 export function listValues(values: Iterable<Counted>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
@@ -152,11 +155,11 @@ export function listValues(values: Iterable<Counted>, most = 12): string {
   return shown.join(", ") + more;
 }
 
-/** Counts the dates: those of the most frequent form, of the register's own, and those that mean "no date". */
-export function dateCount({ isoDates, forms, never }: ColumnProfile): number {
-  return sumOf(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
+/** Counts the cells of dates: YYYY-MM-DD, the form that reads most other dates, and dates that mean "no date". */
+export function countDates({ isoDates, forms, never }: ColumnProfile): number {
+  return sumCounts(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
 }
 
-export function sumOf(counted: ReadonlyMap<string, Counted>): number {
+export function sumCounts(counted: ReadonlyMap<string, Counted>): number {
   return [...counted.values()].reduce((sum, { count }) => sum + count, 0);
 }

@@ -3,21 +3,21 @@ import { parse } from "csv-parse";
 import { UnreadableError } from "./fields.ts";
 import type { Delimiter } from "./text.ts";
 
-/** A row of a table: its cells, and the line on which it begins, from 1. */
+/** A row of a table. `line` is the number of the file's line on which the row begins, from 1. */
 export type TableRecord = {
   readonly line: number;
   readonly cells: readonly string[];
-  /** Cells of a workbook whose value is unknown, by column. */
+  /** The cells of a workbook whose value cannot be known; columns count from 0. */
   readonly flaws?: readonly (readonly [column: number, flaw: CellFlaw])[];
 };
 
-/** A formula without a result, an error value, a cell that a merged cell covers. */
+/** Why a cell's value cannot be known: a formula without a result, an error value, or a merged cell that covers it. */
 export type CellFlaw = "formula" | "error" | "merged";
 
-/** A text that a spreadsheet reads as a formula, after any number of apostrophes. */
+/** A text that a spreadsheet would run as a formula, or such a text behind apostrophes. */
 const formula = /^'*[=+\-@＝＋－＠]/;
 
-/** Escapes a formula with an apostrophe; {@link unguardedCell} removes the apostrophe. */
+/** Adds an apostrophe to a text that a spreadsheet would run as a formula. {@link unguardedCell} removes it. */
 export function guardedCell(text: string): string {
   return formula.test(text) ? `'${text}` : text;
 }
@@ -29,25 +29,25 @@ export function unguardedCell(cell: string): string {
 type CsvOptions = {
   readonly maxRecordBytes: number;
   /**
-   * "strict" is RFC 4180: a misplaced quote is an error, because it would shift the cells after it. "lenient" is for lists
-   * that people type: it trims cells and accepts a quote inside a cell and any line end.
+   * "strict" is RFC 4180: a misplaced quote is an error, because the cells after it would be in wrong columns.
+   * "lenient" suits lists that people type: it trims cells, and accepts a quote inside a cell and any line end.
    */
   readonly rules: "strict" | "lenient";
-  /** Whether lines end in CR alone, as programs of the old Macintosh write them. */
+  /** Whether lines end with CR alone, as in files of classic Mac OS. */
   readonly endsInCr?: boolean | undefined;
   readonly delimiter?: Delimiter | undefined;
 };
 
 const parserRules = {
-  // Some programs write the end of a line twice, as CR CR LF.
+  // CR CR LF comes from programs that convert line ends twice.
   strict: { record_delimiter: ["\r\r\n", "\r\n", "\n"] },
   lenient: { relax_quotes: true, trim: true },
 };
 
 /**
- * Reads CSV in UTF-8, with or without a byte order mark, and yields the records that each piece completes. Rows may have
- * different lengths; an empty line is a record of one empty cell.
- * @throws UnreadableError for malformed CSV, with the first line of the record and without its text
+ * Reads CSV in UTF-8, with or without a byte order mark. Yields, for each piece of the file, the records that end in
+ * it. Rows may differ in their number of cells. An empty line is a record of one empty cell.
+ * @throws UnreadableError for malformed CSV, with the number of the record's first line and without its text
  */
 export async function* readCsv(
   pieces: AsyncIterable<Uint8Array>,
@@ -62,10 +62,10 @@ export async function* readCsv(
     bom: true,
     relax_column_count: true,
     max_record_size: maxRecordBytes,
-    // Lines are counted here, because the parser counts a CRLF inside quotes twice. Records are taken here, because
-    // reading the parser as a stream doubles the time.
+    // Counts lines, because the parser counts a CRLF inside quotes twice. Collects records, because reading them from
+    // the parser as a stream takes twice the time.
     on_record(cells: string[]) {
-      // DOS programs write Ctrl-Z at the end of a text.
+      // Drops the Ctrl-Z that DOS programs write at the end of a text.
       if (cells.length > 1 || cells[0]?.trim() !== "\u001a") records.push({ line, cells });
       line += 1 + cells.reduce((sum, cell) => sum + lineEndsIn(cell), 0);
       return null;
@@ -103,7 +103,7 @@ function lineEndsIn(cell: string): number {
   return count;
 }
 
-/** The parser's own messages quote the text, which may be a NIN. */
+/** Replaces the parser's messages: they quote the file, and so may contain a NIN. */
 function csvError(error: unknown, line: number): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;

@@ -1,8 +1,8 @@
-/** Dates of an extract, converted to the register's form, YYYY-MM-DD. */
+/** Converts the dates of an extract to YYYY-MM-DD. */
 
 import { isCalendarDate } from "../clock.ts";
 
-/** Returns null for a text that is not a date of the form. */
+/** Converts a date to YYYY-MM-DD. @returns null if the text is not a date in the reader's form */
 export type DateReader = (text: string) => string | null;
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -16,15 +16,15 @@ const parts = {
   YY: "(?<year>\\d{2})",
 } as const;
 const token = /YYYY|YY|MMM|MM|M|DD|D/g;
-/** A spreadsheet may add a time of day to a date; it is ignored. */
+/** A time of day after the date, which spreadsheets add. The readers ignore it. */
 const timeOfDay = "(?:[ T]+\\d{1,2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?: ?[AaPp][Mm])?)?";
-/** A year of two digits from 70 on is in the 20th century (decision D7.10). */
+/** A two-digit year from 70 on is 19YY, a smaller one 20YY (decision D7.10). */
 const firstOfLastCentury = 70;
 
 /**
- * Makes the reader of a form: `D`, `DD`, `M`, `MM`, `MMM` (a month's English name), `YY`, `YYYY` and their separators,
- * or `excel` for days since 1900. Every reader also accepts the register's own form.
- * @returns null unless the form has one day, one month and one year
+ * Makes a reader of dates in a form such as `D/M/YYYY`. A form has `D` or `DD`, `M`, `MM` or `MMM` (a month's English
+ * name), `YY` or `YYYY`, and separators, or is `excel`: days since 1900. Each reader also accepts YYYY-MM-DD.
+ * @returns null if the form does not have exactly one day, one month and one year
  */
 export function dateReader(form: string): DateReader | null {
   if (form === "excel") return (text) => (isCalendarDate(text) ? text : dateOfSerial(text));
@@ -49,7 +49,7 @@ function dateOf(found: Readonly<Record<string, string | undefined>> | undefined)
   return isCalendarDate(date) ? date : null;
 }
 
-/** The forms that `tvs teachers map` tries. */
+/** The forms that `tvs teachers map` tries to read a file's dates with. */
 export const knownForms = [
   ...["/", "-", ".", " "].flatMap((gap) => [
     ...[`D${gap}M${gap}YYYY`, `M${gap}D${gap}YYYY`, `YYYY${gap}M${gap}D`],
@@ -62,7 +62,7 @@ export const knownForms = [
 
 const dayMs = 86_400_000;
 
-/** Converts a spreadsheet's serial number. Spreadsheets count a 29 February 1900, which did not exist. */
+/** Converts a spreadsheet's day number. From 60 on it is one too high: spreadsheets count a 29 February 1900. */
 export function dateSince1900(serial: number): string | null {
   return isoDate(Date.UTC(1899, 11, serial < 61 ? 31 : 30) + Math.floor(serial) * dayMs);
 }
@@ -82,17 +82,17 @@ function dateOfSerial(text: string): string | null {
     : null;
 }
 
-/** A date with its year first or last, with or without a time of day. */
+/** A date in digits, with the year first or last, and maybe with a time of day. */
 const numeric =
   /^(?:(?<year>\d{4})[-/. ](?<one>\d{1,2})[-/. ](?<two>\d{1,2})|(?<three>\d{1,2})[-/. ](?<four>\d{1,2})[-/. ](?<end>\d{4}))(?:[ T].{0,20})?$/;
 
-/** Years without licences: programs write the first and last days of their calendars for "no date". */
+/** Years in which no licence begins or ends. Programs write the first or last day of their calendar for "no date". */
 const isOutside = (year: number) => year < 1902 || year >= 2900;
-/** The first day of Unix time, and of spreadsheets that count from 1904. */
+/** 1970-01-01, which is day 0 of Unix time, and 1904-01-01, day 0 of spreadsheets on the Mac. */
 const isFirst = (year: number, day: string) => (year === 1970 || year === 1904) && day === "1 1";
 
-/** Whether a date means "no date": `0000-00-00`, `1900-01-01`, `31/12/9999` and the like. */
-export function neverDate(cell: string): boolean {
+/** Whether a date means "no date", as `0000-00-00`, `1900-01-01` and `31/12/9999` do. */
+export function meansNoDate(cell: string): boolean {
   const found = numeric.exec(cell.slice(0, 40))?.groups;
   if (found === undefined) return false;
   const year = Number(found.year ?? found.end);

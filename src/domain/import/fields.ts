@@ -3,7 +3,7 @@ import type { RejectionCode } from "./report.ts";
 
 type Fields = typeof teacherFields;
 
-/** A field of an extract: a field of the record, or the text that a blind index of the record is made from. */
+/** A field of an extract that is stored: as itself, or (NIN, e-mail address, phone number) as a blind index. */
 type RecordField = {
   [F in keyof Fields]: Fields[F] extends { csv: string }
     ? Fields[F] extends { kind: "bytes" }
@@ -12,14 +12,14 @@ type RecordField = {
     : never;
 }[keyof Fields];
 
-/** `licenseStatus` is a field of extracts only: its word revokes a licence, or is compared with the dates. */
+/** A field of an extract. `licenseStatus` is not stored: it sets or lifts a revocation, or is compared with the dates. */
 export type ImportField = RecordField | "licenseStatus";
 
 const listed = Object.entries(teacherFields).flatMap(([recordField, { kind, csv }]) =>
   csv === null ? [] : [{ field: kind === "bytes" ? csv : recordField, recordField, csv }],
 );
 
-/** The columns of CSV by field; a member of NDJSON has the name of its field. */
+/** The CSV column of each field. In NDJSON the member has the field's own name. */
 export const columnOfField = Object.fromEntries(
   listed.flatMap(({ field, csv }) => [
     ...(field === "licenseRevokedOn" ? [["licenseStatus", "license_status"]] : []),
@@ -35,55 +35,55 @@ export const importFields = Object.keys(columnOfField) as readonly ImportField[]
 
 type ExportField = Exclude<RecordField, "nin" | "email" | "phone">;
 
-/** The fields that `tvs teachers export` writes: all but those of which only a hash is stored. */
+/** The fields that `tvs teachers export` writes: all except NIN and contacts, of which only hashes are stored. */
 export const exportFields = importFields.filter(
   (field): field is ExportField =>
     field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind !== "bytes",
 );
 
-/** A field of a file; only NDJSON has `profile`. */
+/** A field that a file may have. Only NDJSON has `profile`. */
 export type ArrivedField = ImportField | "profile";
 
-/** Normalises a name for comparison: lower case, without spaces and punctuation, "license" for "licence". */
-export function squeezed(name: string): string {
+/** Normalises a name or word for comparison: lower case, no spaces or punctuation, "license" for "licence". */
+export function normalizeName(name: string): string {
   return name
     .toLowerCase()
     .replace(/[\s_.*:'’-]+/g, "")
     .replaceAll("licence", "license");
 }
 
-const fieldOfColumn = new Map(importFields.map((field) => [squeezed(columnOfField[field]), field]));
+const fieldOfColumn = new Map(importFields.map((field) => [normalizeName(columnOfField[field]), field]));
 const arrivedFields: ReadonlySet<string> = new Set([...importFields, "profile"]);
 
-export function fieldNamed(column: string): ImportField | undefined {
-  return fieldOfColumn.get(squeezed(column));
+export function fieldOfColumnName(column: string): ImportField | undefined {
+  return fieldOfColumn.get(normalizeName(column));
 }
 
-export function memberNamed(name: string): ArrivedField | undefined {
+export function fieldOfMemberName(name: string): ArrivedField | undefined {
   const member = name.replace(/^licence/, "license");
   return arrivedFields.has(member) ? (member as ArrivedField) : undefined;
 }
 
 export type ImportFormat = "csv" | "ndjson" | "xlsx";
 
-/** Returns null for a name without a known extension. */
-export function formatOfName(name: string): ImportFormat | null {
+/** Finds the format by the file name's extension. @returns null for an unknown extension */
+export function formatOfFileName(name: string): ImportFormat | null {
   if (/\.(csv|tsv)$/i.test(name)) return "csv";
   if (/\.xlsx$/i.test(name)) return "xlsx";
   return /\.(ndjson|jsonl)$/i.test(name) ? "ndjson" : null;
 }
 
-/** A row of a file, as trimmed texts. An absent field leaves the record's value, an empty one clears it. */
+/** A row of a file. Cells are trimmed. An absent cell leaves the record's value unchanged, an empty cell clears it. */
 export type RawRow = {
   readonly line: number;
   readonly format: ImportFormat;
   readonly cells: Readonly<Partial<Record<ImportField, string>>>;
-  /** NDJSON only; undefined when absent. */
+  /** The JSON value of NDJSON's member `profile`; undefined if the row has none. */
   readonly profile?: unknown;
-  /** Why the row cannot be read; it has no cells then. */
+  /** Why the row cannot be read. `cells` is then empty. */
   readonly fault?: {
     readonly field: ImportField | null;
-    /** The whole row as in the file; only its digest is stored. */
+    /** The row's text in the file. A keyed digest of it recognises the row in the next import. */
     readonly text?: string;
     readonly code: RejectionCode;
   };
@@ -93,13 +93,13 @@ export function fieldLabel(field: ArrivedField, format: ImportFormat): string {
   return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }
 
-/** Bytes of a row. An unclosed quote would make one row of the rest of the file. */
+/** Maximum bytes of a row. Without it, an unclosed quote would read the rest of the file into memory as one row. */
 export const maxRowLength = 1024 * 1024;
 
-/** A fault that makes a file unreadable, with its physical line. */
+/** An error that makes the whole file unreadable. `line` is the number of a line in the file, from 1. */
 export class UnreadableError extends Error {
   readonly line: number;
-  /** Whether the file may be readable in another character set. */
+  /** Whether the error is invalid UTF-8, so that another character set may be right. */
   readonly isNotUtf8: boolean;
 
   constructor(line: number, message: string, options: ErrorOptions & { isNotUtf8?: true } = {}) {

@@ -13,11 +13,11 @@ import {
   type ImportIssue,
   type ImportResult,
   isRejection,
+  issueWithoutIdentity,
   reportText,
-  shownIssue,
 } from "./report.ts";
 
-/** Rows in one commit. Larger commits need more memory and save little time. */
+/** Maximum rows in one commit. Larger commits need more memory and save little time. */
 const defaultMaxChunkRows = 8_000;
 
 export type ImportDependencies = {
@@ -29,7 +29,7 @@ export type ImportDependencies = {
   readonly actor: string;
 };
 
-/** The progress: bytes checked, then rows applied. */
+/** The progress of an import. `done` counts bytes in the phase `check`, and rows in the phase `apply`. */
 export type ImportPhase = {
   readonly phase: "check" | "apply";
   readonly done: number;
@@ -37,34 +37,34 @@ export type ImportPhase = {
 };
 
 export type ImportOptions = {
-  /** Checks and counts without changing the register. */
+  /** Checks the file and counts the changes, and changes nothing. */
   readonly dryRun?: boolean;
-  /** Causes no events: partners know the statuses of the file. */
+  /** Creates no events. For a first extract, whose statuses partners know already. */
   readonly baseline?: boolean;
-  /** Releases the brake on losses and missing columns. */
+  /** Imports even if the brake would stop the import because of losses or missing columns. */
   readonly allowChange?: boolean;
-  /** Allows the extract to lift revocations that the operator made by a command. */
+  /** Lets the extract lift revocations that the operator made with `tvs teachers revoke`. */
   readonly liftRevocations?: boolean;
-  /** Marks made-up teachers of a sandbox; later imports are not compared with this one. */
+  /** Marks an import of a sandbox's sample teachers. Later imports are not compared with it. */
   readonly isSample?: boolean;
-  /** Applies nothing when any row is rejected. */
+  /** Changes nothing if any row is rejected. */
   readonly strict?: boolean;
   readonly listRejected?: boolean;
   readonly maxChunkRows?: number;
   /** Stops the import after the current commit. */
   readonly stop?: AbortSignal;
   readonly onProgress?: (progress: ImportPhase) => void;
-  /** Gets the text of the report, which can only be read until it returns. */
+  /** Receives the report's text in pieces. They can be read only until the returned promise is settled. */
   readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
 };
 
 /**
  * Imports an extract: checks the whole file, then applies the rows that were not rejected.
  *
- * A teacher without a row stays unchanged. The same file applied again changes nothing; after a kill it applies the
- * remaining rows.
+ * Teachers without a row stay unchanged. A second import of the same file changes nothing; after a killed import it
+ * applies the remaining rows.
  * @param input `name` is the extract's name in messages
- * @throws TvsError INPUT_UNREADABLE, REFUSED when another import begins or the import is stopped, STORE_* with the progress
+ * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
  */
 export async function importRegister(
   input: { readonly name: string; readonly pieces: AsyncIterable<FilePiece> },
@@ -83,7 +83,7 @@ export async function importRegister(
       ...marks,
       ...(unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) }),
       ...(options.listRejected === true && rejected > 0
-        ? { rejectedRows: [...staging.issues("rejected")].flat().map(shownIssue) }
+        ? { rejectedRows: [...staging.issues("rejected")].flat().map(issueWithoutIdentity) }
         : {}),
     };
     await options.writeReport?.(reportText(result, staging.issues));
@@ -133,7 +133,7 @@ async function runImport(
   };
 }
 
-/** A first extract that revokes nobody or everybody may have a column of revocations that is not read. */
+/** Reports a first extract that revokes nobody or everybody: its revocations are probably misread. */
 function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
   const accepted = planned.inserted + planned.updated + planned.unchanged;
   if (accepted === 0) return {};
@@ -168,12 +168,12 @@ async function applyChecked(
   const onRow = (done: number) => onProgress?.({ phase: "apply", done, total: rows });
   const run = await applyStaged(begun, { ...context, format, rows, maxChunkRows, stop, onRow });
   const { inserted, updated, unchanged, events } = run;
-  // Includes the rows that were rejected while they were applied.
+  // Includes rows that the check accepted and `applyStaged` rejected.
   const rejected = rows - inserted - updated - unchanged;
   const end = { rows, rejected, warnings, fields: [...fields], rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw supersededError(run.applied);
-  // The same file applies the rest of a killed import.
+  // If the unfinished import was of this file, this import has applied its remaining rows.
   const isLeft = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
@@ -181,9 +181,9 @@ async function applyChecked(
   };
 }
 
-/** Digests stored with an import; of more rejected rows none is stored. */
+/** Maximum digests of rejected rows that are stored with an import. If there are more, none is stored. */
 const maxKept = 20_000;
-/** Hexadecimal digits of a digest: 64 bits. */
+/** Hexadecimal digits of a stored digest, 64 bits. */
 const digestLetters = 16;
 
 type Tally = ReturnType<typeof createCodeTally> & ReturnType<typeof createRejectionTally>;
@@ -198,9 +198,9 @@ function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
         digests.add(blindIndex.row(row).toHex().slice(0, digestLetters));
       }
     },
-    /** The digests to store with the import; null for too many. */
+    /** The digests to store with the import; null if there are more than `maxKept`. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether the last import had every rejection too. */
+    /** Whether the last import had all of these rejections too. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

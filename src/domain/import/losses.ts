@@ -1,4 +1,4 @@
-/** What imports remove from the register: one import, and all imports of 24 hours. */
+/** Sums what imports remove from the register: one import, and all imports of the last 24 hours. */
 
 import type { CalendarDate } from "../clock.ts";
 import { statusesOn } from "../events.ts";
@@ -6,25 +6,25 @@ import type { Holdings } from "../teachers/store.ts";
 import { losesRevocation, type RowEffect } from "./patch.ts";
 
 /**
- * The brake: the share, in percent, of valid licences, verified certificates and revocations that imports may remove
- * within {@link lossWindowMs}. Of fewer than fifty, one is more than this share.
+ * The brake: the percentage of valid licences, of verified certificates and of revocations that imports may remove
+ * within {@link lossWindowMs}. In a register with fewer than fifty of a kind, the loss of one stops an import.
  */
 export const maxLostPercent = 2;
 export const lossWindowMs = 24 * 60 * 60_000;
-/** The share, in percent, from which doctor, console and alerts report losses. */
+/** The percentage of losses above which `tvs doctor`, the console and the alerts report them. */
 const notedLostPercent = 1;
 
 export type Losses = { readonly lost: Holdings; readonly of: Holdings };
 
-/** An import's losses. "allowed" (`--allow-change`) restarts the sum of the window. */
+/** An import's losses. "allowed" (`--allow-change`): this import's and earlier losses no longer count for the brake. */
 export type RecordedLosses = Losses | "allowed";
 
-/** A kind of holdings of which an import would remove too many. */
+/** A kind of which an import would remove more than the brake allows. */
 export type Loss = {
   readonly kind: keyof Holdings;
   readonly lost: number;
   readonly of: number;
-  /** How many earlier imports of the window removed; absent for none. */
+  /** The number that earlier imports of the last 24 hours removed; absent if they removed nothing. */
   readonly earlier?: number;
 };
 
@@ -40,13 +40,13 @@ export function sumHoldings(all: readonly Holdings[]): Holdings {
   return ofEachKind((kind) => all.reduce((sum, one) => sum + one[kind], 0));
 }
 
-/** Adds the losses since they were last allowed. */
+/** Sums the losses since the last import with `--allow-change`. */
 export function sumLosses(newestFirst: readonly RecordedLosses[]): Losses {
   const allowed = newestFirst.indexOf("allowed");
   const counted = (allowed === -1 ? newestFirst : newestFirst.slice(0, allowed)) as readonly Losses[];
   return {
     lost: sumHoldings(counted.map(({ lost }) => lost)),
-    // The holdings were largest before the first loss.
+    // Percentages are of the largest number in the window: the one before the first loss.
     of: ofEachKind((kind) => Math.max(0, ...counted.map(({ of }) => of[kind]))),
   };
 }
@@ -63,7 +63,7 @@ export function addLosses(
   if (losesRevocation(row)) lost.revocations++;
 }
 
-/** Lists the kinds of which an import, with the earlier ones, removes more than the brake allows. */
+/** Lists the kinds of which this import and earlier ones together remove more than the brake allows. */
 export function lossesBeyond({ lost, of }: Losses, earlier: Losses): Loss[] {
   return lossKinds.flatMap((kind): Loss[] => {
     const before = earlier.lost[kind];

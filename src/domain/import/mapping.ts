@@ -1,11 +1,11 @@
-/** A mapping: how the file of another system is read as an extract (decision D7.10). */
+/** Reads mapping files, which say how another system's columns, words and dates are read (decision D7.10). */
 
 import * as v from "valibot";
 import { isCalendarDate } from "../clock.ts";
 import { suggestion } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { type DateReader, dateReader } from "./dates.ts";
-import { columnOfField, fieldNamed, type ImportField, squeezed } from "./fields.ts";
+import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
 import type { Explanations, RejectionCode } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
 import { isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
@@ -26,10 +26,10 @@ const mappingSchema = v.strictObject({
   open: v.optional(v.array(v.string()), []),
 });
 
-/** The content of a mapping file. `columns` and `values` go from the file's names and words to the register's. */
+/** A mapping file. `columns` and `values` have the extract's names and words as keys, the register's as values. */
 export type Mapping = v.InferOutput<typeof mappingSchema>;
 
-/** Reads a mapping. @throws TvsError INPUT_UNREADABLE, naming the member that is wrong */
+/** Parses a mapping file. @throws TvsError INPUT_UNREADABLE with the name of the wrong member */
 export function parseMapping(text: string, name: string): Mapping {
   const wrong = (why: string) => new TvsError("INPUT_UNREADABLE", `${name}: ${why}`);
   let given: unknown;
@@ -45,7 +45,7 @@ export function parseMapping(text: string, name: string): Mapping {
   return parsed.output;
 }
 
-/** Reads a column that a mapping names: `name`, or `name.2` for the second part of a name in several columns. */
+/** Parses a column of the register in a mapping: `name`, or `name.2` for the second part of a name. */
 function targetOf(ours: string): { readonly column: string; readonly part: number | null } {
   const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
   return { column, part: part === undefined ? null : Number(part) };
@@ -58,7 +58,7 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   return `${path} is not ${issue.expected ?? "as it should be"}`;
 }
 
-/** Describes a contradiction in a mapping; null without one. */
+/** Describes the first error in a mapping that the schema cannot find. @returns null if the mapping is right */
 function flawOf(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
   const targets = ours.map(targetOf);
@@ -67,32 +67,32 @@ function flawOf(mapping: Mapping): string | null {
     ["values", Object.keys(mapping.values)],
     ["constants", Object.keys(mapping.constants)],
   ] as const) {
-    const stranger = names.find((one) => fieldNamed(one) === undefined);
+    const stranger = names.find((one) => fieldOfColumnName(one) === undefined);
     if (stranger === undefined) continue;
     const meant = suggestion(stranger, Object.values(columnOfField));
     return `${member} names the column ${stranger}, which the register does not have${meant}`;
   }
-  const fields = targets.map(({ column }) => fieldNamed(column));
+  const fields = targets.map(({ column }) => fieldOfColumnName(column));
   const keys = targets.map(({ part }, index) => `${fields[index]} ${part ?? ""}`);
   const whole = targets.find(({ part }, index) => part !== null && keys.includes(`${fields[index]} `));
   if (whole !== undefined)
     return `columns takes a column of the file for ${whole.column}, and others for its parts; one of them must go`;
   const twice = ours.find((_, index) => keys.indexOf(keys[index] as string) !== index);
   if (twice !== undefined) return `columns takes two columns of the file for ${twice}`;
-  const both = Object.keys(mapping.constants).find((name) => fields.includes(fieldNamed(name)));
+  const both = Object.keys(mapping.constants).find((name) => fields.includes(fieldOfColumnName(name)));
   if (both !== undefined)
     return `constants gives ${both}, and columns takes it from the file; one of them must go`;
-  const theirs = Object.keys(mapping.columns).map(squeezed);
+  const theirs = Object.keys(mapping.columns).map(normalizeName);
   const same = theirs.find((name, index) => theirs.indexOf(name) !== index);
   if (same !== undefined) return `columns names ${same} twice, written in two ways`;
   const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
   if (mapping.dates !== undefined && dates === null)
     return "dates is no form of a date; it is written with D, M and Y once each, such as D/M/YYYY, or excel";
-  return deadEndOf(mapping, dates);
+  return describeUnreadableValue(mapping, dates);
 }
 
-/** Describes the first word of `values` or `constants` that the register does not know; null without one. */
-function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): string | null {
+/** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if all are valid */
+function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));
     return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
@@ -104,7 +104,7 @@ function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): st
     ([column, words]) => [`values.${column}`, column, words, dates] as const,
   );
   for (const [at, column, words, form] of [...translated, ...constant]) {
-    const field = fieldNamed(column);
+    const field = fieldOfColumnName(column);
     if (field === undefined) continue;
     const wrong = Object.entries(words).find(([, ours]) => !reads(field, ours, form));
     if (wrong === undefined) continue;
@@ -116,7 +116,7 @@ function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): st
   return null;
 }
 
-/** @throws TvsError INPUT_UNREADABLE for a mapping with open questions */
+/** Refuses a mapping in which questions are open. @throws TvsError INPUT_UNREADABLE */
 export function refuseOpen({ open }: Mapping, name: string): void {
   if (open.length === 0) return;
   throw new TvsError(
@@ -125,45 +125,47 @@ export function refuseOpen({ open }: Mapping, name: string): void {
   );
 }
 
-/** Translates a cell; null for a column without translation. */
+/** Converts a cell's text to the register's word or date; null if the column's cells stay as they are. */
 export type Translation = ((cell: string) => string) | null;
 
 export type CompiledMapping = ReturnType<typeof compileMapping>;
 
 export function compileMapping(mapping: Mapping) {
-  const columns = new Map<string, ImportField | null>(mapping.ignore.map((name) => [squeezed(name), null]));
+  const columns = new Map<string, ImportField | null>(
+    mapping.ignore.map((name) => [normalizeName(name), null]),
+  );
   const parts = new Map<string, number | null>();
   for (const [theirs, ours] of Object.entries(mapping.columns)) {
     const { column, part } = targetOf(ours);
-    columns.set(squeezed(theirs), fieldNamed(column) ?? null);
-    parts.set(squeezed(theirs), part);
+    columns.set(normalizeName(theirs), fieldOfColumnName(column) ?? null);
+    parts.set(normalizeName(theirs), part);
   }
   const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
   const words = new Map(
     Object.entries(mapping.values).map(([column, values]) => [
-      fieldNamed(column),
-      new Map(Object.entries(values).map(([theirs, ours]) => [squeezed(theirs), ours])),
+      fieldOfColumnName(column),
+      new Map(Object.entries(values).map(([theirs, ours]) => [normalizeName(theirs), ours])),
     ]),
   );
   return {
-    /** The field of a column; null for an ignored column, undefined for a column without an entry. */
-    fieldOf: (name: string): ImportField | null | undefined => columns.get(squeezed(name)),
-    /** The part of the name in a column, from 1; null for a whole field. */
-    partOf: (name: string): number | null => parts.get(squeezed(name)) ?? null,
+    /** Finds a column's field. @returns null if the mapping ignores the column, undefined if it does not name it */
+    fieldOf: (name: string): ImportField | null | undefined => columns.get(normalizeName(name)),
+    /** Finds which part of the name a column has, from 1. @returns null if the column is a whole field */
+    partOf: (name: string): number | null => parts.get(normalizeName(name)) ?? null,
     translationOf(field: ImportField): Translation {
       const translated = words.get(field);
-      // Another text stays unchanged, and its row is rejected as with any wrong date.
+      // A text that is not a date stays as it is: the field's reader then rejects the row.
       const asDate = dates !== null && isDateField(field) ? (cell: string) => dates(cell) ?? cell : null;
       if (translated === undefined) return asDate;
-      const asWord = (cell: string) => translated.get(squeezed(cell)) ?? cell;
+      const asWord = (cell: string) => translated.get(normalizeName(cell)) ?? cell;
       return asDate === null ? asWord : (cell) => asDate(asWord(cell));
     },
     constants: Object.entries(mapping.constants).map(([column, value]): readonly [ImportField, string] => [
-      fieldNamed(column) as ImportField,
+      fieldOfColumnName(column) as ImportField,
       value,
     ]),
     explanations: explanationsOf(mapping),
-    /** The columns that a file must have. */
+    /** The columns that a file must have, as the file names them. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
     encoding: mapping.encoding,
@@ -180,13 +182,13 @@ const codeOfField: Readonly<Partial<Record<ImportField, RejectionCode>>> = {
 };
 const namedWords = 20;
 
-/** Explains codes with the mapping's form of dates and its words. */
+/** Explains the error codes of dates and words with the forms that this mapping accepts. */
 function explanationsOf({ dates, values }: Mapping): Explanations {
   const explanations: Record<string, string> = {};
   if (dates !== undefined)
     explanations.DATE_INVALID = `a date is written ${dates}, as the mapping says, and must exist`;
   for (const [column, words] of Object.entries(values)) {
-    const field = fieldNamed(column);
+    const field = fieldOfColumnName(column);
     const code = field === undefined ? undefined : codeOfField[field];
     if (field === undefined || code === undefined || !isWordField(field)) continue;
     const known = Object.keys(words).filter((word) => word !== "");

@@ -11,10 +11,10 @@ import {
 } from "./arrival.ts";
 import {
   type ArrivedField,
+  fieldOfMemberName,
   type ImportField,
   importFields,
   maxRowLength,
-  memberNamed,
   type RawRow,
   recordFieldOf,
   UnreadableError,
@@ -22,18 +22,18 @@ import {
 import type { RejectionCode } from "./report.ts";
 import { maxCellLength } from "./table.ts";
 
-/** Lines without an object before the file is refused. */
+/** A file is refused if its first lines, this many, contain no JSON object. */
 const maxLinesBeforeObject = 1000;
-/** Replaces the beginning of a line that is too long; no JSON begins with it. */
+/** Replaces the beginning of a line that is too long. The line is then invalid JSON and is rejected. */
 const cutShort = "!";
-/** Unknown members that are reported, and that are read at all; letters of a name that are compared. */
+/** Limits of unknown members: how many are reported and remembered, and letters of a name that are compared. */
 const maxUnknown = { reported: 50, read: 10_000, letters: 64 } as const;
 
 /**
- * Reads NDJSON: one object a line, with members in camelCase and `profile`. null clears a field. A line that is not a
- * JSON object is a row with a fault.
- * @param names gets the members of all rows
- * @throws UnreadableError without an object in the first thousand lines
+ * Reads NDJSON: each line is a JSON object with the fields' names as members, and `profile`. The value null clears a
+ * field. A line that is not a JSON object becomes a row with a fault.
+ * @param names receives the members of all rows
+ * @throws UnreadableError if the first thousand lines contain no object
  */
 export async function* readJsonRows(
   text: AsyncIterable<string>,
@@ -68,13 +68,13 @@ export async function* readJsonRows(
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
-/** Adds each member once: all known and misspelled ones, and the first unknown ones. */
+/** Makes a function that adds new members to `names`: all that are known or misspelled, and the first 50 others. */
 function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => void {
   const seen = new Set<string>();
   let count = 0;
   return (name) => {
     const key = name.slice(0, maxUnknown.letters);
-    const field = memberNamed(name);
+    const field = fieldOfMemberName(name);
     if (seen.has(key) || (field === undefined && seen.size >= maxUnknown.read)) return;
     seen.add(key);
     if (field !== undefined) {
@@ -87,7 +87,7 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
   };
 }
 
-/** Depth of nested members, and different names, that are searched for words. */
+/** Limits of the search for words about licences: levels of nested members, and different names. */
 const maxCounted = { depth: 3, names: 500 } as const;
 
 function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
@@ -95,7 +95,7 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
   const count = (name: string, value: unknown, isOwn: boolean, depth: number): void => {
     if (typeof value === "object" && value !== null) {
       if (depth >= maxCounted.depth) return;
-      // Each element of an array counts as a value of the member.
+      // The elements of an array are values of the array's member.
       const entries = Array.isArray(value) ? value.map((one) => [name, one] as const) : Object.entries(value);
       for (const [inner, one] of entries) count(inner, one, false, depth + 1);
       return;
@@ -112,7 +112,7 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
     countWord(column, String(value));
   };
   return (name, value) => {
-    const field = memberNamed(name);
+    const field = fieldOfMemberName(name);
     if (field === undefined || field === "licenseStatus") count(name, value, field !== undefined, 0);
   };
 }
@@ -128,19 +128,19 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
   if (rest !== "") yield [rest];
 }
 
-/** Refusals of the strict JSON reader that make a whole row unreadable. */
+/** The strict JSON reader's refusals that reject a row. Its other refusals are ignored here. */
 const faultOf: Readonly<Partial<Record<RefusalReason, RejectionCode>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
   JSON_DUPLICATE_MEMBER: "DUPLICATE_MEMBER",
 };
 
-/** Reads the members of a line, or the code with which the row is rejected. */
+/** Parses a line. @returns its members, or the code with which the row is rejected */
 function readObject(text: string): Readonly<Record<string, unknown>> | RejectionCode {
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
   if (code !== undefined) return code;
-  // The decoder writes this character for bytes that are not UTF-8.
+  // The decoder replaced invalid UTF-8 with this character.
   if (text.includes("\ufffd")) return "TEXT_INVALID";
   const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
   return isJsonObject(value) ? value : "JSON_INVALID";
@@ -153,7 +153,7 @@ function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
 function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: string): RawRow {
   const members: Partial<Record<ArrivedField, unknown>> = {};
   for (const [name, value] of Object.entries(found)) {
-    const field = memberNamed(name);
+    const field = fieldOfMemberName(name);
     if (field === undefined) continue;
     if (field in members) return faulty({ field: null, code: "DUPLICATE_MEMBER", text: written }, line);
     members[field] = value;
@@ -170,7 +170,7 @@ function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: 
   return { line, format: "ndjson", cells, profile: members.profile };
 }
 
-/** Only a teacher id may be a JSON number: a number has lost the leading zeros of a NIN. Returns null for another type. */
+/** Converts a member to a cell. Only `tId` may be a number: a NIN would lose zeros. @returns null for a wrong type */
 function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
   if (typeof value === "string") return value.trim();

@@ -10,11 +10,11 @@ import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 import type { LicenseWord } from "./values.ts";
 
-/** The values that a row sets; absent fields stay unchanged. Blind indexes are hex, so that a patch can be stored as JSON. */
+/** The values that a row sets; absent fields stay unchanged. Blind indexes are hex, because patches are stored as JSON. */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
-    /** {@link effectOf} converts the word into a revocation, or drops it. */
+    /** {@link effectOf} replaces this word with the revocation that it sets or lifts. */
     readonly licenseStatus?: LicenseWord;
   };
 
@@ -28,7 +28,7 @@ type IndexField = {
   [F in keyof TeacherContent]: (typeof teacherFields)[F]["kind"] extends "bytes" ? F : never;
 }[keyof TeacherContent];
 
-/** The values of a new teacher before the row is applied. */
+/** The defaults of a new teacher, to which the row's values are added. */
 const newTeacher: Partial<TeacherContent> = {
   ...Object.fromEntries(
     contentFields.flatMap((field) => (teacherFields[field].nullable ? [[field, null]] : [])),
@@ -38,20 +38,20 @@ const newTeacher: Partial<TeacherContent> = {
   hidden: false,
 };
 
-/** A row with its record before and after the row. */
+/** A row's effect: the teacher's record before and after the import of the row. */
 export type RowEffect = {
   readonly patch: TeacherPatch;
-  /** The patch, with a revocation in place of the word for the licence. */
+  /** `patch`, with `licenseStatus` replaced by the revocation that it sets or lifts. */
   readonly set: TeacherPatch;
   readonly before: StoredTeacher | null;
   readonly content: TeacherContent;
-  /** The fields that change; null for a new teacher. */
+  /** The fields whose value changes; null for a new teacher. */
   readonly changed: readonly (keyof TeacherContent)[] | null;
 };
 
 /**
- * Applies a row to a record. A changed NIN is unverified unless the row says otherwise. A revocation by the operator stays
- * unless `liftRevocations` is set. A hidden teacher stays hidden.
+ * Computes a record from its version before and a row. A changed NIN becomes unverified unless the row says that it is
+ * verified. A revocation by the operator stays unless `liftRevocations` is set. A hidden teacher stays hidden.
  */
 export function effectOf(
   before: StoredTeacher | null,
@@ -68,7 +68,7 @@ export function effectOf(
   const content = { ...base, ...set, ...indexes } as TeacherContent;
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
   const ninVerified = ninChanged && set.ninVerified === undefined ? false : content.ninVerified;
-  // Changes the copy in place: a second copy would double the time of this function.
+  // Changes the copy in place, because a second copy would double the time of this function.
   const hidden = content.hidden || before?.hidden === true;
   Object.assign(content, { ninVerified, hidden }, revocationAfter(before, content, liftRevocations));
   return { patch, set, before, content, changed: before === null ? null : changedFields(before, content) };
@@ -78,12 +78,12 @@ export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean
   return changed?.length === 0;
 }
 
-/** The reason of a revocation by a word without a reason. */
+/** The reason that is stored if `license_status` says REVOKED and the row has no reason. */
 const wordReason = "extract";
 
 /**
- * Converts a row's word for the licence. REVOKED without a date revokes as of today, or keeps the known day. In a file
- * without a column for the date, any other word lifts a revocation, as an empty date does.
+ * Replaces `licenseStatus` with a revocation. REVOKED without a date revokes as of today, or keeps the date on record.
+ * Another word lifts a revocation, unless the file has a column of revocation dates, which then decides.
  */
 function withRevocationOf(
   before: StoredTeacher | null,
@@ -105,7 +105,7 @@ function withRevocationOf(
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** The revocation after a row; `licenseRevokedBy` is the one who last set its date. */
+/** Computes the revocation after a row. `licenseRevokedBy` says who last set the revocation's date. */
 function revocationAfter(
   before: StoredTeacher | null,
   { licenseRevokedOn, licenseRevokedReason }: TeacherContent,
@@ -139,7 +139,7 @@ function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
-/** Checks the record that a row makes. */
+/** Checks the record that a row would result in. */
 export function checkContent(
   row: Pick<RawRow, "line" | "format">,
   { patch, set, before, content }: RowEffect,
@@ -163,16 +163,16 @@ export function checkContent(
   return issues;
 }
 
-/** Earlier revocations are refused. */
+/** The earliest accepted date of a revocation. */
 const firstRevocation = "1950-01-01";
 
-/** Finds a revocation date that is too early: other systems write such dates for "never". */
+/** Rejects a revocation that is dated too early: other systems write such dates for "never". */
 function flawOfDay(day: CalendarDate, issued: CalendarDate | null): RejectionCode | null {
   if (day < firstRevocation) return "REVOCATION_TOO_OLD";
   return issued !== null && day < issued ? "REVOKED_BEFORE_ISSUE" : null;
 }
 
-/** Whether a row's word differs from its dates. The licence of an inactive teacher is compared as if they were active. */
+/** Whether `licenseStatus` contradicts the dates. A deactivated teacher is treated as active. */
 function differsFromDates(
   { licenseStatus }: TeacherPatch,
   content: TeacherContent,
@@ -183,7 +183,7 @@ function differsFromDates(
   return licenseStatus !== (byDates === "NOT_FOUND" ? "NONE" : byDates);
 }
 
-/** Returns the field of a revocation that the row sets and the record does not take over. */
+/** Finds a field of the revocation that the row sets, and that the operator's revocation overrides. */
 function keptFrom(
   patch: TeacherPatch,
   content: TeacherContent,
@@ -192,11 +192,7 @@ function keptFrom(
   return fields.find((field) => patch[field] !== undefined && patch[field] !== content[field]);
 }
 
-/** Whether a row lifts a revocation. A moved date, even in the future, still revokes. */
+/** Whether a row lifts a revocation. A changed date does not lift it, even if the date is in the future. */
 export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
   return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
-}
-
-export function hexOf(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : bytes.toHex();
 }

@@ -1,4 +1,4 @@
-/** Reads a file of any known format and encoding, with a mapping if needed (decision D7.10). */
+/** Reads an extract in any known format and encoding, with a mapping if one is needed (decision D7.10). */
 
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -6,7 +6,7 @@ import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
 import { type ArrivedNames, refuseOverlooked, type UnreadColumn } from "./arrival.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
-import { formatOfName, maxRowLength, squeezed, UnreadableError } from "./fields.ts";
+import { formatOfFileName, maxRowLength, normalizeName, UnreadableError } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
 import { readJsonRows } from "./ndjson.ts";
 import type { Explanations } from "./report.ts";
@@ -16,24 +16,24 @@ import {
   asUtf8,
   type Delimiter,
   type Encoding,
-  isArchive,
-  isOldWorkbook,
+  isXlsOrEncrypted,
+  isZipArchive,
   markedEncoding,
-  refuseOtherKinds,
-  refuseOtherSet,
+  refuseCompressedOrPdf,
+  refuseUnexpectedUtf8,
   sniffDelimiter,
-  tooLarge,
+  tooLargeMessage,
   utf16Of,
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
-/** Options of the operator about a file; they take precedence over the mapping. */
+/** The command's options about a file. They take precedence over the mapping's members of the same name. */
 export type Reading = {
   readonly delimiter?: Delimiter | undefined;
   readonly encoding?: Encoding | undefined;
   readonly sheet?: string | undefined;
   readonly mapping?: Mapping | undefined;
-  /** The mapping of the last mapped import; it is used if it fits. */
+  /** The mapping of the last import with `--map`. It is used if the file has its columns. */
   readonly remembered?: Mapping | undefined;
 };
 
@@ -41,13 +41,13 @@ export type ImportInput = {
   readonly name: string;
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly reading?: Reading | undefined;
-  /** Reads a workbook in another process; by default it is read in this thread. */
+  /** Reads a workbook in another process. Without it, a workbook is read in this thread. */
   readonly readSheet?: SheetReader | undefined;
 };
 
 export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
 
-/** Imports SheetJS only when a workbook is read. */
+/** Reads a workbook in this thread. Loads SheetJS only then, because it is large. */
 const readHere: SheetReader = async (file, options) =>
   (await import("./workbook.ts")).readWorkbook(file, options);
 
@@ -57,20 +57,20 @@ export type OpenedTable = Omit<TableLayout, "mapping"> & {
   readonly records: AsyncIterable<readonly TableRecord[]>;
   readonly sheet?: string;
 };
-/** A table whose beginning was read, so that a mapping can be chosen before the table is opened. */
+/** A table of which only the beginning was read: its header decides which mapping `open` gets. */
 type ReadableTable = {
-  /** Reads rows that contain the header. */
+  /** Reads the first rows, the header among them. */
   readonly peek: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>;
   readonly open: (mapping: CompiledMapping | null) => OpenedTable;
 };
 type NdjsonFile = { readonly beginning: Uint8Array; readonly whole: AsyncIterable<Uint8Array> };
 
-/** Bytes of a text that are read to find its format, encoding, delimiter and header. */
+/** Bytes at a text's beginning from which its format, encoding, delimiter and header are found. */
 const beginningBytes = 64 * 1024;
 
 /**
- * Finds the format of a file by its first bytes and its name.
- * @throws UnreadableError for a format that tvs does not read
+ * Finds the format of a file by its first bytes and its name, and opens the file.
+ * @throws UnreadableError for an unknown format
  */
 async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile> {
   const { name, reading = {} } = input;
@@ -83,7 +83,7 @@ async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile>
   return isNdjson(name, beginning) ? { beginning, whole } : openText(beginning, whole, reading);
 }
 
-/** Opens a file without a mapping. @throws UnreadableError */
+/** Opens a file as a table, without a mapping. @throws UnreadableError for NDJSON, or if the file cannot be read */
 export async function openTable(input: ImportInput): Promise<OpenedTable> {
   const file = await openFile(input);
   if ("open" in file) return file.open(null);
@@ -92,7 +92,7 @@ export async function openTable(input: ImportInput): Promise<OpenedTable> {
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
-  const named = formatOfName(name);
+  const named = formatOfFileName(name);
   if (named === "xlsx") throw new UnreadableError(1, "the file is called .xlsx, and is no Excel workbook");
   if (named !== null) return named === "ndjson";
   const text = new TextDecoder().decode(beginning);
@@ -118,7 +118,7 @@ async function beginningOf(
   }
   if (length === 0) throw new UnreadableError(1, "the file is empty");
   const beginning = Buffer.concat(first).subarray(0, beginningBytes);
-  refuseOtherKinds(beginning);
+  refuseCompressedOrPdf(beginning);
   return { beginning, whole: joined(first, pieces) };
 }
 
@@ -131,12 +131,12 @@ async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGen
   }
 }
 
-/** Opens a text in the encoding and with the delimiter that the operator, the mapping or the text itself gives. */
+/** Opens a CSV text. The options decide its encoding and delimiter, else the mapping, else the text itself. */
 function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: Reading): ReadableTable {
   const marked = reading.encoding ?? markedEncoding(beginning);
   const endsInCr = beginning.includes(0x0d) && !beginning.includes(0x0a);
   const encodingBy = (mapping: CompiledMapping | null) => marked ?? mapping?.encoding ?? "utf-8";
-  // Column names are nearly always ASCII, so that a wrong encoding does not matter here.
+  // A wrong encoding does no harm here: only column names are compared, and nearly all are ASCII.
   const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(beginning);
   function delimiterBy(mapping: CompiledMapping | null): Delimiter {
     const isKnown = (name: string) => fieldOfName(name, mapping) != null;
@@ -147,25 +147,25 @@ function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, readi
   return {
     async peek(mapping) {
       const rows = recordsIn(once(Buffer.from(textBy(mapping))), delimiterBy(mapping));
-      // The beginning may end in the middle of a row, so that its last rows are not read.
+      // Reads no further: the beginning may end in the middle of a row, which the parser would refuse.
       for await (const records of rows) if (records.length > 0) return records;
       return [];
     },
     open(mapping) {
       const encoding = encodingBy(mapping);
-      if (marked === null) refuseOtherSet(beginning, encoding);
+      if (marked === null) refuseUnexpectedUtf8(beginning, encoding);
       const delimiter = delimiterBy(mapping);
       return { format: "csv", delimiter, records: recordsIn(asUtf8(whole, encoding), delimiter) };
     },
   };
 }
 
-/** Whether a file is a workbook of Excel or OpenDocument, or a table in HTML or XML. */
+/** Whether SheetJS reads the file: a workbook of Excel or OpenDocument, or a table in HTML or XML. */
 function isWorkbook(beginning: Uint8Array, name: string): boolean {
   return (
-    isArchive(beginning) ||
-    isOldWorkbook(beginning) ||
-    (formatOfName(name) !== "ndjson" && isMarkup(beginning))
+    isZipArchive(beginning) ||
+    isXlsOrEncrypted(beginning) ||
+    (formatOfFileName(name) !== "ndjson" && isMarkup(beginning))
   );
 }
 
@@ -182,7 +182,7 @@ async function readSheetOf(
   const options = { sheet, preferred: sheet === undefined ? reading.remembered?.sheet : undefined };
   const file = await collected(bytes);
   if (!isMarkup(file)) return readSheet(file, options);
-  // HTML and XML in a wrong encoding is refused, as CSV is.
+  // Decodes HTML and XML strictly, so that a wrong encoding is refused as for CSV.
   const encoding = reading.encoding ?? markedEncoding(file) ?? reading.mapping?.encoding ?? "utf-8";
   let text = "";
   for await (const piece of asUtf8(once(file), encoding)) text += Buffer.from(piece).toString();
@@ -193,7 +193,7 @@ async function* once<T>(value: T): AsyncGenerator<T> {
   yield value;
 }
 
-/** Bytes of a workbook: it is read whole, because its list of parts is at its end. */
+/** Maximum bytes of a workbook. It is read into memory whole, because a zip archive's directory is at its end. */
 const maxWorkbookBytes = 64 * 1024 * 1024;
 
 async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
@@ -202,12 +202,12 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
   for await (const piece of bytes) {
     pieces.push(piece);
     length += piece.length;
-    if (length > maxWorkbookBytes) throw new UnreadableError(1, tooLarge);
+    if (length > maxWorkbookBytes) throw new UnreadableError(1, tooLargeMessage);
   }
   return Buffer.concat(pieces);
 }
 
-/** Chooses the given mapping, the remembered one if it fits, or none for the register's own columns. @throws TvsError REFUSED */
+/** Chooses the mapping of --map, else the remembered one if it fits, else none. @throws TvsError REFUSED */
 async function chooseMapping(
   recordsOf: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>,
   { mapping, remembered }: Reading,
@@ -233,8 +233,8 @@ async function chooseMapping(
 
 function columnsLacking(records: readonly TableRecord[], mapping: CompiledMapping): readonly string[] {
   const header = findHeader(records, mapping, true);
-  const names = new Set(header?.cells.map((cell) => squeezed(cell.trim())));
-  return mapping.columns.filter((name) => !names.has(squeezed(name)));
+  const names = new Set(header?.cells.map((cell) => normalizeName(cell.trim())));
+  return mapping.columns.filter((name) => !names.has(normalizeName(name)));
 }
 
 function hasOwnNames(records: readonly TableRecord[]): boolean {
@@ -243,14 +243,14 @@ function hasOwnNames(records: readonly TableRecord[]): boolean {
   return requiredFields.every((field) => fields.has(field));
 }
 
-/** A part of an extract, made by {@link readPieces}. */
+/** A part of an extract: some checked rows, and what {@link readPieces} found with them. */
 export type FilePiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
 
 /**
- * Reads an extract and checks each row alone, in the order of the file.
- * @returns pieces, each with the bytes read since the last piece, new fields and unknown names, lines of totals, and the
- *   meaning of codes under the mapping. The last piece has no rows and the file's SHA-256 in hex.
- * @throws TvsError INPUT_UNREADABLE for an unreadable file; the message has the line, and never a value
+ * Reads an extract and checks each row, without comparing it with other rows or the register.
+ * @returns pieces in the order of the file. Each has the number of bytes since the last piece, and the fields, unknown
+ *   names and totals first found in it. The last piece has no rows; it has the file's SHA-256 in hex.
+ * @throws TvsError INPUT_UNREADABLE with the number of the line, and never with a value of the file
  */
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex) {
   const digest = createHash("sha256");
@@ -317,7 +317,7 @@ export function unreadable(name: string, error: unknown): unknown {
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
-/** Decodes NDJSON. Bytes that are not UTF-8 become U+FFFD, so that only their row is rejected. */
+/** Decodes NDJSON. Invalid UTF-8 becomes U+FFFD, for which only the row is rejected instead of the file. */
 async function* asText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });

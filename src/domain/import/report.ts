@@ -2,7 +2,7 @@ import type { Staging } from "../../store/staging.ts";
 import type { Missing } from "./arrival.ts";
 import type { Loss } from "./losses.ts";
 
-/** Codes of rejected rows. Scripts depend on the codes. No explanation repeats a value of the file. */
+/** Codes of rejected rows, each with its explanation. Scripts depend on the codes. */
 const rejectionCodes = {
   COLUMN_COUNT:
     "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
@@ -44,7 +44,7 @@ const rejectionCodes = {
     "the record was changed while the import was under way; look at it, and import the row again if it is right",
 } as const;
 
-/** Codes of rows that are applied with a warning. */
+/** Codes of warnings about rows that are imported, each with its explanation. */
 const warningCodes = {
   UNKNOWN_COLUMN: "the column is not known and was left out",
   TOTALS_LINE: "the last line has no registration number and says that it is a total; it was left out",
@@ -66,18 +66,18 @@ const warningCodes = {
 export type RejectionCode = keyof typeof rejectionCodes;
 export type WarningCode = keyof typeof warningCodes;
 
-/** Explanations of one import, which replace the general ones. */
+/** Explanations that replace the general ones in one import, because its mapping accepts other words or dates. */
 export type Explanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
 
 export type ImportIssue = {
-  /** The physical line on which the row begins; the header is line 1. */
+  /** The number of the file's line on which the row begins, from 1. */
   readonly line: number;
-  /** The column; null for the whole row. */
+  /** The column or JSON member; null if the issue is about the whole row. */
   readonly field: string | null;
   readonly code: RejectionCode | WarningCode;
-  /** The row's registration number, unless it is missing or may be personal data. */
+  /** The row's registration number; absent if the row has none or it may be personal data. */
   readonly regNo?: string | undefined;
-  /** Recognises the row in the next import; only a keyed digest of it is stored. */
+  /** A text that recognises the row in the next import. The register stores only its keyed digest. */
   readonly identity?: string | undefined;
 };
 
@@ -87,13 +87,13 @@ export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
 
 const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
 
-/** The number of rows with a code (or columns, for UNKNOWN_COLUMN), and the first rows without values (decision D7.8). */
+/** The number of rows with a code, or of columns for UNKNOWN_COLUMN, and the first of them (decision D7.8). */
 export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
-  /** In the order of the file; rows that were rejected while applied come last. */
+  /** In the order of the file. Rows that were rejected only when they were applied come last. */
   readonly first: readonly Location[];
-  /** The explanation under this import's mapping. */
+  /** The code's explanation in this import, if its mapping changes the general one. */
   readonly meaning?: string | undefined;
 };
 
@@ -101,7 +101,7 @@ type Location = Pick<ImportIssue, "line" | "field" | "regNo">;
 
 const keptLocations = 20;
 
-/** Counts the codes of an import while its rows are checked. */
+/** Counts how many rows of an import have each code. */
 export function createCodeTally() {
   const counts = new Map<ImportIssue["code"], { rows: number; lastLine: number; first: Location[] }>();
   return {
@@ -111,28 +111,29 @@ export function createCodeTally() {
         counts.set(code, count);
         const location = { line, field, ...(regNo === undefined ? {} : { regNo }) };
         if (count.first.length < keptLocations) count.first.push(location);
-        // A row with two wrong dates counts once. Unknown columns are all in one row, and each counts.
+        // Counts a row with two wrong dates once. All unknown columns have line 1, and each is counted.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
     },
     counts(explanations: Explanations = {}): CodeCount[] {
-      return inOrder(
+      return sortCodeCounts(
         [...counts].map(([code, { rows, first }]) => ({ code, rows, first, meaning: explanations[code] })),
       );
     },
   };
 }
 
-/** Sorts rejections before warnings, then the most frequent first. */
-export function inOrder(counts: readonly CodeCount[]): CodeCount[] {
+/** Sorts codes: rejections before warnings, and of each the most frequent first. */
+export function sortCodeCounts(counts: readonly CodeCount[]): CodeCount[] {
   const rank = ({ code }: CodeCount) => (isRejection({ code }) ? 0 : 1);
   return counts.toSorted((a, b) => rank(a) - rank(b) || b.rows - a.rows || (a.code < b.code ? -1 : 1));
 }
 
 /**
- * Lists the first rejected rows in the order of the file, with one entry for each of their reasons.
- * @param limit at most 5 rows: a row has up to four wrong dates, and 20 locations of a code are kept
+ * Lists the first rejected rows in the order of the file, with one entry for each reason of a row.
+ * @param limit the number of rows, 5 at most. Only 20 locations of each code are kept, and a row can use four of them
+ *   (its four dates), so that a sixth row could lack some of its reasons.
  */
 export function firstRejected(counts: readonly CodeCount[], limit: number): ImportIssue[] {
   const rejected = counts
@@ -161,23 +162,23 @@ export type ImportResult = {
   readonly warnings: number;
   readonly events: number;
   readonly codes: readonly CodeCount[];
-  /** Unknown columns or members, which were left out; absent for none. */
+  /** Unknown columns or JSON members, which were not imported; absent if there are none. */
   readonly unknownColumns?: readonly string[];
-  /** Whether the last import rejected every rejected row for the same reason; absent without rejected rows. */
+  /** Whether the last import rejected the same rows for the same reasons; absent if no row was rejected. */
   readonly sameRejections?: boolean;
-  /** Warns that a register's first extract revokes nobody, or everybody. */
+  /** Present if this is the register's first import and it revokes nobody, or everybody: a likely mistake. */
   readonly firstRevokes?: "nobody" | "everybody";
-  readonly rejectedRows?: readonly ReturnType<typeof shownIssue>[];
+  readonly rejectedRows?: readonly ReturnType<typeof issueWithoutIdentity>[];
   readonly dryRun?: true;
   /** Present when --strict or the brake stopped the import. */
   readonly stopped?:
     | { readonly by: "strict" }
     | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly Missing[] };
-  /** An unfinished import of another file, which this import ended. */
+  /** An unfinished import of another file, whose remaining rows this import dropped. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Writes the report as JSON text in pieces. The report has no value of the file. */
+/** Writes the report as JSON text, in pieces. It contains registration numbers, and no other value of the file. */
 export async function* reportText(result: ImportResult, issues: Staging["issues"]): AsyncGenerator<string> {
   const { rejected: _rejected, warnings: _warnings, codes, ...head } = result;
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
@@ -185,7 +186,7 @@ export async function* reportText(result: ImportResult, issues: Staging["issues"
     yield `  "${kind}": [`;
     let isFirst = true;
     for (const page of issues(kind)) {
-      const lines = page.map((issue) => JSON.stringify(shownIssue(issue)));
+      const lines = page.map((issue) => JSON.stringify(issueWithoutIdentity(issue)));
       yield `${isFirst ? "" : ","}\n    ${lines.join(",\n    ")}`;
       isFirst = false;
     }
@@ -197,7 +198,7 @@ export async function* reportText(result: ImportResult, issues: Staging["issues"
   yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }
 
-/** An issue without its identity. */
-export function shownIssue({ line, regNo, field, code }: ImportIssue) {
+/** Removes an issue's identity, which may be a registration number that contains personal data. */
+export function issueWithoutIdentity({ line, regNo, field, code }: ImportIssue) {
   return { line, ...(regNo === undefined ? {} : { regNo }), field, code };
 }

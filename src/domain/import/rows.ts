@@ -11,17 +11,17 @@ import {
 } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
 import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./report.ts";
-import { suspectIn } from "./suspect-text.ts";
+import { findDamage } from "./suspect-text.ts";
 import * as values from "./values.ts";
 
 type Column = {
-  /** Reads a cell. The value undefined leaves the field of the record unchanged. */
+  /** Reads a cell. The result undefined leaves the record's field unchanged. */
   readonly read: (cell: string, blindIndex: BlindIndex) => values.ParseResult<unknown>;
-  /** The column's content, for people who prepare an extract. */
+  /** Explains the column to people who prepare an extract. */
   readonly explanation: string;
-  /** The code of a row without the field; absent for an optional field. */
+  /** The code that rejects a row without this column. An optional field has none. */
   readonly absent?: RejectionCode;
-  /** Whether an unreadable value only clears the field, with a warning, instead of rejecting the row. */
+  /** Whether an unreadable value clears the field with a warning, instead of rejecting the row. */
   readonly isConvenience?: boolean;
 };
 
@@ -44,7 +44,7 @@ export const columns: Readonly<Record<ImportField, Column>> = {
   certificateIssueDate: { read: values.readDate, explanation: "date, YYYY-MM-DD" },
   licenseIssueDate: { read: values.readDate, explanation: "first day of the licence, YYYY-MM-DD" },
   licenseExpiryDate: { read: values.readDate, explanation: "last day of the licence, YYYY-MM-DD; without it there is no licence" },
-  // Without a word only the dates of the row or the record count.
+  // An empty cell says nothing: the licence's dates alone decide.
   licenseStatus: { read: (cell) => (cell === "" ? { value: undefined } : values.readLicenseStatus(cell)), explanation: "REVOKED, EXPIRED, NONE or VALID; REVOKED without license_revoked_on revokes as of the day of the import, the others are compared with the dates" },
   licenseRevokedOn: { read: values.readDate, explanation: "day of a revocation, YYYY-MM-DD; empty lifts one that an extract brought" },
   licenseRevokedReason: { read: (cell) => values.readText(cell, 500), explanation: "why it was revoked, up to 500 characters, without personal data" },
@@ -60,7 +60,7 @@ function indexed(
 
 export const requiredFields = importFields.filter((field) => columns[field].absent !== undefined);
 
-/** All columns of an extract with their explanations; `member` is the name in NDJSON. */
+/** All columns of an extract, with explanations. `member` is the column's name in NDJSON. */
 export const templateColumns = importFields.map((member) => ({
   column: columnOfField[member],
   member,
@@ -68,31 +68,31 @@ export const templateColumns = importFields.map((member) => ({
   explanation: columns[member].explanation,
 }));
 
-/** The header of CSV with every column. */
+/** A CSV header with every column. */
 export const emptyExtract = `${templateColumns.map(({ column }) => column).join(",")}\n`;
 
 type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
 
 export type CheckedRow = {
   readonly line: number;
-  /** Null for a rejected row. */
+  /** The values that the row sets; null for a rejected row. */
   readonly patch: TeacherPatch | null;
   readonly issues: readonly ImportIssue[];
 };
 
-/** The readers of all fields, looked up once instead of for each row. */
+/** The reader of each field, in a list: `checkRow` runs through it for every row. */
 const fieldReaders = importFields.map((field) => ({
   field,
   patchField: field === "licenseStatus" ? field : recordFieldOf[field],
   ...columns[field],
 }));
-/** Texts that the public lookup or the history shows; placeholders and damage in them get a warning. */
+/** Fields whose text the public lookup or the history shows. Placeholders and damaged letters in them get a warning. */
 const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category", "licenseRevokedReason"]);
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
 /**
- * Checks every field of a row, so that an operator can correct all faults together. An unreadable contact or photo is
- * left out with a warning; any other fault rejects the row.
+ * Checks every field of a row and reports all faults, so that the operator can correct them together. An unreadable
+ * contact or photo is dropped with a warning; any other fault rejects the row.
  */
 export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   const issues: ImportIssue[] = [];
@@ -110,7 +110,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     const read =
       !isConvenience && values.isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
     if ("code" in read) add(field, read.code);
-    else if (textFields.has(field) && suspectIn(cell) !== null) add(field, "TEXT_SUSPECT");
+    else if (textFields.has(field) && findDamage(cell) !== null) add(field, "TEXT_SUSPECT");
     const value = "value" in read ? read.value : isConvenience ? null : undefined;
     if (value !== undefined) (patch as Record<string, unknown>)[patchField] = value;
   }
@@ -124,27 +124,27 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
 }
 
-/** A registration number for messages; undefined if it may contain a NIN or a phone number. */
-export function shownNumber(regNo: string | null): string | undefined {
+/** Returns a registration number for messages, or undefined if it may contain personal data. */
+export function regNoForMessages(regNo: string | null): string | undefined {
   return regNo === null || regNo.includes("@") || holdsPersonalData(regNo) ? undefined : regNo;
 }
 
-/** Identifies a rejected row by its registration number, or by a keyed digest of its cells. */
+/** Adds to a rejected row's issues its registration number, or else a keyed digest of its cells. */
 function identified(
   issues: readonly ImportIssue[],
   { cells, fault, format }: RawRow,
   blindIndex: BlindIndex,
 ): ImportIssue[] {
-  // A number that contains the row's own NIN or phone number is rejected as PERSONAL_DATA, and never shown.
+  // A registration number with the code PERSONAL_DATA contains the row's own NIN or phone number: it is never shown.
   const isOwnData = issues.some(
     ({ field, code }) => code === "PERSONAL_DATA" && field === fieldLabel("regNo", format),
   );
-  const regNo = isOwnData ? undefined : shownNumber(canonicalRegNo(cells.regNo ?? ""));
+  const regNo = isOwnData ? undefined : regNoForMessages(canonicalRegNo(cells.regNo ?? ""));
   const identity = regNo ?? blindIndex.row(fault?.text ?? JSON.stringify(cells)).toHex();
   return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }
 
-/** Rejects a row's own NIN, address or phone number in a column that is stored as text. */
+/** Refuses a column that is stored as text and contains the row's own NIN, e-mail address or phone number. */
 function refuseOwnData(
   patch: OpenPatch,
   { nin = "", email = "", phone = "" }: RawRow["cells"],

@@ -1,14 +1,14 @@
 /**
- * Proposes a mapping for an unknown file. Ambiguous columns, dates and words are asked about, never guessed: a day read
- * as a month would change the end of a licence (decision D7.12).
+ * Proposes a mapping for another system's file. Ambiguous columns, dates and words become questions and are never
+ * guessed: a day that is read as a month would change the end of a licence (decision D7.12).
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from "../personal-data.ts";
-import { lastPosition, positionInName, readName } from "./column-names.ts";
-import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
+import { positionInName, readName, surnamePosition } from "./column-names.ts";
+import { addCell, type ColumnProfile, newProfile, valueKinds } from "./column-profile.ts";
 import type { TableRecord } from "./csv.ts";
-import { columnOfField, type ImportField, type RawRow, squeezed, UnreadableError } from "./fields.ts";
+import { columnOfField, type ImportField, normalizeName, type RawRow, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
@@ -35,9 +35,9 @@ import {
   type BelowHeader,
   findHeader,
   isTotal,
+  joinLines,
   maxCellLength,
   maxColumns,
-  oneLine,
   readBelowHeader,
   readTable,
   refuseFlaws,
@@ -49,13 +49,13 @@ import { readCertificateStatus, readLicenseStatus, readSource } from "./values.t
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
-/** Rows that are wider or narrower than the header and are examined. */
+/** Maximum rows with more or fewer cells than the header that are examined. */
 const maxUneven = 100;
 
 /**
  * Reads a whole table and proposes a mapping.
- * @param known goes into the mapping
- * @throws UnreadableError without a header or rows
+ * @param known options of the command, which are copied into the mapping
+ * @throws UnreadableError if the table has no header or no rows
  */
 export async function suggestMapping(
   table: OpenedTable,
@@ -95,19 +95,19 @@ export async function suggestMapping(
     ...(sheet === undefined ? {} : { sheet }),
     open: [],
   };
-  // The first row shows whether each row has more delimiters than the header.
+  // The first row is included: from it `readTable` learns whether every row has more empty cells than the header.
   const [top] = first;
   const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
   if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, ask);
   const open = [...new Set(questions.map(({ about }) => about))];
-  // The mapping names the header's line only if an import would not find it: the next file may have another title.
+  // Sets `header` only if an import would not find the header itself: in the next file it may be on another line.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
     mapping,
     columns: columns.map((one) => withDates(one, why)),
     questions,
-    /** The first rows as an import reads them, without NINs, e-mail addresses and phone numbers. */
+    /** The first rows as an import would read them, without NINs, e-mail addresses and phone numbers. */
     rows: await showRows(table, { header, records: first, mapping }),
   };
 }
@@ -134,12 +134,12 @@ async function profile(table: OpenedTable) {
     for (const [index, column] of profiles.entries())
       addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
-  // The last row is added at the end, because it may be a total.
+  // Holds back the last row, which may be a total.
   let last: TableRecord | undefined;
   for await (const { header, beginning, records } of readBelowHeader(table.records, likelyHeader)) {
     if (found === undefined) {
       if (header.cells.length > maxColumns) throw new UnreadableError(header.line, tooManyColumns);
-      profiles = header.cells.map((cell, index) => newProfile(oneLine(cell), index + 1));
+      profiles = header.cells.map((cell, index) => newProfile(joinLines(cell), index + 1));
       found = { header, beginning };
     }
     for (const record of records) {
@@ -153,7 +153,7 @@ async function profile(table: OpenedTable) {
   return { ...found, profiles, first, rows, uneven, flawed };
 }
 
-/** Finds the first of the lines with the most known names; without names, the first that has the most cells. */
+/** Chooses as header the line with most known column names; if no line has two, the line with most cells. */
 function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableRecord | undefined {
   const [top] = records;
   if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > headerLines)) return undefined;
@@ -165,7 +165,7 @@ function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableR
   const widths = beginning.map(({ cells }) => cells.filter((cell) => cell.trim() !== "").length);
   const widest = beginning[widths.indexOf(Math.max(...widths))] ?? top;
   const isPerson = widest.cells.some((cell) =>
-    (["regNo", "nin", "email", "phone"] as const).some((field) => looks[field]?.fits(cell.trim())),
+    (["regNo", "nin", "email", "phone"] as const).some((field) => valueKinds[field]?.fits(cell.trim())),
   );
   if (isPerson)
     throw new UnreadableError(
@@ -192,7 +192,7 @@ async function askForUneven(
   );
 }
 
-/** Asks whether the parts of a name are in the right order, and whether a name includes the surname beside it. */
+/** Asks whether a name's parts are in the right order, and whether a column `name` lacks the surname. */
 function askForName(
   chosen: Chosen,
   parts: readonly ColumnProfile[],
@@ -206,7 +206,7 @@ function askForName(
       "name",
       `the name is put together from ${joined}, in this order; if it is another, change the numbers of name.1 and name.2`,
     );
-  const surname = profiles.find((column) => positionInName(column.name) === lastPosition);
+  const surname = profiles.find((column) => positionInName(column.name) === surnamePosition);
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     ask(
       "name",
@@ -228,7 +228,7 @@ function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask
     ask(columnOfField.licenseExpiryDate, "no column was found for it, so that nobody would have a licence");
 }
 
-/** Fields that are stored as keyed hashes alone. */
+/** Personal fields, which `tvs teachers map` never prints. */
 const unshown: ReadonlySet<string> = new Set(["nin", "email", "phone"]);
 
 type Sample = {
@@ -248,16 +248,18 @@ async function showRows(table: OpenedTable, sample: Sample): Promise<Record<stri
   );
 }
 
-/** Reads rows of a table as an import does, even if the mapping has open questions. */
+/** Reads rows of a table as an import would, even if the mapping has open questions. */
 async function readSample(
   { format, delimiter }: OpenedTable,
   { header, records, mapping }: Sample,
 ): Promise<RawRow[]> {
   const compiled = compileMapping({ ...mapping, header: header.line });
   const unused = { fields: [], unknown: [], totals: [], unread: [] };
-  // readTable refuses a name that occurs twice; here only its first column is read.
-  const squeezedNames = header.cells.map(squeezed);
-  const names = header.cells.map((name, at) => (squeezedNames.indexOf(squeezed(name)) === at ? name : ""));
+  // Blanks the second column of a name, because `readTable` refuses a header with a name twice.
+  const normalizedNames = header.cells.map(normalizeName);
+  const names = header.cells.map((name, at) =>
+    normalizedNames.indexOf(normalizeName(name)) === at ? name : "",
+  );
   const found = new Set(names.map((name) => compiled.fieldOf(name.trim())));
   const missing = requiredFields.filter((field) => !found.has(field));
   const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
@@ -270,12 +272,12 @@ async function readSample(
 
 function shown(field: string, text: string): string {
   const read = field in readers ? readers[field as keyof typeof readers](text) : null;
-  // Words of the register are shown as they are stored.
+  // Shows words as the register would store them, such as VERIFIED for verified.
   const value = read !== null && "value" in read ? read.value : text;
   return field === "regNo" ? shownRegNo(value) : withoutPersonalData(value);
 }
 
-/** Looks for personal data in each segment of a registration number, and in all of a number without letters. */
+/** Hides a registration number that may be personal data, in a segment or, without letters, as a whole. */
 function shownRegNo(regNo: string): string {
   const isNumber =
     /[@＠﹫]/.test(regNo) ||

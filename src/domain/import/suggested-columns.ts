@@ -1,22 +1,22 @@
-/** Chooses the columns of a table for the register's fields, by their names and values. */
+/** Chooses a table's column for each field of the register, by the columns' names and values. */
 
 import { holdsPersonalData } from "../personal-data.ts";
 import { nameLabel } from "./arrival.ts";
-import { isOfAnother, positionInName, readName } from "./column-names.ts";
-import { type ColumnProfile, dateCount, listValues, looks, valueLabel } from "./column-profile.ts";
-import { columnOfField, type ImportField, squeezed } from "./fields.ts";
+import { isPrivateOrUnstored, positionInName, readName } from "./column-names.ts";
+import { type ColumnProfile, countDates, listValues, valueKinds, valueLabel } from "./column-profile.ts";
+import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
 import { isStatusName, isWordField, maxStatusWords } from "./words.ts";
 
 export type ColumnReading = {
   readonly name: string;
-  /** The register's column; null for a column that is left out. */
+  /** The register's column that this column is read as; null if it is ignored. */
   readonly taken: string | null;
   readonly why: string;
   readonly sure: boolean;
 };
 
-/** `about` is a column, `dates`, `rows` or `encoding`; the mapping lists it in `open`. */
+/** A question to the operator. `about` (a column, `dates`, `rows` or `encoding`) is listed in the mapping's `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
 export type Ask = (about: string, question: string) => void;
@@ -30,7 +30,7 @@ type Candidate = {
   readonly rank: number;
 };
 
-/** The share of a column's cells that must fit its field. */
+/** The share of a column's values that must fit a field for the column to be chosen by its name. */
 const enough = 0.8;
 const maxParts = 9;
 
@@ -38,12 +38,12 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
   const chosen = new Map<ImportField, ColumnProfile>();
   const readings = new Map<ColumnProfile, ColumnReading>();
   const parts = partsOfName(profiles);
-  const named = Map.groupBy(profiles, ({ name }) => squeezed(name));
+  const named = Map.groupBy(profiles, ({ name }) => normalizeName(name));
   const candidates = profiles.flatMap((column) => candidatesFor(column).map((one) => ({ column, ...one })));
   for (const { column, field, why, sure } of candidates.sort((one, other) => one.rank - other.rank)) {
     if (readings.has(column) || chosen.has(field)) continue;
     if (field === "name" && !sure && parts.length > 0) continue;
-    const isRepeated = (named.get(squeezed(column.name)) ?? []).length > 1;
+    const isRepeated = (named.get(normalizeName(column.name)) ?? []).length > 1;
     chosen.set(field, column);
     const taken = columnOfField[field];
     readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
@@ -62,7 +62,7 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
   return { chosen, parts: isJoined ? parts : [], columns };
 }
 
-/** Returns the columns of a name in parts, given names first and the surname last; none unless there are both. */
+/** Finds the columns of a name's parts, the surname last. @returns an empty list unless there are two kinds of parts */
 function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
   const positions = new Map(profiles.map((column) => [column, positionInName(column.name) ?? -1]));
   const positionOf = (column: ColumnProfile) => positions.get(column) ?? -1;
@@ -70,16 +70,16 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
     .filter((column) => positionOf(column) >= 0)
     .sort((one, other) => positionOf(one) - positionOf(other));
   const different = new Set(parts.map(positionOf));
-  const names = new Set(parts.map(({ name }) => squeezed(name)));
+  const names = new Set(parts.map(({ name }) => normalizeName(name)));
   return different.size > 1 && names.size === parts.length && parts.length <= maxParts ? parts : [];
 }
 
-/** A column's name for messages. */
+/** Returns a column's name for messages, or its number if the name may be personal data. */
 export function labelOf(column: ColumnProfile): string {
   return column.name === "" ? "" : plainName(column) || `column ${column.position}`;
 }
 
-/** A column's name without stars and quotes; empty if it may not be shown. */
+/** Returns a column's name without stars, colons and quotes; empty if the name may be a person's data. */
 export function plainName({ name }: ColumnProfile): string {
   const plain = name.replace(/[*:'’"]/g, "").replace(/\s+/g, " ");
   return nameLabel(plain.trim(), "");
@@ -110,12 +110,12 @@ function candidatesFor(column: ColumnProfile): readonly Candidate[] {
   return [...status, ...byValues];
 }
 
-/** Fields that are recognised by their values alone. */
+/** Fields that are proposed by the values alone, if the column's name is unknown. */
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
 
-/** Whether a column has statuses of licences, by its name or by a word such as REVOKED. */
+/** Whether a column seems to hold licence statuses, by its name or by a word such as REVOKED. */
 export function saysStatus(column: ColumnProfile): boolean {
-  if (column.filled === 0 || dateCount(column) / column.filled > 0.5) return false;
+  if (column.filled === 0 || countDates(column) / column.filled > 0.5) return false;
   return column.withdrawn.size > 0 || isStatusName(column.name);
 }
 
@@ -140,18 +140,18 @@ function percent(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** The share of a column's values that fit a field, without words for an empty cell; null for an empty column. */
+/** The share of a column's values that fit a field. Words such as NULL are not counted. @returns null without values */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
   const { fitting, words, suspects } = column;
   const filled = column.filled - (isWordField(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
   if (filled <= 0) return null;
-  if (isDateField(field)) return Math.min(dateCount(column) / filled, 1);
-  // A field of few words cannot have so many different values.
+  if (isDateField(field)) return Math.min(countDates(column) / filled, 1);
+  // `words` is null for a column with many different values, which no field of words has.
   return isWordField(field) && words === null ? 0 : Math.min((fitting.get(field) ?? filled) / filled, 1);
 }
 
 function kindOf(field: ImportField): string {
-  return isDateField(field) ? "dates" : (looks[field]?.called ?? "texts");
+  return isDateField(field) ? "dates" : (valueKinds[field]?.called ?? "texts");
 }
 
 function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure: boolean } {
@@ -171,12 +171,12 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
 
 const maxShownWords = 20;
 
-/** Lists a column's three most frequent values, unless it has many or personal ones. */
+/** Lists a column's three most frequent values; empty if there are too many or they may be personal data. */
 function shownValues(column: ColumnProfile): string {
   const { name, words, filled } = column;
-  const isPrivate = isOfAnother(name) || /name/i.test(name) || positionInName(name) !== null;
+  const isPrivate = isPrivateOrUnstored(name) || /name/i.test(name) || positionInName(name) !== null;
   if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
   const values = [...words.values()];
-  if (dateCount(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";
+  if (countDates(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";
   return listValues(values, 3).replace(/ and \d+ more$/, "");
 }

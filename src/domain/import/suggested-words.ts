@@ -1,24 +1,24 @@
-/** Proposes the meanings of other systems' words, dates and texts, and asks about unknown ones. */
+/** Proposes how another system's words, dates and texts are read, and asks the operator about each proposal. */
 
-import { isOfAnother } from "./column-names.ts";
+import { isPrivateOrUnstored } from "./column-names.ts";
 import {
   type ColumnProfile,
   type Counted,
-  dateCount,
+  countDates,
   listValues,
-  sumOf,
+  sumCounts,
   valueLabel,
 } from "./column-profile.ts";
-import { columnOfField, fieldNamed, type ImportField } from "./fields.ts";
+import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
 import { type Ask, type Chosen, type ColumnReading, labelOf, saysStatus } from "./suggested-columns.ts";
-import type { SuspectKind } from "./suspect-text.ts";
+import type { DamageKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
-import { isOwnWord, isWordField, maxStatusWords, meansWithdrawn, otherWord, ownWords } from "./words.ts";
+import { isOwnWord, isWordField, likelyWord, maxStatusWords, meansWithdrawn, ownWords } from "./words.ts";
 
 type Values = Mapping["values"];
 
-/** Proposes the words of the chosen columns; the operator must confirm them. */
+/** Proposes translations for the words of the chosen columns. The operator must confirm them. */
 export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): Values {
   const values: Values = {};
   const taken = new Set(chosen.values());
@@ -27,11 +27,11 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
     if (!isWordField(field)) continue;
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isOwnWord(field, text));
     const about = columnOfField[field];
-    // Another system's Licence Status may use the same words for something else.
+    // Asks even about known words: another system's "Licence Status" may mean something else by them.
     const isAsked = field === "licenseStatus" && !(column.name === about && isStatusAlone);
     if (strange.length === 0 && !isAsked) continue;
     const meant = strange.flatMap(({ text }) => {
-      const value = field === "licenseStatus" ? statusWord(column, text) : otherWord(field, text);
+      const value = field === "licenseStatus" ? statusWord(column, text) : likelyWord(field, text);
       return value === undefined ? [] : [[text, value] as const];
     });
     if (meant.length > 0) values[about] = Object.fromEntries(meant);
@@ -52,11 +52,11 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
   return values;
 }
 
-/** Translates a word of `license_status`. In a column such as "Struck off", yes means withdrawn. */
+/** Proposes the word of `license_status` for a cell. In a column such as "Struck off", yes means REVOKED. */
 function statusWord({ name }: ColumnProfile, text: string): string | undefined {
   const answer = readBoolean(text);
   if ("value" in answer && meansWithdrawn(name)) return answer.value ? "REVOKED" : "";
-  return otherWord("licenseStatus", text);
+  return likelyWord("licenseStatus", text);
 }
 
 function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }): string {
@@ -84,7 +84,7 @@ function rowsWith(words: readonly Counted[]): string {
     .join(", ");
 }
 
-/** Asks about each column with statuses of licences that is not chosen for them. */
+/** Asks about each column that seems to hold licence statuses and is not read as `license_status`. */
 export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const fieldOf = new Map([...chosen].map(([field, column]) => [column, field]));
   for (const column of profiles) {
@@ -110,7 +110,7 @@ export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[
 const textFields: readonly ImportField[] = ["name", "state", "category", "licenseRevokedReason"];
 
 const exportAgain = "export the file again in UTF-8, or correct each text in `values`";
-const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
+const damages: Readonly<Record<Exclude<DamageKind, "NULL_WORD">, string>> = {
   HTML_ENTITY:
     "with HTML entities such as &amp;; export the file again as plain text, or correct each text in `values`",
   MOJIBAKE: `with UTF-8 that another program read as Windows-1252, such as Ã© for é; ${exportAgain}`,
@@ -118,7 +118,7 @@ const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
   REPLACEMENT_CHARACTER: `with the mark of a letter that could not be read; ${exportAgain}`,
 };
 
-/** Asks about damaged texts, and proposes the empty text for words such as NULL. */
+/** Asks about damaged texts. Proposes that words such as NULL are read as empty. */
 export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   const columns = [...chosen, ...parts.map((column) => ["name", column] as const)];
@@ -148,7 +148,7 @@ function count(texts: number): string {
   return texts === 1 ? "1 text" : `${texts} texts`;
 }
 
-/** Asks whether a name with a letter beyond ASCII is right in the guessed character set. */
+/** Asks whether the guessed character set is right, and shows a name with a letter beyond ASCII. */
 export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): void {
   const columns = [chosen.get("name"), ...parts, chosen.get("state"), chosen.get("category")];
   const name = columns.map((column) => column?.accented).find((text) => text != null);
@@ -159,7 +159,7 @@ export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], 
   );
 }
 
-/** Finds the one form of all text dates; asks if the file does not decide it. */
+/** Finds the form in which the file's dates are written. Asks if several forms are possible. */
 export function chooseDates(chosen: Chosen, ask: Ask): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
   const forms = new Map<string, { count: number; onlyAt: number | null }>();
@@ -191,7 +191,7 @@ export function chooseDates(chosen: Chosen, ask: Ask): { dates?: string; why: st
 
 function describeHalf(column: ColumnProfile): string {
   const { isoDates } = column;
-  const texts = dateCount(column) - isoDates - sumOf(column.never);
+  const texts = countDates(column) - isoDates - sumCounts(column.never);
   return (
     `${labelOf(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
     "A spreadsheet makes dates of the texts that it can read, and may have swapped their days and months: " +
@@ -200,12 +200,12 @@ function describeHalf(column: ColumnProfile): string {
 }
 
 export function withDates(column: ColumnReading, why: string): ColumnReading {
-  const field = column.taken === null ? undefined : fieldNamed(column.taken);
+  const field = column.taken === null ? undefined : fieldOfColumnName(column.taken);
   const isDated = field !== undefined && isDateField(field) && why !== "";
   return isDated ? { ...column, why: `${column.why}, ${why}` } : column;
 }
 
-/** Proposes the empty text for dates such as 0000-00-00, and asks; 9999-12-31 may be a licence without an end. */
+/** Proposes that dates such as 0000-00-00 are read as empty, except an expiry such as 9999-12-31. Asks about all. */
 export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   for (const [field, column] of chosen) {
@@ -233,13 +233,13 @@ const fewRows = 3;
 export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
   const column = chosen.get("licenseRevokedOn");
   if (column === undefined || rows < fewRows) return;
-  const revoked = dateCount(column) - sumOf(column.never);
+  const revoked = countDates(column) - sumCounts(column.never);
   if (revoked * 2 <= rows) return;
   const said = `${revoked} of ${rows} teachers would be revoked by ${labelOf(column)}`;
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
-/** The latest date first. */
+/** The date fields, the one with the latest dates first. */
 const fieldsByTime: readonly ImportField[] = [
   "licenseExpiryDate",
   "licenseIssueDate",
@@ -247,22 +247,22 @@ const fieldsByTime: readonly ImportField[] = [
 ];
 const maxOffered = 5;
 
-/** Offers unrecognised columns of dates for the date fields without a column, the latest dates first. */
+/** Asks whether unrecognised columns of dates are the date fields that still lack a column. */
 export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const taken = new Set(chosen.values());
   const free = fieldsByTime.filter((field) => !chosen.has(field));
   const isOffered = (column: ColumnProfile) =>
     column.name !== "" &&
     !taken.has(column) &&
-    !isOfAnother(column.name) &&
+    !isPrivateOrUnstored(column.name) &&
     column.filled > 0 &&
-    dateCount(column) / column.filled >= 0.95;
+    countDates(column) / column.filled >= 0.95;
   const offered = profiles
     .filter(isOffered)
     .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
   for (const [index, column] of offered.slice(0, maxOffered).entries()) {
     const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
-    // Dates of revocation are in far fewer rows than licences.
+    // A column that is mostly empty may be the dates of revocation, which few teachers have.
     const isSparse = column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
     if (open.length === 0 || (free.length === 0 && !isSparse)) continue;
     const names = open.map((field) => columnOfField[field]);

@@ -1,24 +1,19 @@
-/** Detects texts that another program damaged before it wrote the extract. */
+/** Detects texts that another program damaged before the extract was written. */
 
 /**
  * The damage of a text:
  * - `NULL_WORD`: a program's word for an empty value, such as `NULL`, `\N`, `N/A` or a lone 0.
  * - `HTML_ENTITY`: `&amp;`, `&#233;`.
  * - `MOJIBAKE`: UTF-8 that was read as Windows-1252, such as `Ã©` for `é`.
- * - `QUESTION_MARK`: a letter that a character set lacks, such as `Ad?bayo`.
- * - `REPLACEMENT_CHARACTER`: U+FFFD, written for bytes outside the character set.
+ * - `QUESTION_MARK`: a question mark for a letter that a character set lacks, such as `Ad?bayo`.
+ * - `REPLACEMENT_CHARACTER`: U+FFFD, which decoders write for invalid bytes.
  */
-export type SuspectKind =
-  | "NULL_WORD"
-  | "HTML_ENTITY"
-  | "MOJIBAKE"
-  | "QUESTION_MARK"
-  | "REPLACEMENT_CHARACTER";
+export type DamageKind = "NULL_WORD" | "HTML_ENTITY" | "MOJIBAKE" | "QUESTION_MARK" | "REPLACEMENT_CHARACTER";
 
-/** Characters that are read; the texts of a register are shorter. */
+/** The first characters of a text that are examined. No text that the register accepts is longer. */
 const maxLength = 1000;
 
-export function suspectIn(text: string): SuspectKind | null {
+export function findDamage(text: string): DamageKind | null {
   const start = text.slice(0, maxLength);
   if (isNullWord(start)) return "NULL_WORD";
   if (start.includes("\ufffd")) return "REPLACEMENT_CHARACTER";
@@ -29,14 +24,14 @@ export function suspectIn(text: string): SuspectKind | null {
 
 const beyondAscii = /[^\p{ASCII}]/u;
 const entity = /&(?:#\d{2,7}|#x[0-9a-f]{2,6}|[a-z][a-z0-9]{1,30};)/i;
-/** Oracle writes ¿ for a letter that a character set lacks. */
+/** A question mark in place of a letter. Oracle writes ¿ instead. */
 const lostLetter = /[\p{L}\p{M}][?¿]|\?\p{L}|(?:^|\s)\?/u;
 const webAddress = /:\/\/|www\./i;
 
 const maxNullLength = 12;
 const nullSign = /^(?:\\+n|[(<[{]?null[)>\]}]?|#?n[/.]a\.?|#null!?|0+(?:[.,]0+)?|[-–—]+)$/i;
 const nullWord = /^(?:null|nan|na|nil|none|undefined)$/i;
-/** `Null`, `Nan`, `Na` and `Nil`, written so, are surnames. */
+/** Surnames, if written with one capital: `Null`, `Nan`, `Na` and `Nil`. */
 const surname = /^N(?:ull|an|a|il)$/;
 
 function isNullWord(text: string): boolean {
@@ -45,19 +40,19 @@ function isNullWord(text: string): boolean {
   return !surname.test(word) && (nullSign.test(word) || nullWord.test(word));
 }
 
-/** Characters of the bytes 0x80 to 0x9f in Windows-1252; its five unused bytes are control characters. */
+/** The characters of bytes 0x80 to 0x9f in Windows-1252. Its five unassigned bytes decode to control characters. */
 const highBytes = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
 const trail = `[\u00a0-\u00bf${highBytes}]`;
-/** A UTF-8 character of two to four bytes, read as Windows-1252; its first byte becomes a letter. */
+/** What Windows-1252 makes of a UTF-8 character of two to four bytes: a letter, then one to three signs. */
 const sequence = new RegExp(`[Â-ß]${trail}|[à-ï]${trail}{2}|[ð-ô]${trail}{3}`, "gu");
-/** Letters, and signs that people write after a letter: `CAFÉ–BAR`, `RENÉ’S`, `KŘÍŽ`, `NESTLÉ®`. */
+/** Characters that people write after a letter, so no damage: `CAFÉ–BAR`, `RENÉ’S`, `KŘÍŽ`, `NESTLÉ®`. */
 const usualAfterLetter = /^[ƒŠŒŽšœžŸªµº‘’“”„‚‹›«»…–—·°®™©¹²³¡¿\u00a0]+$/u;
-/** First bytes of Latin letters and marks; as letters they are rare, and absent from Nigerian languages. */
+/** Letters to which the first bytes of UTF-8 Latin letters decode. They are rare, and no Nigerian language has them. */
 const rareCapital = /^[ÂÃÄÅÌ][^‘’“”„‚‹›«»…–—·\u00a0]/u;
-/** A letter such as ọ, complete or without its last byte, which may have no character in Windows-1252. */
+/** Damaged ọ and the like. The third byte may be lost, because Windows-1252 leaves five bytes unassigned. */
 const dottedLetter = /á[¸¹º»](?:[^\s\p{P}]|\p{P}\p{L})/u;
 
-/** Whether the characters' bytes in Windows-1252 are UTF-8, and people would not write these characters. */
+/** Whether a text has characters whose Windows-1252 bytes are UTF-8, and that people would hardly write. */
 function isMojibake(text: string): boolean {
   if (dottedLetter.test(text)) return true;
   for (const { 0: found, index } of text.matchAll(sequence)) {

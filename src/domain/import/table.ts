@@ -1,4 +1,4 @@
-/** Reads a table as rows of an extract: its header, and the field of each column. */
+/** Reads a table as the rows of an extract: finds its header, and the field of each column. */
 
 import {
   type ArrivedNames,
@@ -11,7 +11,7 @@ import {
 import { type TableRecord, unguardedCell } from "./csv.ts";
 import {
   columnOfField,
-  fieldNamed,
+  fieldOfColumnName,
   type ImportField,
   type ImportFormat,
   type RawRow,
@@ -24,9 +24,9 @@ import { type Delimiter, headerLines } from "./text.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
-  /** For messages, and to detect missing quotes. */
+  /** The delimiter of the CSV, for messages and to detect missing quotes. */
   readonly delimiter: Delimiter;
-  /** Null where the columns have the register's own names. */
+  /** Null if the columns have the register's own names. */
   readonly mapping: CompiledMapping | null;
 };
 
@@ -34,29 +34,30 @@ export const tooManyColumns = "the row has more than 256 columns; remove what is
 
 type Column = {
   readonly field: ImportField | null;
-  /** The part of the name in this column, from 1; null for a whole field. */
+  /** Which part of a person's name the column has, from 1; null if it is a whole field. */
   readonly part: number | null;
-  /** Counts the words of a column that nothing reads; null for a column that is read or ignored. */
+  /** Collects the words of a column that is not read; null if the column is read or ignored. */
   readonly unread: UnreadColumn | null;
   readonly translate: Translation;
 };
 type Header = ReturnType<typeof readHeader> & {
-  /** Empty cells at the end of each row of CSV; undefined before the first row. */
+  /** The number of empty cells that the first row has more than the header; undefined before the first row. */
   surplus?: number;
 };
 
-/** Finds the field of a column by the mapping, else by the register's own names; null for an ignored column. */
+/** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
-  const field = fieldNamed(name);
-  // Other systems have a "Licence Status" with words of their own, which only a mapping can explain.
+  const field = fieldOfColumnName(name);
+  // Accepts `license_status` only in this spelling: another system's "Licence Status" has words that need a mapping.
   return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
 /**
- * Finds the header: the mapping's line, else the first of twenty lines with two known columns, else the first line.
- * @returns undefined while it may still follow
+ * Finds the header: the line that the mapping gives, else the first of the first twenty lines that has two known
+ * columns, else the first line.
+ * @returns undefined if the header may follow in rows that were not read yet
  */
 export function findHeader(
   records: readonly TableRecord[],
@@ -79,17 +80,17 @@ export function findHeader(
 
 export type BelowHeader = {
   readonly header: TableRecord;
-  /** The first rows of the table, the header among them. */
+  /** The table's first rows, the header among them. */
   readonly beginning: readonly TableRecord[];
-  /** The next rows below the header. */
+  /** The next rows, all below the header. */
   readonly records: readonly TableRecord[];
 };
 
 /**
- * Reads a table below its header, without blank rows.
- * @param find returns the header among the first rows, or undefined while the header may still follow
- * @param firstLine rows above this line are dropped: a file may have any number of them
- * @throws UnreadableError when the table has no header
+ * Yields the rows below a table's header, without blank rows.
+ * @param find finds the header among the first rows; undefined if it may follow in later rows
+ * @param firstLine rows above this line are dropped, so that a long text above the table needs no memory
+ * @throws UnreadableError if the table has no header
  */
 export async function* readBelowHeader(
   tables: AsyncIterable<readonly TableRecord[]>,
@@ -116,7 +117,7 @@ export async function* readBelowHeader(
   yield below(header);
 }
 
-/** Reads the rows below the header. @throws UnreadableError when the header lacks a column or has one twice */
+/** Reads a table's rows. @throws UnreadableError if the header lacks a required column or has a column twice */
 export async function* readTable(
   tables: AsyncIterable<readonly TableRecord[]>,
   layout: TableLayout,
@@ -130,7 +131,7 @@ export async function* readTable(
     header ??= readHeader(piece.header, layout, names);
     const rows: RawRow[] = [];
     for (const record of piece.records) {
-      // Only the last row of a table can be its total.
+      // Holds back a row that looks like a total: only the table's last row is one.
       if (total !== undefined) rows.push(rowOf(total, header, layout));
       total = saysTotal(record, header) ? record : undefined;
       if (total === undefined) rows.push(rowOf(record, header, layout));
@@ -140,12 +141,12 @@ export async function* readTable(
   if (total !== undefined) names.totals.push(total.line);
 }
 
-/** Spreadsheets write blank rows, with commas only. */
+/** Whether a row has any value. Spreadsheets write rows of commas alone. */
 function isFilled({ cells, flaws }: TableRecord): boolean {
   return cells.some((cell) => cell.trim() !== "") || flaws?.some(([, flaw]) => flaw !== "merged") === true;
 }
 
-/** Whether a row is the total of a table: one cell is called so, and the registration number is missing. */
+/** Whether a row looks like a total: a cell says so, and the registration number is missing. */
 function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
   const regNo = columns.findIndex(({ field }) => field === "regNo");
   const number = (cells[regNo] ?? "").trim();
@@ -160,7 +161,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
   if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
-  const headings = cells.map(oneLine);
+  const headings = cells.map(joinLines);
   const fields = headings.map((name) => fieldOfName(name, mapping));
   const parts = headings.map((name) => mapping?.partOf(name) ?? null);
   const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
@@ -199,8 +200,8 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   return { line, columns, constants };
 }
 
-/** Joins the lines of a header cell. */
-export function oneLine(name: string): string {
+/** Makes one line of a header cell with several lines. */
+export function joinLines(name: string): string {
   return name.trim().replace(/\s+/g, " ");
 }
 
@@ -211,7 +212,7 @@ export const delimiterNames: Readonly<Record<Delimiter, string>> = {
   "|": "vertical bars",
 };
 
-/** Whether a cell contains the end of one row and the beginning of another, both of which lack a quote. */
+/** Whether a cell contains the end of one row and the beginning of a later one, because a quote is missing in both. */
 function holdsRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
   if (!cell.includes("\n")) return false;
   const parts = (text: string) => text.split(delimiter).length - 1;
@@ -225,7 +226,7 @@ const flawWords = {
   merged: "merged cells, of which one row alone has the value; split them in a spreadsheet and save the file",
 } as const;
 
-/** @throws UnreadableError for a cell without a known value, in a column that is read */
+/** Refuses a cell whose value cannot be known, in a column that is read. @throws UnreadableError */
 export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: number) => boolean): void {
   const found = flaws.find(([column]) => isRead(column));
   if (found !== undefined)
@@ -235,7 +236,7 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
 export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
-/** Whether a row has the columns of the header. The first row says how many more empty cells each row has. */
+/** Whether a row has the header's cells. In CSV it may end with empty cells, as many as the first row has. */
 function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
   const { columns } = header;
   if (format !== "csv") return cells.length <= columns.length;

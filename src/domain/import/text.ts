@@ -1,4 +1,4 @@
-/** The kind of a file by its first bytes, its character set and its delimiter. */
+/** Finds a file's kind by its first bytes, and a text's character set and delimiter. */
 
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 import { UnreadableError } from "./fields.ts";
@@ -9,18 +9,19 @@ export type Delimiter = (typeof delimiters)[number];
 export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
 export type Encoding = (typeof encodings)[number];
 
-/** Detects UTF-16 and its byte order, by its byte order mark or its zero bytes; null for other text. */
+/** Detects UTF-16 by its byte order mark, or by its zero bytes. @returns null for other text */
 export function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
   if (a === 0xff && b === 0xfe) return { encoding: "utf-16le", isMarked: true };
   if (a === 0xfe && b === 0xff) return { encoding: "utf-16be", isMarked: true };
-  // Extracts begin with ASCII characters, of which every other byte is 0 in UTF-16.
+  // Extracts begin with ASCII characters. In UTF-16 every second byte of such characters is 0.
   if (a !== 0 && b === 0 && c !== 0 && d === 0) return { encoding: "utf-16le", isMarked: false };
   return a === 0 && b !== 0 && c === 0 ? { encoding: "utf-16be", isMarked: false } : null;
 }
 
 /**
- * The character set of a byte order mark; null without one.
- * @throws UnreadableError for UTF-16 without a mark: the operator must give the byte order
+ * Reads the character set from a text's byte order mark.
+ * @returns null without a mark
+ * @throws UnreadableError for UTF-16 without a mark, because the operator must confirm the byte order
  */
 export function markedEncoding(first: Uint8Array): Encoding | null {
   if (first[0] === 0xef && first[1] === 0xbb && first[2] === 0xbf) return "utf-8";
@@ -32,8 +33,8 @@ export function markedEncoding(first: Uint8Array): Encoding | null {
   );
 }
 
-/** Refuses UTF-8 where a mapping says a single-byte set, which would damage names. @throws UnreadableError */
-export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void {
+/** Refuses UTF-8 that a mapping calls a single-byte character set: names would be damaged. @throws UnreadableError */
+export function refuseUnexpectedUtf8(beginning: Uint8Array, encoding: Encoding): void {
   if (encoding !== "windows-1252" && encoding !== "iso-8859-1") return;
   const whole = beginning.subarray(0, beginning.lastIndexOf(0x0a) + 1);
   if (isAscii(whole) || !isUtf8(whole)) return;
@@ -43,16 +44,16 @@ export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void 
   );
 }
 
-/** Whether a file begins as an old workbook (.xls) or one with a password. */
-export function isOldWorkbook([a, b, c, d]: Uint8Array): boolean {
+/** Whether a file begins as an OLE compound file: an .xls workbook, or an .xlsx workbook with a password. */
+export function isXlsOrEncrypted([a, b, c, d]: Uint8Array): boolean {
   return a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0;
 }
 
-/** First bytes of gzip, xz, bzip2, Zstandard, 7z and RAR. */
+/** The first bytes of gzip, xz, bzip2, Zstandard, 7z and RAR files, in hex. */
 const compressed = ["1f8b", "fd377a58", "425a68", "28b52ffd", "377abcaf", "52617221"];
 
 /** Refuses a compressed file and a PDF. @throws UnreadableError */
-export function refuseOtherKinds(first: Uint8Array): void {
+export function refuseCompressedOrPdf(first: Uint8Array): void {
   const begins = Buffer.from(first.subarray(0, 4)).toString("hex");
   if (compressed.some((mark) => begins.startsWith(mark)))
     throw new UnreadableError(1, "the file is compressed; unpack it first");
@@ -60,12 +61,12 @@ export function refuseOtherKinds(first: Uint8Array): void {
     throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
 }
 
-/** Converts text to UTF-8. @throws UnreadableError for bytes outside the character set, and for NUL */
+/** Converts text to UTF-8. @throws UnreadableError for bytes that are invalid in `encoding`, and for a NUL */
 export async function* asUtf8(pieces: AsyncIterable<Uint8Array>, encoding: Encoding) {
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
   const isOwn = encoding === "utf-8";
   let line = 1;
-  /** @param piece undefined at the end */
+  /** @param piece undefined after the last piece */
   function decode(piece?: Uint8Array): string {
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
@@ -97,12 +98,12 @@ function nameOf(encoding: Encoding): string {
   return encoding.startsWith("utf-16") ? "UTF-16" : encoding === "utf-8" ? "UTF-8" : encoding;
 }
 
-/** TextDecoder reads windows-1252 under the name iso-8859-1. */
+/** Decodes ISO 8859-1 with Buffer, because TextDecoder takes the name iso-8859-1 for windows-1252. */
 function latin1Decoder(): { decode(piece?: Uint8Array, options?: object): string } {
   return { decode: (piece) => (piece === undefined ? "" : Buffer.from(piece).toString("latin1")) };
 }
 
-/** Counts the lines of a piece before the first one that is not UTF-8. */
+/** Counts the lines before the first line that is not UTF-8. */
 function firstBadLine(piece: Uint8Array = new Uint8Array()): number {
   const lines = Buffer.from(piece).toString("latin1").split("\n");
   const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
@@ -115,10 +116,10 @@ function linesIn(bytes: Uint8Array): number {
   return count;
 }
 
-/** The header is one of so many first lines (decision D7.10). */
+/** The number of first lines among which the header is looked for (decision D7.10). */
 export const headerLines = 20;
 
-/** Finds the delimiter with the most known names in one of the first lines, else with the most regular columns. */
+/** Finds the delimiter that gives a line most known column names, else the one that gives most rows of equal length. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
   const cellsBy = (delimiter: Delimiter) => lines.map((line) => cellsOf(line, delimiter));
@@ -144,57 +145,54 @@ function regularity(lengths: readonly number[]): number {
 
 const megabyte = 1024 * 1024;
 
-/** Limits of all unpacked parts. Above `ratioFrom` bytes the compression ratio is limited too. */
+/** Limits against zip bombs. The compression ratio is limited only above `ratioFrom` unpacked bytes. */
 const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
-export const tooLarge = "the workbook is larger than tvs reads; save the sheet as CSV";
-export const damaged = "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
+export const tooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";
+export const damagedMessage =
+  "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
 
-export function isArchive([a, b, c, d]: Uint8Array): boolean {
+export function isZipArchive([a, b, c, d]: Uint8Array): boolean {
   return a === 0x50 && b === 0x4b && c === 3 && d === 4;
 }
 
 /**
- * Lists the parts of a zip archive. Names are in lower case, because readers of workbooks ignore case.
- * @throws UnreadableError for a damaged archive, a part that is listed twice, or sizes above the limits
+ * Lists the files in a zip archive. Names are in lower case, because readers of workbooks ignore case.
+ * @throws UnreadableError for a damaged archive, a name that is listed twice, or sizes above `archiveLimits`
  */
 export function listParts(bytes: Uint8Array): ReadonlySet<string> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
     return partsIn(file);
   } catch (error) {
-    throw error instanceof UnreadableError ? error : new UnreadableError(1, damaged, { cause: error });
+    throw error instanceof UnreadableError ? error : new UnreadableError(1, damagedMessage, { cause: error });
   }
 }
 
 function partsIn(file: Buffer): ReadonlySet<string> {
   const end = file.lastIndexOf("PK\x05\x06");
-  if (end === -1) throw new UnreadableError(1, damaged);
+  if (end === -1) throw new UnreadableError(1, damagedMessage);
   const count = file.readUInt16LE(end + 10);
-  if (count > archiveLimits.entries) throw new UnreadableError(1, tooLarge);
+  if (count > archiveLimits.entries) throw new UnreadableError(1, tooLargeMessage);
   let at = file.readUInt32LE(end + 16);
   let unpacked = 0;
   const names = new Set<string>();
   for (let index = 0; index < count; index++) {
-    if (file.readUInt32LE(at) !== 0x02014b50) throw new UnreadableError(1, damaged);
-    const [name, extra, comment] = [28, 30, 32].map((offset) => file.readUInt16LE(at + offset)) as [
-      number,
-      number,
-      number,
-    ];
+    if (file.readUInt32LE(at) !== 0x02014b50) throw new UnreadableError(1, damagedMessage);
+    const name = file.readUInt16LE(at + 28);
     const label = file.toString("latin1", at + 46, at + 46 + name).toLowerCase();
-    if (names.has(label)) throw new UnreadableError(1, damaged);
+    if (names.has(label)) throw new UnreadableError(1, damagedMessage);
     names.add(label);
     unpacked += sizeOf(file, at, name);
-    at += 46 + name + extra + comment;
+    at += 46 + name + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);
   }
   const { bytes, ratio, ratioFrom } = archiveLimits;
   if (unpacked > bytes || (unpacked > ratioFrom && unpacked > ratio * file.length))
-    throw new UnreadableError(1, tooLarge);
+    throw new UnreadableError(1, tooLargeMessage);
   return names;
 }
 
-/** The unpacked size of a part. Zip64 has it in the extra field with id 1. */
+/** Reads the unpacked size of a file in the archive. In Zip64 the size is in the extra field with id 1. */
 function sizeOf(file: Buffer, at: number, nameLength: number): number {
   const size = file.readUInt32LE(at + 24);
   const extra = at + 46 + nameLength;

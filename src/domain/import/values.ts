@@ -5,22 +5,22 @@ import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
-import { canonicalRegNo, maxTId, type Teacher } from "../teachers/teachers.ts";
-import { squeezed } from "./fields.ts";
+import { canonicalRegNo, maxTeacherId, type Teacher } from "../teachers/teachers.ts";
+import { normalizeName } from "./fields.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
 
 export type ParseResult<T, Code = RejectionCode | WarningCode> =
   | { readonly value: T }
   | { readonly code: Code };
 
-/** A long number after a spreadsheet: 2.3E+10, 12345678901.0, 1,234,567 or a leading apostrophe. */
+/** A long number as a spreadsheet rewrites it: 2.3E+10, 12345678901.0, 1,234,567, or with a leading apostrophe. */
 const damagedNumber = /^[+-]?\d+([.,]\d+)?e[+-]?\d+$|^\d+[.,]0+$|^\d{1,3}([.,]\d{3})+$|^'\d/i;
-/** A spreadsheet's text for a failed formula, or for a column that is too narrow. */
+/** What a spreadsheet writes for a failed formula (#REF!) or a number that is too wide for its column (###). */
 const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC!)$|^#{3,}$/i;
-/** A spreadsheet's date: the number of days since 1900. */
+/** A date as a spreadsheet's number of days since 1900. */
 const serialDate = /^\d{5}([.,]\d+)?$/;
 
-/** White space, except the byte order mark. */
+/** White space. The byte order mark, which \s matches too, is excluded and so refused as a hidden character. */
 const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
 const plainText = /^[\x20-\x7e]*$/;
 
@@ -30,9 +30,9 @@ export function isFailedFormula(cell: string): boolean {
 
 const maxGaps = 1000;
 
-/** Reads a text of one line. @param maxLength in characters */
+/** Reads a text of one line. @param maxLength the maximum number of characters */
 export function readText(cell: string, maxLength: number): ParseResult<string | null> {
-  // The time of normalize() is quadratic in combining marks; at most four characters become one.
+  // Bounds normalize(), whose time is quadratic in combining marks. It makes one character of at most four.
   if (cell.length > 4 * maxLength + maxGaps) return { code: "TEXT_TOO_LONG" };
   const text =
     plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
@@ -44,7 +44,7 @@ export function readText(cell: string, maxLength: number): ParseResult<string | 
 
 export function readRegNo(cell: string): ParseResult<string, RejectionCode> {
   const regNo = canonicalRegNo(cell);
-  // A search for a term with an @ looks for an e-mail address only.
+  // With an @ the teacher could not be found: searches take such a term for an e-mail address.
   if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
   return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };
 }
@@ -53,7 +53,7 @@ export function readTId(cell: string): ParseResult<number | null, RejectionCode>
   if (cell === "") return { value: null };
   if (damagedNumber.test(cell)) return { code: "SPREADSHEET_DAMAGE" };
   const tId = Number(cell);
-  return /^\d+$/.test(cell) && tId > 0 && tId <= maxTId ? { value: tId } : { code: "T_ID_INVALID" };
+  return /^\d+$/.test(cell) && tId > 0 && tId <= maxTeacherId ? { value: tId } : { code: "T_ID_INVALID" };
 }
 
 export function readNin(cell: string): ParseResult<string | null, RejectionCode> {
@@ -62,7 +62,7 @@ export function readNin(cell: string): ParseResult<string | null, RejectionCode>
   return { code: damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "NIN_INVALID" };
 }
 
-/** A cache: an extract repeats few different dates. */
+/** A cache of dates: an extract has few different ones, each in many rows. */
 const knownDates = new Map<string, ParseResult<string>>();
 const maxKnownDates = 20_000;
 
@@ -71,7 +71,7 @@ export function readDate(cell: string): ParseResult<string | null> {
   const known = knownDates.get(cell);
   if (known !== undefined) return known;
   if (isCalendarDate(cell)) {
-    // Copies the text: a substring would keep the whole piece of the file in memory.
+    // Caches a copy, because a substring would keep the whole piece of the file in memory.
     const read = { value: Buffer.from(cell).toString() };
     if (knownDates.size < maxKnownDates) knownDates.set(read.value, read);
     return read;
@@ -88,16 +88,16 @@ export function readBoolean(cell: string): ParseResult<boolean> {
   return no.includes(word) ? { value: false } : { code: "BOOLEAN_INVALID" };
 }
 
-/** Makes a reader that ignores case and spaces: `Verified`, `New System`. */
+/** Makes a reader of words that ignores case and spaces, as in `Verified` and `New System`. */
 function wordReader<T extends string>(
   values: readonly T[],
   code: RejectionCode,
 ): (cell: string) => ParseResult<T> {
   const words = new Map(
-    values.flatMap((value) => [[value, value] as const, [squeezed(value), value] as const]),
+    values.flatMap((value) => [[value, value] as const, [normalizeName(value), value] as const]),
   );
   return (cell) => {
-    const value = words.get(cell as T) ?? words.get(squeezed(cell));
+    const value = words.get(cell as T) ?? words.get(normalizeName(cell));
     return value === undefined ? { code } : { value };
   };
 }
@@ -117,7 +117,7 @@ export function readEmail(cell: string): ParseResult<string | null> {
   return readable ? { value: cell } : { code: "EMAIL_INVALID" };
 }
 
-/** @returns the number in E.164 form */
+/** Reads a phone number. @returns the number in E.164 form */
 export function readPhone(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const phone = damagedNumber.test(cell) ? null : canonicalPhone(cell);
@@ -129,7 +129,7 @@ const maxUrlLength = 2000;
 export function readPhotoUrl(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const url = cell.length <= maxUrlLength && URL.canParse(cell) ? new URL(cell) : null;
-  // An @ follows a user name and password, or is part of an e-mail address.
+  // Refuses an @: the URL would contain a user name and password, or an e-mail address.
   return url?.protocol === "https:" && url.href.length <= maxUrlLength && !url.href.includes("@")
     ? { value: url.href }
     : { code: "PHOTO_URL_INVALID" };
@@ -145,7 +145,7 @@ const line = v.pipe(
   v.check((text) => "value" in readText(text, maxTextLength)),
 );
 const optionalLine = v.optional(v.nullable(line), null);
-/** A year, a month or a day. */
+/** A year, a month or a day: YYYY, YYYY-MM or YYYY-MM-DD. */
 const moment = v.pipe(
   v.string(),
   v.check((text) => /^\d{4}$/.test(text) || isCalendarDate(`${text}-01`) || isCalendarDate(text)),
@@ -172,11 +172,11 @@ const schema = v.object({
 
 /**
  * Reads a profile: `{qualifications: [{title, institution, year}], employment: [{employer, role, from, to}]}`.
- * Unknown members are dropped; null clears the profile.
+ * Drops unknown members. The value null clears the profile.
  */
 export function readProfile(value: unknown): ParseResult<Teacher["profile"]> {
   if (value === null) return { value: null };
-  // valibot accepts an array as an object without members, which would empty the profile.
+  // Refuses an array: valibot would accept it as an object without members, which would empty the profile.
   if (Array.isArray(value)) return { code: "PROFILE_INVALID" };
   const parsed = v.safeParse(schema, value);
   return parsed.success ? { value: parsed.output } : { code: "PROFILE_INVALID" };

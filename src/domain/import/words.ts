@@ -1,10 +1,10 @@
-/** Other systems' words for the values of sources, statuses and flags. */
+/** Translates other systems' words for sources, statuses and flags. */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
-import { type ImportField, squeezed } from "./fields.ts";
+import { type ImportField, normalizeName } from "./fields.ts";
 import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
 
-/** A column of statuses has at most so many different words. */
+/** The most different words in a column for it to be taken for a column of statuses. */
 export const maxStatusWords = 20;
 const maxLetters = 64;
 
@@ -19,12 +19,12 @@ function lettersOf(text: string): string {
 
 const withdrawal =
   /revo[ck]|struckoff|struckfrom|struckout|strikeoff|strikingoff|stricken|suspen[ds]|withdr[aeo]w|cancel|barred|deregis|removed|removal|disqualif|surrender|annul|expel|expul|banned|prohibit|rescind|nullif|invalidated|voided|forfeit|delist|blacklist|erased|erasure|terminated|termination|dismiss|excluded/;
-/** These mean a withdrawal only as a whole word. */
+/** Words that mean a withdrawal only if they are the whole text: `ban` does, `Banjo` does not. */
 const shortWithdrawal =
   /^(?:struck|strike|void|ban|susp|suspd|revd|canc|cxl|dereg|removefromregister|offregister|offtheregister|unregistered)$/;
 const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;
 
-/** Whether a word means that a licence was withdrawn: revoked, struck off, suspended, cancelled and the like. */
+/** Whether a text means that a licence was withdrawn: revoked, struck off, suspended, cancelled and the like. */
 export function meansWithdrawn(word: string): boolean {
   const letters = lettersOf(word);
   if (shortWithdrawal.test(letters)) return true;
@@ -41,7 +41,7 @@ const statusNames = [
   /^(?:is)?(?:valid|active|validity)(?:of)?license$/,
 ];
 
-/** Whether a column's name suggests the status of a licence; the status of a certificate does not. */
+/** Whether a column's name suggests licence statuses. Names such as `Certificate Status` do not. */
 export function isStatusName(name: string): boolean {
   const letters = lettersOf(name);
   if (withdrawal.test(letters)) return true;
@@ -49,7 +49,7 @@ export function isStatusName(name: string): boolean {
   return statusNames.some((pattern) => pattern.test(letters));
 }
 
-/** The register's words, their readers, and likely meanings of other words, which are proposed and always asked. */
+/** By field: the register's words, their reader, and other systems' words that probably mean one of them. */
 const wordFields = {
   source: {
     words: sources,
@@ -109,12 +109,12 @@ export function ownWords(field: WordField): readonly string[] {
   return wordFields[field].words;
 }
 
-/** The register's likely word for another system's word. */
-export function otherWord(field: ImportField, word: string): string | undefined {
+/** Finds the register's word that another system's word probably means. */
+export function likelyWord(field: ImportField, word: string): string | undefined {
   if (!isWordField(field)) return undefined;
   if (field === "licenseStatus" && meansWithdrawn(word)) return "REVOKED";
   const found = Object.entries(wordFields[field].likely).find(([, words]) =>
-    words.split(" ").includes(squeezed(word)),
+    words.split(" ").includes(normalizeName(word)),
   );
   return found?.[0];
 }

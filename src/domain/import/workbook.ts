@@ -6,38 +6,39 @@ import type { CellFlaw, TableRecord } from "./csv.ts";
 import { dateSince1900, dateSince1904 } from "./dates.ts";
 import { UnreadableError } from "./fields.ts";
 import { maxColumns, tooManyColumns } from "./table.ts";
-import { damaged, isArchive, listParts, tooLarge } from "./text.ts";
+import { damagedMessage, isZipArchive, listParts, tooLargeMessage } from "./text.ts";
 
-/** Rows of a sheet. The process that reads a workbook limits time and memory (`cli/register/workbook-process.ts`). */
+/** Maximum rows of a sheet. `cli/register/workbook-process.ts` limits the time and memory of reading. */
 const maxRows = 250_000;
 
-/** An old workbook has at least three sectors. */
+/** The smallest .xls file in bytes: an OLE compound file has at least three sectors of 512 bytes. */
 const minOldBytes = 1536;
 
 export type SheetOptions = {
   readonly sheet?: string | undefined;
-  /** The sheet that is read if it exists and `sheet` is not given. */
+  /** The sheet to read if `sheet` is not given and the workbook has a sheet of this name. */
   readonly preferred?: string | undefined;
 };
 
 export type Sheet = { readonly name: string; readonly records: readonly TableRecord[] };
 
 /**
- * Reads a sheet: texts unchanged, numbers as digits, cells that show a date as YYYY-MM-DD, and the last results of
- * formulas.
- * @param file the bytes, or the text of an HTML or XML table
- * @throws UnreadableError for another kind of file, a damaged, too large or locked workbook, or a missing sheet
+ * Reads a sheet of a workbook. Texts stay unchanged, numbers become digits, and cells that show a date become
+ * YYYY-MM-DD. A formula has the result that the spreadsheet saved last.
+ * @param file the workbook's bytes, or the text of an HTML or XML table
+ * @throws UnreadableError for another kind of file, a missing sheet, or a workbook that is damaged, too large or locked
  */
 export function readWorkbook(file: Uint8Array | string, options: SheetOptions = {}): Sheet {
-  const isZip = typeof file !== "string" && isArchive(file);
+  const isZip = typeof file !== "string" && isZipArchive(file);
   if (isZip) refuseOtherArchives(listParts(file));
-  // The library would read a shorter file as a text.
-  if (!isZip && typeof file !== "string" && file.length < minOldBytes) throw new UnreadableError(1, damaged);
+  // SheetJS would read a smaller file as text.
+  if (!isZip && typeof file !== "string" && file.length < minOldBytes)
+    throw new UnreadableError(1, damagedMessage);
   const book = parse(file);
   if (isZip) checkParts(book);
   const name = chooseSheet(book, options);
   const sheet = book.Sheets[name];
-  if (sheet === undefined) throw new UnreadableError(1, damaged);
+  if (sheet === undefined) throw new UnreadableError(1, damagedMessage);
   return { name, records: recordsOf(sheet, book.Workbook?.WBProps?.date1904 === true) };
 }
 
@@ -55,19 +56,17 @@ function parse(file: Uint8Array | string): WorkBook {
     ...{ cellText: false, cellHTML: false, bookFiles: true, sheetRows: maxRows + 100 },
   };
   try {
-    return typeof file === "string"
-      ? read(file, { ...options, type: "string" })
-      : read(file, { ...options, type: "array" });
+    return read(file, { ...options, type: typeof file === "string" ? "string" : "array" });
   } catch (error) {
     const isLocked = /password|encrypt/i.test(String(error));
     const words = "the workbook has a password; open it in a spreadsheet and save it without one";
-    throw new UnreadableError(1, isLocked ? words : typeof file === "string" ? noTable : damaged, {
+    throw new UnreadableError(1, isLocked ? words : typeof file === "string" ? noTable : damagedMessage, {
       cause: error,
     });
   }
 }
 
-/** Returns the named sheet, else the first visible sheet with cells. */
+/** Chooses the sheet to read: `sheet`, else `preferred`, else the first visible sheet with cells. */
 function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string {
   const { SheetNames: names } = book;
   if (sheet !== undefined) {
@@ -77,10 +76,10 @@ function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string
   }
   if (preferred !== undefined && names.includes(preferred)) return preferred;
   const visible = names.filter((_, index) => (book.Workbook?.Sheets?.[index]?.Hidden ?? 0) === 0);
-  // An unreadable sheet is chosen too, and refused later: the next sheet may be another table.
+  // Chooses an unreadable sheet too, which is refused later: the next sheet may be another table.
   const found = visible.find((name) => book.Sheets[name] === undefined || hasCells(book.Sheets[name]));
   if (found !== undefined) return found;
-  if (names.length === 0) throw new UnreadableError(1, damaged);
+  if (names.length === 0) throw new UnreadableError(1, damagedMessage);
   throw new UnreadableError(1, "no sheet that is shown has cells; --sheet names one that is hidden");
 }
 
@@ -101,7 +100,7 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
   const rows = rowsOf(sheet);
   const covered = coveredCells(sheet, rows.length);
   const records: TableRecord[] = [];
-  // The array of rows is sparse.
+  // The array of rows is sparse. Object.keys skips its holes.
   for (const key of Object.keys(rows)) {
     const index = Number(key);
     const row = rows[index];
@@ -120,13 +119,13 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
     });
     for (const column of covered.get(index) ?? []) flaws.set(column, "merged");
     if (cells.length === 0) continue;
-    if (records.length >= maxRows) throw new UnreadableError(1, tooLarge);
+    if (records.length >= maxRows) throw new UnreadableError(1, tooLargeMessage);
     records.push({ line: index + 1, cells, ...(flaws.size === 0 ? {} : { flaws: [...flaws] }) });
   }
   return records;
 }
 
-/** Lists the columns of each row that a merged cell covers; only its first cell has the value. */
+/** Lists, for each row, the columns without a value because a merged cell covers them. */
 function coveredCells(sheet: WorkSheet, rows: number): ReadonlyMap<number, ReadonlySet<number>> {
   const covered = new Map<number, Set<number>>();
   for (const { s, e } of sheet["!merges"] ?? [])
@@ -156,7 +155,7 @@ const maxFormatLength = 255;
 
 const formats = new Map<string, boolean>();
 
-/** Whether a number format shows a day or a year, outside quotes, brackets and escapes. */
+/** Whether a number format shows a date: it has d or y outside quotes, brackets and escapes. */
 function showsDate(format: string): boolean {
   const known = formats.get(format);
   if (known !== undefined) return known;
@@ -165,17 +164,17 @@ function showsDate(format: string): boolean {
   return isDate;
 }
 
-/** Whether a number format adds leading digits, as `00000000000` does. */
+/** Whether a number format adds leading digits, as `00000000000` does for NINs. */
 function showsLeadingDigits(format: string): boolean {
   return format.length > 1 && /^(?:0|#|"\d*"|\\\d)+$/.test(format) && !/^#*0?$/.test(format);
 }
 
-/** The content types of a workbook, a template, and both with macros or in the binary form. */
+/** Content types of a workbook's main part: workbooks, templates and add-ins, with macros or binary (.xlsb) too. */
 const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[\w.]*\.)?main(?:\+xml)?$/i;
 
 type Parts = ReadonlyMap<string, () => string>;
 
-/** @throws UnreadableError for parts that contradict each other. OpenDocument has no such parts. */
+/** Refuses an Excel workbook whose parts contradict each other. @throws UnreadableError */
 function checkParts(book: WorkBook): void {
   const parts = partsOf(book);
   const relations = parts.get("_rels/.rels")?.();
@@ -187,13 +186,13 @@ function checkParts(book: WorkBook): void {
       .filter(({ ContentType = "" }) => workbookType.test(ContentType))
       .map(({ PartName = "" }) => partName(PartName)),
   ]);
-  if (named.size > 1) throw new UnreadableError(1, damaged);
+  if (named.size > 1) throw new UnreadableError(1, damagedMessage);
   const [workbook = "xl/workbook.xml"] = named;
   const text = parts.get(workbook)?.();
-  if (text === undefined) throw new UnreadableError(1, damaged);
+  if (text === undefined) throw new UnreadableError(1, damagedMessage);
   for (const sheet of tags(text, "sheet")) {
     const ids = Object.keys(sheet).filter((name) => /:id$/i.test(name));
-    if (ids.length > 1) throw new UnreadableError(1, damaged);
+    if (ids.length > 1) throw new UnreadableError(1, damagedMessage);
   }
   for (const [name, read] of parts) if (/^xl\/worksheets\/[^/]+\.xml$/.test(name)) checkRows(read());
 }
@@ -221,7 +220,7 @@ function targetsOf(relations: string): string[] {
     .map(({ Target = "" }) => partName(Target));
 }
 
-/** Lists the attributes of each tag of a name, with any prefix. */
+/** Lists the attributes of each XML tag called `name`, with any namespace prefix. */
 function tags(xml: string, name: string): Readonly<Record<string, string>>[] {
   return [...xml.matchAll(new RegExp(`<(?:\\w+:)?${name}\\s([^<>]*)>`, "g"))].map(([, inside = ""]) =>
     Object.fromEntries(
@@ -233,14 +232,14 @@ function tags(xml: string, name: string): Readonly<Record<string, string>>[] {
   );
 }
 
-/** Checks that row numbers ascend and are at most those of a sheet. */
+/** Refuses a sheet whose row numbers do not ascend, or exceed 1,048,576. @throws UnreadableError */
 function checkRows(sheet: string): void {
   let last = 0;
   for (const [, inside = ""] of sheet.matchAll(/<(?:\w+:)?row\s([^<>]*)>/g)) {
     const given = /(?:^|\s)r\s*=\s*["']([^"']*)["']/.exec(inside)?.[1];
     const line = given === undefined ? last + 1 : Number(given);
     if (!Number.isSafeInteger(line) || line <= last || line > 1_048_576)
-      throw new UnreadableError(1, damaged);
+      throw new UnreadableError(1, damagedMessage);
     last = line;
   }
 }

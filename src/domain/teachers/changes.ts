@@ -8,13 +8,13 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { type HistoryEntry, planWrite, type TeacherWrite } from "./store.ts";
 import {
   canonicalRegNo,
-  maxTId,
+  maxTeacherId,
   type StoredTeacher,
   type TeacherContent,
   type TeacherKey,
 } from "./teachers.ts";
 
-/** Attempts at a change while other writers change the same record. */
+/** Attempts at a change before STORE_BUSY. An attempt fails if another process changes the record before its commit. */
 const maxAttempts = 10;
 const maxReasonLength = 500;
 
@@ -31,18 +31,18 @@ export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
 
 /**
  * Reads a reference to a teacher: a registration number or a teacher id.
- * @param name the operand or option, for the message
- * @throws TvsError USAGE, without the text
+ * @param name the operand or option, for the error message
+ * @throws TvsError USAGE for another text, which the message does not repeat
  */
 export function teacherKeyOf(text: string, name = "REF"): TeacherKey {
-  if (/^\d{1,16}$/.test(text) && Number(text) <= maxTId) return { by: "tId", value: Number(text) };
+  if (/^\d{1,16}$/.test(text) && Number(text) <= maxTeacherId) return { by: "tId", value: Number(text) };
   const regNo = canonicalRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
   const wanted = "a registration number of four segments (A/B/C/D) or a teacher id (digits)";
   throw new TvsError("USAGE", `${name} must be ${wanted}`);
 }
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a teacher's record. @throws TvsError NOT_KNOWN if no teacher has the key */
 export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): Promise<StoredTeacher> {
   const teacher = await teachers.findStored(key);
   if (teacher === null)
@@ -51,12 +51,12 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
 }
 
 /**
- * Checks the reason of a change. The history stores it, so contacts and NINs are refused (decision D3.7).
+ * Checks the reason of a change. The history keeps the reason, so it must not contain contacts or NINs (decision D3.7).
  * @returns the trimmed reason
- * @throws TvsError USAGE
+ * @throws TvsError USAGE for a reason that is refused
  */
 export function checkReason(text: string): string {
-  // An import must read an exported reason unchanged.
+  // Uses the import's reader, so that an import accepts an exported reason unchanged.
   const read = readText(text.trim(), maxReasonLength);
   if ("code" in read && read.code === "PERSONAL_DATA") {
     const personal = "an e-mail address, nor what may be a NIN or a phone number, grouped or not";
@@ -68,12 +68,12 @@ export function checkReason(text: string): string {
 }
 
 /**
- * Changes the status of a teacher: the record, its history and its events in one commit.
+ * Changes a teacher's status, and commits the record, its history and its events in one transaction.
  *
- * If the record changed before the commit, the change is computed again from the new version. A status that the calendar
- * changed is announced first.
+ * If another process changed the record before the commit, the change is computed again from the new version. A licence
+ * that began or expired by its dates is announced to partners first.
  * @param change `reason` was checked by {@link checkReason}
- * @throws TvsError NOT_KNOWN, REFUSED for a change that the record does not allow, STORE_BUSY when the record keeps changing
+ * @throws TvsError NOT_KNOWN, REFUSED if the record does not allow the change, STORE_BUSY if the record keeps changing
  */
 export async function changeTeacher(
   dependencies: ChangeDependencies,
@@ -101,7 +101,7 @@ export async function changeTeacher(
   throw new TvsError("STORE_BUSY", "the record kept changing at the same time; try again");
 }
 
-/** Every command adds a line to the history, even if no status changes: the revocation of a deactivated teacher. */
+/** Plans a change with an entry in the history, even if no status changes, as when a deactivated teacher is revoked. */
 function planChange(
   teacher: StoredTeacher,
   content: TeacherContent,
@@ -120,7 +120,7 @@ type ActionRule = {
     teacher: StoredTeacher,
     by: { reason: string; today: CalendarDate },
   ) => Partial<TeacherContent>;
-  /** Whether a record shows the change. */
+  /** Whether a record has the state that the action sets. */
   readonly isDone: (teacher: StoredTeacher) => boolean;
   /** Why the record does not allow the change; null if it does. */
   readonly refusal: (teacher: StoredTeacher) => string | null;
@@ -135,7 +135,7 @@ function settingFlag(field: "active" | "hidden", value: boolean, refusal: string
   };
 }
 
-/** The operator may revoke a deactivated teacher's licence, and one that an extract has revoked, so that it stays revoked. */
+/** The rules of each action. `revoke` accepts a licence that an extract revoked, so that no extract lifts it again. */
 const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   revoke: {
     set: ({ licenseRevokedOn: on }, { reason, today }) => ({
@@ -169,7 +169,7 @@ function changedContent(
   return { ...teacher, ...rules[action].set(teacher, by) };
 }
 
-/** Reads the record after the commit. @throws TvsError STORE_CORRUPT for a record without the change */
+/** Reads the record after the commit. @throws TvsError STORE_CORRUPT if the record does not show the change */
 async function readBack(
   teachers: TeacherStore,
   { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
@@ -184,12 +184,12 @@ async function readBack(
   );
 }
 
-/** A change of a record, or an event that partners were notified of. */
+/** A line of a teacher's history: a change of the record, or an event for partners. */
 export type HistoryLine =
   | ({ readonly type: "change" } & HistoryEntry)
   | ({ readonly type: "event"; readonly at: number } & Pick<TeacherEvent, "eventType" | "eventId">);
 
-/** Lists changes and events by time; the time of an event is that of the status change. */
+/** Lists a teacher's changes and events by time. An event has the time of the status change, not of its delivery. */
 export async function teacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
   const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
   const changeLines = changes.map((entry): HistoryLine => ({ type: "change", ...entry }));

@@ -16,9 +16,9 @@ import { describeHistoryLine, describeStored } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
 
 /**
- * Writes the teachers who pass a filter as an extract, without the columns of which only hashes are stored. An import of
- * the extract changes nothing (decision D7.7).
- * @returns the next lines, their number of teachers, and the number of profiles that CSV left out
+ * Writes the teachers who pass a filter as an extract, without NINs and contacts, of which only hashes are stored. An
+ * import of this extract changes nothing (decision D7.7).
+ * @returns pieces: some lines, their number of teachers, and how many of these have a profile, which CSV cannot contain
  */
 export async function* exportTeachers(
   dependencies: ListDependencies,
@@ -33,7 +33,7 @@ export async function* exportTeachers(
   }
 }
 
-/** Without this mark Excel reads CSV in another character set. */
+/** The byte order mark of UTF-8. Without it, Excel reads CSV in another character set. */
 const byteOrderMark = "\ufeff";
 
 const none = { teachers: 0, profilesLeftOut: 0 };
@@ -56,7 +56,7 @@ function lineOf(teacher: TeacherRow): string {
 
 export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
 
-/** What the export lacks, for the person who asked. */
+/** Explains to the person who asked what the export does not contain. */
 const exportNotes: readonly string[] = [
   "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
   "The public lookup keeps no record of who was looked up.",
@@ -64,8 +64,8 @@ const exportNotes: readonly string[] = [
 ];
 
 /**
- * Collects everything that is stored about the person with a NIN, and every lookup by a partner: of the record, and of
- * the NIN before a record had it.
+ * Collects everything that is stored about the person with a NIN: the record, and every lookup by a partner. Lookups of
+ * the NIN are included from before any record had it.
  * @throws TvsError USAGE for a text that is not a NIN, NOT_KNOWN when nothing is stored
  */
 export async function exportSubject(
@@ -113,7 +113,7 @@ function describeLookup(one: Attestation) {
     ...{ verificationId, partnerId, verifiedAt: isoSeconds(one.issuedAt) },
     ...{ operation, purpose, status, eligible, reference },
     context: one.context === null ? null : (JSON.parse(one.context) as object),
-    // The signed result is what the partner got. A statement over a list has a hash of its rows instead.
+    // The result as signed for the partner. A statement over a list has none: it signs a hash of its rows.
     result: decodeAttestation(one).claims.result ?? null,
     signature: one.jws,
   };

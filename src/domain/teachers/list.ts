@@ -1,4 +1,4 @@
-/** Reads teachers in the order of the registration numbers, in pieces of limited size (decision D7.7). */
+/** Lists teachers in the order of their registration numbers. Each query reads a limited number (decision D7.7). */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
@@ -7,18 +7,18 @@ import type { TeacherListStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { nameTest } from "./name-search.ts";
+import { createNameTest } from "./name-search.ts";
 import { maxTermLength, searchKeys } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 export type TeacherFilter = {
   readonly license?: LicenseStatus | undefined;
   readonly certificate?: CertificateStatus | undefined;
-  /** Only licences that expire before this date, revoked ones included. */
+  /** Only teachers whose licence expires before this date, revoked or not. */
   readonly expiresBefore?: CalendarDate | undefined;
-  /** Only records written since this time, in milliseconds since the epoch. */
+  /** Only teachers whose record was written since this time, in milliseconds since the epoch. */
   readonly changedSince?: number | undefined;
-  /** Upper and lower case are equal. */
+  /** The state's name, in upper or lower case. */
   readonly state?: string | undefined;
 };
 
@@ -30,7 +30,7 @@ export type TeacherRow = Teacher & {
 
 export type TeacherPage = {
   readonly teachers: readonly TeacherRow[];
-  /** The last registration number of the page, `after` of the next one; null on the last page. */
+  /** The value of `after` for the next page; null on the last page. */
   readonly next: string | null;
 };
 
@@ -41,19 +41,19 @@ export type ListDependencies = {
 };
 
 export type PageRequest = {
-  /** The page begins after this registration number, which need not exist. */
+  /** The page begins after this registration number, whether or not a teacher has it. */
   readonly after?: string;
   readonly limit: number;
-  /** Teachers that are examined, to bound the time; the page may have fewer than `limit` teachers. */
+  /** Maximum teachers to examine, which bounds the time. The page may then have fewer than `limit` teachers. */
   readonly maxLooked?: number;
 };
 
-/** Teachers examined, records and names in one read of two or three milliseconds. */
+/** Limits of one query, so that it takes two or three milliseconds: teachers examined, records read, and names read. */
 const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/** Lists teachers who pass a filter. @throws TvsError USAGE for an `after` that cannot begin a registration number */
+/** Lists a page of the teachers who pass a filter. @throws TvsError USAGE if `after` cannot begin a number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,
@@ -68,9 +68,9 @@ export async function listTeachers(
 }
 
 /**
- * Reads pieces until a page is full; other calls are answered between pieces.
- * @param pieces `read` gets the number to start after and the number of missing teachers; `looked` is the number of
- *   teachers that a piece examines
+ * Reads pieces until a page is full. Between pieces the event loop turns, so that other requests are answered.
+ * @param pieces `read` receives the registration number to start after, and how many teachers the page still lacks;
+ *   `looked` is the number of teachers that each piece examines
  */
 async function fillPage<T extends { readonly regNo: string }>(
   { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
@@ -89,13 +89,13 @@ async function fillPage<T extends { readonly regNo: string }>(
     next = piece.next;
     looked += pieces.looked;
   }
-  // One teacher more than the limit shows that there is another page.
+  // A teacher beyond the limit was read only to find out whether there is another page.
   if (found.length <= limit) return { teachers: found, next };
   const teachers = found.slice(0, limit);
   return { teachers, next: teachers.at(-1)?.regNo ?? null };
 }
 
-/** Reads all teachers who pass a filter, in pieces. */
+/** Yields all teachers who pass a filter, in pieces. */
 export async function* eachTeacher(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,
@@ -114,8 +114,8 @@ function isEmpty(filter: TeacherFilter): boolean {
 }
 
 /**
- * Finds the teachers of a term of the public lookup, else those whose registration number begins with the term, or parts
- * of whose name begin with its words.
+ * Finds the teachers who have the identifier that a search term is. If nobody has it, finds those whose registration
+ * number begins with the term, or whose name has parts that begin with the term's words.
  * @throws TvsError USAGE for a term that is neither an identifier nor a name
  */
 export async function findTeachers(
@@ -126,7 +126,7 @@ export async function findTeachers(
   const { teachers, blindIndex } = dependencies;
   const term = text.trim();
   const keys = searchKeys(term, blindIndex);
-  const test = term.includes("@") || term.length > maxTermLength ? null : nameTest(term);
+  const test = term.includes("@") || term.length > maxTermLength ? null : createNameTest(term);
   const isNumber = term.includes("/");
   if (keys.length === 0 && test === null && !isNumber)
     throw new TvsError(
@@ -177,8 +177,8 @@ function canonicalStart(text: string): string {
   return start;
 }
 
-/** A row of a list, with the licence status of a day. */
-export function describeRow(teacher: TeacherRow, today: CalendarDate) {
+/** Describes a teacher for a list, with the licence status on a date. */
+export function describeTeacherRow(teacher: TeacherRow, today: CalendarDate) {
   const { regNo, tId, name, state, category, active, hidden, certificateStatus, licenseExpiryDate } = teacher;
   return {
     ...{ regNo, tId, name, state, category, active, hidden },

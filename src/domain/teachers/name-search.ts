@@ -1,6 +1,6 @@
-/** Finds names by the beginning of any part, without case and diacritics. Folded names are not stored. */
+/** Finds names by the beginning of any of their parts. Case and diacritics are ignored. */
 
-/** Letters without a Unicode decomposition: hooked ones of Hausa, crossed and joined ones of other languages. */
+/** ASCII for letters that Unicode does not decompose: hooked letters of Hausa, crossed and joined ones of others. */
 const plainLetters: Readonly<Record<string, string>> = {
   ɓ: "b",
   ɗ: "d",
@@ -24,14 +24,14 @@ const plainLetters: Readonly<Record<string, string>> = {
 const otherLetter = new RegExp(`[${Object.keys(plainLetters).join("")}]`, "gu");
 
 const plainName = /^[a-z ]*$/;
-/** Signs inside a part of a name (Ma'aruf), which people often leave out. */
+/** Apostrophes inside a name (Ma'aruf), which people often leave out. */
 const apostrophe = /['’‘ʼʾʿ`´]/gu;
 
-/** Characters of a name that are read: the time to remove diacritics is quadratic. */
+/** The first characters of a name that are compared: the time to remove diacritics is quadratic. */
 export const maxNameRead = 1_000;
 
-/** Removes case and diacritics; one space is before each part of the name. */
-export function foldedName(text: string): string {
+/** Removes case and diacritics, and puts one space before each part, so that ` oka` finds a part's beginning. */
+export function foldName(text: string): string {
   const name = text.slice(0, maxNameRead);
   const lower = name.toLowerCase();
   if (plainName.test(lower)) return ` ${lower}`;
@@ -46,17 +46,17 @@ export function foldedName(text: string): string {
 }
 
 /**
- * Makes a test for names with parts that begin with the words of the term, in any order: `oka ada` finds Adaeze Okafor.
+ * Makes a test for names. A name passes if each word of the term begins one of its parts: `oka ad` finds Ada Okafor.
  * @returns null for a term without letters
  */
-export function nameTest(term: string): ((name: string) => boolean) | null {
+export function createNameTest(term: string): ((name: string) => boolean) | null {
   if (!/\p{L}/u.test(term)) return null;
-  const beginnings = foldedName(term)
+  const beginnings = foldName(term)
     .split(" ")
     .filter((word) => word !== "")
     .map((word) => ` ${word}`);
   return (name) => {
-    const text = foldedName(name);
+    const text = foldName(name);
     return beginnings.every((beginning) => text.includes(beginning));
   };
 }

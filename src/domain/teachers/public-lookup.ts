@@ -26,13 +26,13 @@ export type PublicAnswer =
 
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
-/** Makes the public lookup. It throws the store's errors: a failed lookup is never answered as "not found". */
+/** Makes the public lookup. It throws the store's errors, so that a failure never becomes the answer "not found". */
 export function createPublicLookup(dependencies: {
   configuration: Configuration;
   teachers: Pick<TeacherReader, "find">;
   blindIndex: BlindIndex;
   clock: Clock;
-  /** Whether the database may be replaced without notice: a server's can be, a file is watched. */
+  /** Whether the database may be replaced without notice. True for a libSQL server; a database file is watched. */
   mayBeReplaced?: boolean;
 }): PublicLookup {
   const { configuration, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;
@@ -45,7 +45,7 @@ export function createPublicLookup(dependencies: {
     return null;
   }
 
-  /** Checks before a "not found" that the database is still the served register. @throws TvsError REFUSED */
+  /** Checks before the answer "not found" that the database was not replaced. @throws TvsError REFUSED */
   async function requireRegister(): Promise<void> {
     await configuration.refresh().catch((error) => {
       if (isTvsError(error, "REFUSED")) throw error;
@@ -84,7 +84,7 @@ function describe(
   };
 }
 
-/** The public lookup answers a revoked licence as no licence (contract C13). */
+/** The licence for the public. A revoked licence is shown as no licence (contract C13). */
 function publicLicense(teacher: Teacher, today: string): PublicLicense {
   const license = licenseOn(teacher, today);
   return license.status === "REVOKED" ? noLicense : { ...license, status: license.status };

@@ -5,7 +5,7 @@ import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
 import { licenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
-/** Every stored field; in place of the hashes of NIN and contacts, whether each is on file. */
+/** Describes every stored field. Of NIN and contacts it says only whether they are on file. */
 export function describeStored(teacher: StoredTeacher) {
   const { id, ninIndex, emailIndex, phoneIndex, updatedAt, ...fields } = teacher;
   return {
@@ -18,7 +18,7 @@ export function describeStored(teacher: StoredTeacher) {
   };
 }
 
-/** A record with today's licence status. */
+/** Describes a record, with today's licence status. */
 export function describeTeacher(
   teacher: StoredTeacher,
   { calendar, clock }: { calendar: Calendar; clock: Clock },
@@ -30,7 +30,7 @@ export function describeTeacher(
 
 type Revocation = Pick<StoredTeacher, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** Describes a revocation: date, reason and author. */
+/** Describes a revocation by its date, its reason and who revoked. */
 export function revocationText(teacher: Revocation): string {
   const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
   if (licenseRevokedOn === null) return "no";
@@ -42,8 +42,7 @@ export function describeEvent({ eventId, eventType, occurredAt }: Omit<TeacherEv
   return { eventId, eventType, occurredAt: isoTime(occurredAt) };
 }
 
-/** The number of a teacher's attestations, and the last event. */
-export async function teacherActivity(
+export async function readAttestationCountAndLastEvent(
   stores: { teachers: TeacherStore; attestations: AttestationStore },
   teacherId: number,
 ) {

@@ -6,17 +6,17 @@ import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
 import type { AskedList, Evaluation } from "../statements.ts";
-import { askedNumber, type Identifier, keyOf } from "./identifier.ts";
-import { foldedName, maxNameRead } from "./name-search.ts";
-import { meantTerm } from "./search-term.ts";
+import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./identifier.ts";
+import { foldName, maxNameRead } from "./name-search.ts";
+import { correctTerm } from "./search-term.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
-/** Why a row has no usable identifier: a code of imports, or one of its own. */
+/** Why a row has no usable identifier: a code that imports have too, or a code of lists only. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
-/** The answer to one row. For a NIN it has the record's registration number and teacher id, and not the NIN. */
+/** The result of one row. It never contains a NIN: a teacher found by NIN has their registration number and id. */
 export type RosterRow = {
-  /** The physical line; the header is line 1. */
+  /** The number of the file's line on which the row begins, from 1. */
   readonly line: number;
   readonly regNo: string | null;
   readonly tId: number | null;
@@ -25,7 +25,7 @@ export type RosterRow = {
   readonly eligible: boolean;
   readonly reasons: readonly Reason[];
   readonly name: string | null;
-  /** Whether the listed name can be the registered one; null without a listed name or a teacher. */
+  /** Whether the listed name can be the registered name; null if the row has no name or no teacher was found. */
   readonly nameMatches: boolean | null;
   readonly error: RosterError | null;
 };
@@ -34,12 +34,12 @@ const rosterColumns = ["reg_no", "t_id", "nin"] as const;
 type RosterColumn = (typeof rosterColumns)[number];
 
 export type RosterHeader = {
-  /** The positions of the columns that are read, from 0. */
+  /** The indexes of the columns that are read. */
   readonly positions: ReadonlyMap<RosterColumn | "name", number>;
   readonly width: number;
 };
 
-/** @throws TvsError INPUT_UNREADABLE for a header without an identifying column, or with a column twice */
+/** Reads a list's header. @throws TvsError INPUT_UNREADABLE if it has no identifying column, or a column twice */
 export function readRosterHeader(cells: readonly string[]): RosterHeader {
   const names = cells.map((cell) => cell.trim().toLowerCase());
   const positions = new Map<RosterColumn | "name", number>();
@@ -57,14 +57,16 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
 
 export type RosterDependencies = Evaluation & { readonly purpose: Purpose };
 
-/** Looks up one row of a list and checks the eligibility, without an attestation. */
+/** Looks up the teacher of one row and checks the eligibility. Signs no attestation. */
 export async function checkRosterRow(
   cells: readonly string[],
   { header, line }: { header: RosterHeader; line: number },
   dependencies: RosterDependencies,
 ): Promise<RosterRow> {
   const named = readIdentifiers(cells, header);
-  const keys = named.map((one) => (typeof one === "string" ? one : keyOf(one, dependencies.blindIndex)));
+  const keys = named.map((one) =>
+    typeof one === "string" ? one : keyOfIdentifier(one, dependencies.blindIndex),
+  );
   const [key = "IDENTIFIER_MISSING"] = keys;
   if (typeof key === "string") return { ...nobody, line, error: key };
   const teacher = await dependencies.teachers.find(key);
@@ -72,14 +74,14 @@ export async function checkRosterRow(
     return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
   const { found, status, ...eligibility } = eligibilityResult(teacher, dependencies);
   const answer = { line, found, status, error: null };
-  const verdict = listedVerdict(eligibility, teacher, listedName(cells, header));
-  if (teacher === null) return { ...answer, ...verdict, ...askedNumber(key), name: null };
+  const verdict = verdictWithName(eligibility, teacher, listedName(cells, header));
+  if (teacher === null) return { ...answer, ...verdict, ...identifierForAnswer(key), name: null };
   const { regNo, tId, name } = teacher;
   return { ...answer, ...verdict, regNo, tId, name };
 }
 
-/** Adds the check of the listed name: a teacher under another name than the registered one is not eligible. */
-export function listedVerdict(
+/** Adds the comparison of names: a teacher who is listed under another name than the registered one is not eligible. */
+export function verdictWithName(
   { eligible, reasons }: { eligible: boolean; reasons: readonly Reason[] },
   teacher: Teacher | null,
   listed: string,
@@ -93,7 +95,7 @@ function listedName(cells: readonly string[], { positions }: RosterHeader): stri
   return unguardedCell(cells[positions.get("name") ?? -1]?.trim() ?? "");
 }
 
-/** Reads one row for a statement over the list; null for a row in which {@link checkRosterRow} finds an error. */
+/** Reads one row for a statement over the list. @returns null if {@link checkRosterRow} reports an error for the row */
 export function listedTeacher(
   cells: readonly string[],
   header: RosterHeader,
@@ -107,7 +109,7 @@ const nobody: Omit<RosterRow, "line" | "error"> = {
   ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
 
-/** Whether another identifier of the row belongs to another teacher. */
+/** Whether the row's other identifiers belong to another teacher than its first identifier. */
 async function namesAnother(
   teacher: Teacher | null,
   others: readonly (TeacherKey | RosterError)[],
@@ -118,9 +120,9 @@ async function namesAnother(
   return found.some((other) => other !== null && other.id !== teacher?.id);
 }
 
-/** Reads the filled identifiers of a row; the first one counts. */
+/** Reads the identifiers of a row, in the order of `rosterColumns`. The first one is looked up. */
 function readIdentifiers(cells: readonly string[], header: RosterHeader): (Identifier | RosterError)[] {
-  // A comma in a name without quotes shifts the cells after it into wrong columns.
+  // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
   if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];
   return rosterColumns.flatMap((column) => {
     const text = cells[header.positions.get(column) ?? -1]?.trim() ?? "";
@@ -130,7 +132,7 @@ function readIdentifiers(cells: readonly string[], header: RosterHeader): (Ident
 
 function readIdentifier(column: RosterColumn, text: string): Identifier | RosterError {
   if (column === "reg_no") {
-    const read = readRegNo(canonicalRegNo(text) === null ? meantTerm(text) : text);
+    const read = readRegNo(canonicalRegNo(text) === null ? correctTerm(text) : text);
     return "code" in read ? read.code : { regNo: read.value };
   }
   const read = column === "t_id" ? readTId(text) : readNin(text);
@@ -145,34 +147,34 @@ export function percentageOf(eligible: number, rows: number): number {
 }
 
 /**
- * Whether a listed name can be the registered one. Case, diacritics, spaces, hyphens, apostrophes and the order are
- * ignored, an initial matches a name, and names between the first and the last may be missing.
- * @returns null for an empty name
+ * Whether a listed name can be the registered name. Case, diacritics, spaces, hyphens and apostrophes are ignored. The
+ * family name may be first or last, an initial matches a name, and middle names may be missing.
+ * @returns null if the listed name is empty
  */
 export function nameMatches(listed: string, registered: string): boolean | null {
   if (listed.length > maxNameRead) return false;
   const given = partsOf(listed);
   if (given.length === 0) return null;
   const known = partsOf(registered);
-  // A double name may be one word.
+  // Joins the parts too, because a double name may be written as one word.
   return orders(given).some((parts) => areAlike(parts, known) || parts.join("") === known.join(""));
 }
 
-/** The parts of a name, with the family name before a comma moved to the end. */
+/** Splits a name into its parts. A family name before a comma is moved to the end. */
 function partsOf(name: string): string[] {
   const comma = name.indexOf(",");
   const spoken = comma === -1 ? name : `${name.slice(comma + 1)} ${name.slice(0, comma)}`;
-  return foldedName(spoken)
+  return foldName(spoken)
     .split(" ")
     .filter((part) => part !== "");
 }
 
-/** The name as written, and with the family name moved to the other end. */
+/** Lists the possible orders of a name: as written, first part last, and last part first. */
 function orders(parts: readonly string[]): string[][] {
   return [[...parts], [...parts.slice(1), ...parts.slice(0, 1)], [...parts.slice(-1), ...parts.slice(0, -1)]];
 }
 
-/** Whether the first and last parts agree, and the longer name has the middle parts of the shorter one in order. */
+/** Whether first and last parts match, and the longer name contains the shorter one's middle parts in order. */
 function areAlike(one: readonly string[], other: readonly string[]): boolean {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
   if (short.length < 2) return long.length === short.length && isAlike(short[0], long[0]);

@@ -1,20 +1,20 @@
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import type { BlindIndex } from "../blind-index.ts";
 import { withAsciiDigits } from "../personal-data.ts";
-import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
+import { canonicalRegNo, maxTeacherId, type TeacherKey } from "./teachers.ts";
 
 /** A NIN: exactly eleven digits (contract C6). */
 export const ninPattern = /^\d{11}$/;
 
-/** Characters of a term. E-mail addresses and registration numbers are shorter. */
+/** Maximum characters of a term. No e-mail address or registration number is longer. */
 export const maxTermLength = 320;
-/** Characters of a typed text, invisible ones included. */
+/** Maximum characters of a typed text, in which invisible characters may surround those of a term. */
 const maxTypedLength = 4 * maxTermLength;
 
 /**
- * Cleans a typed or pasted text: removes white space around it, invisible characters and the groups of printed numbers
- * ("999 000 000 01"), and converts full-width characters.
- * @returns a text above `maxTypedLength` unchanged
+ * Cleans a typed or pasted text: removes surrounding white space, invisible characters and the spaces in a printed
+ * number ("999 000 000 01"), and converts full-width characters to ASCII.
+ * @returns the text unchanged if it is longer than `maxTypedLength`
  */
 export function cleanTerm(text: string): string {
   if (text.length > maxTypedLength) return text;
@@ -26,22 +26,22 @@ export function cleanTerm(text: string): string {
   return /^\+?[\d\s().-]+$/.test(plain) ? plain.replace(/[\s().-]/g, "") : clean;
 }
 
-/** An identifier that a term may be. `text` is canonical, and not hashed. */
+/** An identifier that a term may be. `text` is canonical and not yet a blind index. */
 type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
 
 /**
- * Lists the keys that a public search term may mean, in the order in which they are tried.
+ * Lists the keys that a search term may mean, in the order in which lookups try them.
  *
- * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, then a phone number, then a teacher
- * id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. The corrected term ({@link meantTerm}) is
- * tried too, unless the typed term is a NIN, a phone number or a teacher id.
+ * A term with `@` is an e-mail address, with `/` a registration number. Eleven digits are a NIN, else a phone number,
+ * else a teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term
+ * as {@link correctTerm} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
- * @returns an empty list for a term without an identifier
+ * @returns an empty list if the term is not an identifier
  */
 export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
   if (term.length > maxTermLength) return [];
   const typed = candidatesOf(term);
-  const meant = meantTerm(term);
+  const meant = correctTerm(term);
   const by = typed[0]?.by;
   const mayBeMeant = by === undefined || by === "regNo" || by === "email";
   const all = meant === term || !mayBeMeant ? typed : [...typed, ...candidatesOf(meant)];
@@ -54,10 +54,10 @@ export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
 function candidatesOf(term: string): Candidate[] {
   if (term.includes("@")) return [{ by: "email", text: term }];
   if (term.includes("/")) return candidate("regNo", canonicalRegNo(term));
-  const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTId ? term : null);
+  const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTeacherId ? term : null);
   if (ninPattern.test(term)) {
     const phones = candidate("phone", canonicalPhone(term));
-    // Teacher ids have no leading zero.
+    // Teacher ids have no leading zero, so such a term is not one.
     return [{ by: "nin", text: term }, ...phones, ...(term.startsWith("0") ? [] : ids)];
   }
   const phones = /^(\+|234|0)/.test(term) ? candidate("phone", canonicalPhone(term)) : [];
@@ -68,39 +68,38 @@ function candidate(by: Candidate["by"], text: string | null): Candidate[] {
   return text === null ? [] : [{ by, text }];
 }
 
-/** The usual spellings of Nigerian numbers. Eleven digits may be a phone number too, but are most often a NIN. */
+/** A Nigerian phone number in its usual spellings. Its ten digits after the prefix, or all eleven, are captured. */
 const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
 
-/** Converts a phone number to E.164; a national number is Nigerian. @returns null for another text */
+/** Converts a phone number to E.164. A number without a country code is Nigerian. @returns null for another text */
 export function canonicalPhone(text: string): string | null {
   const plain = plainNigerian.exec(text);
-  // The library returns the same, and takes much longer.
+  // A shortcut: libphonenumber has the same result, and takes much longer.
   if (plain !== null) return `+234${plain[1] ?? plain[2]}`;
   const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
   const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
   return parsed?.isPossible() ? parsed.number : null;
 }
 
-/** Eleven digits may be a NIN, a phone number or a teacher id. */
+/** What a search term looks like. `elevenDigits` may be a NIN, a phone number or a teacher id. */
 export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 
 /**
- * The kind of the first key that {@link searchKeys} lists. Links may contain registration numbers and teacher ids; the
- * other kinds are personal data.
- * @returns null for a term without an identifier
+ * What a search term most likely is. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
+ * @returns null if the term is not an identifier
  */
 export function termKind(term: string): TermKind | null {
   if (term.length > maxTermLength) return null;
-  const [first] = [...candidatesOf(term), ...candidatesOf(meantTerm(term))];
+  const [first] = [...candidatesOf(term), ...candidatesOf(correctTerm(term))];
   return first?.by === "nin" ? "elevenDigits" : (first?.by ?? null);
 }
 
 /**
- * Whether a trimmed term may be a NIN, an e-mail address or a phone number, lookups of which have a limit of their own.
- * Every lookup calls this first, so only the form is checked; a few long teacher ids look like phone numbers.
+ * Whether a trimmed term may be a NIN, an e-mail address or a phone number. Lookups of these have their own rate limit.
+ * Every lookup calls this first, so the test is cheap and inexact: a few long teacher ids pass it as phone numbers.
  */
 export function isPersonalTerm(term: string): boolean {
-  return isPersonalAsTyped(term) || isPersonalAsTyped(meantTerm(term));
+  return isPersonalAsTyped(term) || isPersonalAsTyped(correctTerm(term));
 }
 
 function isPersonalAsTyped(term: string): boolean {
@@ -109,52 +108,52 @@ function isPersonalAsTyped(term: string): boolean {
   return ninPattern.test(term) || /^(?:\+|234.{6}|0.{8})/s.test(term);
 }
 
-/** A dash, minus sign or backslash, with spaces on both sides or on none: people type them for a slash. */
+/** A separator as people type it in a registration number: slash, dash, minus sign or backslash, maybe spaced. */
 const otherSlash = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
-/** A repeated slash between two parts; the slashes of a web address follow a colon. */
+/** A repeated slash between two letters or digits. The slashes of a URL follow a colon and do not match. */
 const doubledSlash = /(?<=[\p{L}\d])\/{2,}(?=[\p{L}\d])/gu;
-/** A part without inner spaces and without a sign at its ends; others may be two parts of another number. */
+/** A part of a registration number: no space inside and no sign at its ends, else it may be parts of two numbers. */
 const wholePart = /^[\p{L}\d](?:\S*[\p{L}\d])?$/u;
-/** Spaces replace slashes only in the form letters, year, letters, digits. */
+/** A registration number with spaces for slashes. Only the form letters, year, letters, digits is recognised. */
 const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
 
 /**
- * Corrects a mistyped trimmed term: digits of any script become ASCII, a full stop or slash at the end is removed, a
- * repeated slash becomes one, spaces between the digits of a NIN are removed, and dashes or spaces become slashes.
+ * Corrects typing errors in a trimmed term. Digits of any script become ASCII. A final full stop or slash, a repeated
+ * slash and the spaces in a NIN are removed. In a registration number dashes and spaces become slashes.
  *
- * No correction turns one person's number into another's: a registration number has three slashes, so other signs
- * become slashes only in a term that has three separators in all.
- * @returns the term itself if it has no typing error or is too long
+ * No correction turns one person's number into another's: a registration number has three slashes, so other separators
+ * become slashes only in a term with exactly three separators.
+ * @returns the term itself if it has no such error or is too long
  */
-export function meantTerm(term: string): string {
+export function correctTerm(term: string): string {
   if (term.length > maxTermLength) return term;
   const plain = withAsciiDigits(term)
     .replace(/\s*[./]$/, "")
     .replace(doubledSlash, "/");
   if (plain.includes("@")) return plain;
   const digits = plain.replace(/\s+/g, "");
-  // NINs are printed in groups; fewer than eleven digits could be two numbers.
+  // A NIN printed in groups. Fewer than eleven digits could be two numbers, so their spaces stay.
   if (/^\d{11}$/.test(digits)) return digits;
   if (canonicalRegNo(plain) !== null) return plain;
   const parts = spaced.exec(plain)?.slice(1) ?? plain.split(otherSlash);
-  // Names and phone numbers have dashes too, but not both letters and digits.
+  // Requires letters and digits, because a name or a phone number can have three dashes too.
   const isParted = parts.length === 4 && parts.every((part) => wholePart.test(part));
   const isNumber = isParted && /\d/.test(plain) && /\p{L}/u.test(plain);
   const regNo = isNumber ? parts.join("/") : "";
   return canonicalRegNo(regNo) === null ? plain : regNo;
 }
 
-/** The form of most registration numbers: letters, a year, letters and six digits. */
+/** The form of most registration numbers, AB/2019/CD/000123, with or without the zeros of the last part. */
 const usualForm = /^([A-Z]{2}\/\d{4}\/[A-Z]{2}\/)(\d{1,6})$/;
 const mayBeDigits = /^[\dOIL]+$/;
 
 /**
- * Guesses the registration number that was meant, by its form alone: the letter O for a zero, l or I for a one, and
- * missing zeros of the last part.
- * @returns null for a number without such an error
+ * Guesses the registration number that was meant: replaces the letter O with a zero and l or I with a one, and adds
+ * missing zeros to the last part. The register is not searched.
+ * @returns null if the term has no such error
  */
-export function likelyRegNo(term: string): string | null {
-  const regNo = canonicalRegNo(meantTerm(term));
+export function guessRegNo(term: string): string | null {
+  const regNo = canonicalRegNo(correctTerm(term));
   if (regNo === null) return null;
   const guess = regNo
     .split("/")
@@ -167,7 +166,7 @@ export function likelyRegNo(term: string): string | null {
   return likely === regNo ? null : likely;
 }
 
-/** Whether a part should be digits: the last part is a number, the second one a year or two letters. */
+/** Whether a part of digits, O, I and L was meant as digits: the last part, a year, or a part with a digit. */
 function isMeantAsDigits(part: string, at: number): boolean {
   return mayBeDigits.test(part) && (at === 3 || (at === 1 && part.length > 1) || /\d/.test(part));
 }

@@ -3,7 +3,7 @@ import type { Statuses, TeacherEvent } from "../events.ts";
 import { createEvents, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
-/** Counts of the register that the brake of an import protects. */
+/** Counts of a register that the import's brake protects against loss. */
 export type Holdings = {
   readonly validLicenses: number;
   readonly verifiedCertificates: number;
@@ -27,20 +27,20 @@ export type HistoryEntry = {
   readonly after: Statuses;
 };
 
-/** A change computed from one version of a record, and applied only to that version. */
+/** A change of a record. It is applied only if the record still has the version from which it was computed. */
 export type TeacherWrite = {
-  /** Null for a new teacher. */
+  /** The record's id and version before the change; null for a new teacher. */
   readonly replaces: { id: number; version: number } | null;
   readonly content: TeacherContent;
   readonly announcedStatus: Teacher["announcedStatus"];
   readonly history: HistoryEntry | null;
   readonly events: readonly TeacherEvent[];
   readonly at: number;
-  /** The fields to write; null for a new teacher, absent to write all. */
+  /** The fields to write; null for a new teacher, absent if all are written. */
   readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
-/** Computes the statuses and events of a change. @param change `announce` is false for a baseline, which causes no events */
+/** Computes a change's statuses, history and events. @param change `announce` false (`--baseline`) creates no events */
 export function planWrite(
   before: StoredTeacher | null,
   content: TeacherContent,
@@ -56,12 +56,8 @@ export function planWrite(
   const after = statusesOn(content, change.calendar.dateAt(change.at));
   const known = statusesBefore(before, after);
   const subject = { tId: content.tId, regNo: content.regNo, occurredAt: change.at };
-  const moved =
-    before === null ||
-    known.license !== after.license ||
-    known.certificate !== after.certificate ||
-    known.active !== after.active ||
-    known.hidden !== after.hidden;
+  const statuses = ["license", "certificate", "active", "hidden"] as const;
+  const moved = before === null || statuses.some((one) => known[one] !== after[one]);
   const { action, actor, reason = null, at } = change;
   return {
     replaces: before === null ? null : { id: before.id, version: before.version },

@@ -11,26 +11,26 @@ import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 
-/** The types of values by the kind of a column. */
+/** The TypeScript type of each kind of column. */
 type Values = { text: string; integer: number; flag: boolean; bytes: Uint8Array; json: object };
 
 type Field = {
   readonly column: string;
   readonly kind: keyof Values;
   readonly nullable: boolean;
-  /** Whether lookups read the field; only writers need the others. */
+  /** Whether lookups read the field. The other fields are read only by writers. */
   readonly inLookups: boolean;
-  /** Whether an import or a command sets the field; the register itself sets the others. */
+  /** Whether imports and commands set the field. The program computes the other fields. */
   readonly isContent: boolean;
-  /** The column of CSV; for a blind index, the column of its source. */
+  /** The field's CSV column. For a blind index it is the column of the text from which the index is made. */
   readonly csv: string | null;
 };
 
-/** All fields of a record. Types, database columns, readers, writers and the columns of extracts follow from this table. */
+/** All fields of a record. From this table come the types, database columns, readers, writers and extracts' columns. */
 // biome-ignore format: a table reads better in rows
 export const teacherFields = {
   id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
-  // Grows with every write. An answer is committed only if its record still has the version that was read.
+  // Grows with every write of the record. An answer is committed only if the version that it read is still current.
   version: { column: "version", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
   regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
   tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
@@ -51,11 +51,11 @@ export const teacherFields = {
   licenseExpiryDate: { column: "license_expiry_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_expiry_date" },
   licenseRevokedOn: { column: "license_revoked_on", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_on" },
   licenseRevokedReason: { column: "license_revoked_reason", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_reason" },
-  // The author of the revocation: a command or an extract; null without a revocation.
+  // Who revoked, the operator or an extract; null if the licence is not revoked.
   licenseRevokedBy: { column: "license_revoked_by", kind: "text", nullable: true, inLookups: false, isContent: true, csv: null },
   photoUrl: { column: "photo_url", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "photo_url" },
   profile: { column: "profile", kind: "json", nullable: true, inLookups: true, isContent: true, csv: null },
-  // The licence status of the last event.
+  // The licence status that was announced to partners last.
   announcedStatus: { column: "announced_status", kind: "text", nullable: false, inLookups: true, isContent: false, csv: null },
   // Milliseconds since the epoch.
   updatedAt: { column: "updated_at", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
@@ -63,7 +63,7 @@ export const teacherFields = {
 
 type Fields = typeof teacherFields;
 
-/** Fields with a narrower type than their kind. */
+/** Fields whose type is narrower than the type of their kind. */
 type Narrower = {
   source: Source;
   certificateStatus: CertificateStatus;
@@ -80,7 +80,7 @@ export type StoredTeacher = {
   readonly [F in keyof Fields]: ValueOf<F> | (Fields[F]["nullable"] extends true ? null : never);
 };
 
-/** A record for lookups, without NIN, e-mail address and phone number. */
+/** A teacher's record for lookups, without the blind indexes of NIN, e-mail address and phone number. */
 export type Teacher = Pick<StoredTeacher, FieldsThat<"inLookups">>;
 
 /** The fields that an import or a command sets. */
@@ -90,7 +90,7 @@ export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher
   (field): field is keyof TeacherContent => teacherFields[field].isContent,
 );
 
-/** The key of a lookup; contacts and NINs are blind indexes. */
+/** The key of a lookup. For a NIN, e-mail address or phone number `value` is a blind index. */
 export type TeacherKey =
   | { readonly by: "regNo"; readonly value: string }
   | { readonly by: "tId"; readonly value: number }
@@ -101,10 +101,10 @@ export type UniqueKey =
   | Exclude<TeacherKey, { readonly by: "nin" | "email" | "phone" }>
   | { readonly by: "nin"; readonly value: Uint8Array };
 
-/** The result of a lookup by a unique key: the version of a record, or the key that no teacher has. */
+/** What an answer depends on: a record's version, or the fact that no teacher has a key. The commit checks it. */
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
-/** Makes a registration number canonical: upper case, without white space, four non-empty segments. @returns null for another text */
+/** Converts a registration number to upper case without white space. @returns null unless it has four segments */
 export function canonicalRegNo(text: string): string | null {
   if (text.length > maxRegNoLength) return null;
   const folded = foldRegNo(text);
@@ -116,15 +116,15 @@ export function canonicalRegNo(text: string): string | null {
   return wellFormed ? folded : null;
 }
 
-/** The largest teacher id that JSON carries without loss. */
-export const maxTId = Number.MAX_SAFE_INTEGER;
+/** The largest teacher id (`tId`): JSON numbers above it lose digits. */
+export const maxTeacherId = Number.MAX_SAFE_INTEGER;
 
 type LicenseFields = Pick<
   Teacher,
   "active" | "hidden" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
 >;
 
-/** The licence status on a date. A licence is VALID through its expiry date, and needs one. */
+/** The licence status on a date. A licence is VALID up to and including its expiry date, and NOT_FOUND without one. */
 export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
   const { active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (!active || hidden) return "NOT_FOUND";
@@ -150,7 +150,7 @@ export const noLicense = {
   ...{ issueDate: null, expiryDate: null, daysRemaining: null },
 } as const;
 
-/** The licence for partners; that of a deactivated teacher has no dates. */
+/** Describes a licence for partners. A deactivated or hidden teacher's licence has no dates. */
 export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {
   const status = licenseStatusOn(teacher, today);
   if (status === "NOT_FOUND" && !licenseStartsLater(teacher, today)) return noLicense;

@@ -27,7 +27,7 @@ test("a site is read with the logo beside its file, stored, and removed by --sit
     expect((await settingsOf(remembered, takenBack)).site).toEqual(defaultSite);
   }));
 
-test("a missing logo of a site is named", () =>
+test("the error of a missing logo names the logo's file", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "site.json");
     await writeFile(file, JSON.stringify({ name: "A Council", logo: "logo.png" }));

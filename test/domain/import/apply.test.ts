@@ -71,7 +71,7 @@ test("an import that was killed between any two chunks and run again leaves what
     });
 });
 
-test("a killed import is unfinished, and abandoned after the same command has applied the rest", () =>
+test("a killed import is listed as unfinished, and as abandoned after the same command has applied its remaining rows", () =>
   withImports(async (world) => {
     const { add, driver, teachers, count } = world;
     await kill(world);
@@ -174,7 +174,7 @@ test("a row is refused when the operator has revoked or deactivated its teacher 
       });
   }));
 
-test("a row is rejected alone when another teacher has got its identifier since the check", () =>
+test("a row whose identifier another teacher got after the check is rejected, and the other rows are applied", () =>
   withImports(async ({ add, imports, count, putMany }) => {
     const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
     const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));

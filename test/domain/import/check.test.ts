@@ -27,14 +27,14 @@ test("the report is in the order of the file, and a rejected row counts once and
     ]);
   }));
 
-test("a line with a total is left out with a warning", () =>
+test("a line of totals is not imported, and gets a warning", () =>
   withImports(async ({ add }) => {
     const { report, rejected, warnings } = await add(`${csv(rows(2))}Total,2\n`);
     expect([rejected, warnings]).toEqual([0, 1]);
     expect(report.warnings).toEqual([{ line: 4, field: null, code: "TOTALS_LINE" }]);
   }));
 
-test("a known teacher cannot get another teacher's identifier", () =>
+test("a row that gives a teacher another teacher's identifier is rejected", () =>
   withImports(async ({ add }) => {
     const [nin, other] = ["99900000001", "99900000002"];
     await add(csv([row(1, { nin, t_id: "7" }), row(2, { nin: other, t_id: "8" })]));

@@ -65,12 +65,15 @@ const faults: [string, string, Rules, string][] = [
   ["a record without end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
 ];
 
-test.each(faults)("the first line of a faulty record is named: %s", async (_name, text, rules, message) => {
-  const error = await rejection(read(text, { rules }));
-  expect(error).toBeInstanceOf(UnreadableError);
-  expect(error).toMatchObject({ line: 4 });
-  expect((error as Error).message).toContain(message);
-});
+test.each(faults)(
+  "the error of a faulty CSV record has the number of its first line: %s",
+  async (_name, text, rules, message) => {
+    const error = await rejection(read(text, { rules }));
+    expect(error).toBeInstanceOf(UnreadableError);
+    expect(error).toMatchObject({ line: 4 });
+    expect((error as Error).message).toContain(message);
+  },
+);
 
 test("the lenient rules read a list as people write it", async () => {
   const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });
@@ -80,7 +83,7 @@ test("the lenient rules read a list as people write it", async () => {
   ]);
 });
 
-test("the CSV reader throws the error of the file", async () => {
+test("the CSV reader throws the error with which reading the file failed", async () => {
   const failure = new Error("EIO");
   async function* broken(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("a\n");

@@ -51,7 +51,7 @@ const transitions: [string, Cells, Cells, string[]][] = [
 
 const blank = { active: "yes", license_revoked_on: "", license_revoked_reason: "" };
 
-test("an import makes the events of decision D7.5", () =>
+test("an import creates the events that decision D7.5 lists", () =>
   withImports(async ({ add, count, eventTypes, teachers, find }) => {
     const extract = (at: 1 | 2) =>
       csv(transitions.map((one, n) => row(n, { ...blank, t_id: String(100 * at + n), ...one[at] })));
@@ -70,7 +70,7 @@ test("an import makes the events of decision D7.5", () =>
     }
   }));
 
-test("a baseline makes no events, and neither does a later import for its changes", () =>
+test("an import with --baseline creates no events, and later imports create none for its changes", () =>
   withImports(async ({ add, count }) => {
     expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
     expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });

@@ -85,7 +85,7 @@ test.each<[what: string, file: string, name: string, said: string]>([
   }),
 );
 
-test("an unread status column is refused with every option, but not when a mapping ignores it", () =>
+test("a file with an unread column of licence statuses is refused, unless a mapping ignores the column", () =>
   withImports(async ({ add }) => {
     const reading = (mapping: object) => ({
       reading: { mapping: parseMapping(JSON.stringify(mapping), "m") },

@@ -65,7 +65,7 @@ test.each<object>([
   expect(() => mapping(members)).not.toThrow();
 });
 
-test("a mapped date is read by the values first, then by the form of dates", () =>
+test("a mapping's `values` translate a date first, and its form of dates reads the result", () =>
   withImports(async ({ add, find }) => {
     const dates = { license_issue_date: "1/7/2024", license_expiry_date: "30/6/2094" };
     const values = { license_revoked_on: { "00/00/0000": "", today: "9/3/2026" } };

@@ -3,7 +3,6 @@ import {
   changesNothing,
   checkContent,
   effectOf,
-  hexOf,
   losesRevocation,
   type TeacherPatch,
 } from "../../../src/domain/import/patch.ts";
@@ -169,8 +168,4 @@ test("a new teacher's record loses nothing and reactivates nobody", () => {
   expect(losesRevocation(made)).toBe(false);
   const revoked = effectOf(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
   expect(revoked.content).toMatchObject({ licenseRevokedOn: "2026-01-02", licenseRevokedBy: "extract" });
-});
-
-test("hexOf gives bytes in hexadecimal, and null for null", () => {
-  expect([hexOf(bytes(10, 255)), hexOf(null)]).toEqual(["0aff", null]);
 });

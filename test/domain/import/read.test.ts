@@ -26,7 +26,7 @@ test.each([
   }),
 );
 
-test("blank lines and rows of commas count as lines only", () =>
+test("blank lines and rows of commas are not rows, and are counted in line numbers", () =>
   withImports(async ({ add }) => {
     const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
     const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
@@ -178,7 +178,7 @@ test.each(unreadable)(
 const quotedHeader = "reg_no,name,source,certificate_status,license_expiry_date";
 const quotedLine = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
 
-test("rows in one cell after a missing quote are rejected", () =>
+test("a missing quote that joins rows into one cell rejects the joined row", () =>
   withImports(async ({ add, count }) => {
     const text = [
       quotedHeader,
@@ -193,7 +193,7 @@ test("rows in one cell after a missing quote are rejected", () =>
     expect(await count("SELECT count(*) FROM teachers")).toBe(1);
   }));
 
-test("a cell with commas and lines of its own is read", () =>
+test("a quoted cell with commas and line breaks is read", () =>
   withImports(async ({ add }) => {
     const text = [
       quotedHeader,

@@ -7,8 +7,8 @@ import {
   type ImportIssue,
   type ImportResult,
   isRejection,
+  issueWithoutIdentity,
   reportText,
-  shownIssue,
 } from "../../../src/domain/import/report.ts";
 
 const issue = (line: number, code: ImportIssue["code"], field: string | null = "nin") => ({
@@ -24,7 +24,7 @@ function counted(...issues: readonly ImportIssue[]): CodeCount[] {
   return tally.counts();
 }
 
-test("a code counts rows, and UNKNOWN_COLUMN counts columns", () => {
+test("the count of a code is of rows, and that of UNKNOWN_COLUMN is of columns", () => {
   const dates = ["license_issue_date", "license_expiry_date"].map((field) => issue(2, "DATE_INVALID", field));
   expect(counted(...dates, issue(3, "DATE_INVALID"))).toMatchObject([{ rows: 2, first: { length: 3 } }]);
   const columns = ["lga", "ward"].map((field) => issue(1, "UNKNOWN_COLUMN", field));
@@ -56,13 +56,13 @@ test("codes are sorted by rejections first, then by frequency, then by name", ()
     expect(counted(...given).map(({ code }) => code)).toEqual(order as never);
 });
 
-test("a location has its row's registration number", () => {
+test("the location of an issue has the row's registration number", () => {
   const numbered = { ...issue(2, "NIN_INVALID"), regNo: "A/B/C/1" };
   expect(counted(numbered, issue(3, "NIN_INVALID"))[0]?.first).toStrictEqual([
     { ...place(2), regNo: "A/B/C/1" },
     place(3),
   ]);
-  expect([shownIssue(numbered), shownIssue(issue(3, "NIN_INVALID"))]).toStrictEqual([
+  expect([issueWithoutIdentity(numbered), issueWithoutIdentity(issue(3, "NIN_INVALID"))]).toStrictEqual([
     { ...place(2), regNo: "A/B/C/1", code: "NIN_INVALID" },
     { ...place(3), code: "NIN_INVALID" },
   ]);

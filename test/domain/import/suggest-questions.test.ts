@@ -60,7 +60,7 @@ test("an unrecognised column of dates is offered for the missing dates", async (
   expect(found.mapping.open).toEqual(["Dt1"]);
 });
 
-test("a proposal asks about rows of another width than the header", async () => {
+test("a proposed mapping comes with a question about rows with more or fewer cells than the header", async () => {
   const content = Buffer.from(
     "reg_no,name,source,certificate_status,license_expiry_date\n" +
       "TR/2019/LA/000001,Okafor, Ada,legacy,VERIFIED,2031-12-31\nTR/2019/LA/000002,Ada,legacy,VERIFIED,2031-12-31\n",

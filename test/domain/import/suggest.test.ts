@@ -12,7 +12,7 @@ beforeAll(async () => {
 /** The values of people that must not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
-test("each foreign file gets a correct mapping, or questions", async () => {
+test("each file of another registry gets the expected mapping and the expected open questions", async () => {
   expect(files.length).toBeGreaterThanOrEqual(20);
   for (const file of files) {
     const found = await suggestionFor(file);
@@ -37,7 +37,7 @@ test("a file without a header is refused without its values", async () => {
   expect(text).not.toMatch(/Okonkwo|20000/);
 });
 
-test("each foreign file is imported by its proposed mapping and the answers", async () => {
+test("each file of another registry is imported with its proposed mapping and the answered questions", async () => {
   const answers: Record<string, object> = {
     sourceless: { constants: { source: "legacy" } },
     ambiguous: { dates: "D/M/YYYY" },

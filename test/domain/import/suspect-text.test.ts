@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { suspectIn } from "../../../src/domain/import/suspect-text.ts";
+import { findDamage } from "../../../src/domain/import/suspect-text.ts";
 
 // biome-ignore format: a list reads better in rows
 const names = [
@@ -15,9 +15,9 @@ const names = [
 /** Decodes UTF-8 as Windows-1252. */
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
-test.each(names)("the text %s is not suspect", (name) => {
-  expect(suspectIn(name)).toBeNull();
-  expect(suspectIn(name.normalize("NFD"))).toBeNull();
+test.each(names)("the text %s is not reported as damaged", (name) => {
+  expect(findDamage(name)).toBeNull();
+  expect(findDamage(name.normalize("NFD"))).toBeNull();
 });
 
 // biome-ignore format: a list reads better in rows
@@ -25,7 +25,7 @@ test.each([
   "NULL", "null", " null ", "\\N", "(null)", "(NULL)", "<null>", "[NULL]", "N/A", "n/a", "N / A", "n.a.",
   "#N/A", "#NULL!", "nan", "NaN", "NAN", "NA", "None", "NONE", "nil", "undefined", "0", "0.0", "-", "--",
 ])("the text %s is a word for an empty cell", (text) => {
-  expect(suspectIn(text)).toBe("NULL_WORD");
+  expect(findDamage(text)).toBe("NULL_WORD");
 });
 
 // biome-ignore format: a list reads better in rows
@@ -33,7 +33,7 @@ test.each([
   "Madeup O&#039;Person", "A &amp; B", "Ad&eacute; P", "x&#xE9;y", "O&#39;Neil", "&nbsp;Ada",
   "L&rsquo;Avenir", "Ren&#233",
 ])("the text %s has an HTML entity", (text) => {
-  expect(suspectIn(text)).toBe("HTML_ENTITY");
+  expect(findDamage(text)).toBe("HTML_ENTITY");
 });
 
 // biome-ignore format: a list reads better in rows
@@ -42,33 +42,33 @@ test.each([
   "ɗan Fodio", "Ƙaura", "Rena’s", "Ada – Obi", "محمد", "ẹ̀kọ́", "Ada \ufffd", "A\u0301da", "Großmann",
   "Nguyễn",
 ])("the name %s is mojibake when it was read as Windows-1252", (name) => {
-  expect(suspectIn(misread(name))).toBe("MOJIBAKE");
+  expect(findDamage(misread(name))).toBe("MOJIBAKE");
 });
 
 test("mojibake that was made twice, or lost a byte, is detected", () => {
-  expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
-  expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
+  expect(findDamage(misread(misread("Adé")))).toBe("MOJIBAKE");
+  expect(findDamage(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
 });
 
 test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
   "the text %s has question marks for letters",
   (text) => {
-    expect(suspectIn(text)).toBe("QUESTION_MARK");
+    expect(findDamage(text)).toBe("QUESTION_MARK");
   },
 );
 
 test("a replacement character is detected", () => {
-  expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
+  expect(findDamage("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
 });
 
 test("every name with a letter beyond ASCII is detected when it was read as Windows-1252", () => {
   const letters = [..."éèêëàáâäòóôöùúûüçñìíîïẹọṣẸỌṢńǹḿÀÁÈÉÌÍÒÓÙÚƙƴşğıİ"];
   for (const letter of letters)
     for (const name of [`Ad${letter}bayo`, `${letter}bayo`, `Bisi ${letter}bayo`, `Ad${letter}`])
-      expect([name, suspectIn(misread(name))]).toEqual([name, "MOJIBAKE"]);
+      expect([name, findDamage(misread(name))]).toEqual([name, "MOJIBAKE"]);
 });
 
-test("no name of letters, in any case, is suspect", () => {
+test("no name of letters, in upper or lower case, is reported as damaged", () => {
   const letters = [..."aeioubdgklmnrstyéèêëàáâäòóôöùúûçìíîẹọṣńǹñƙɓɗ"];
   let seed = 7;
   const random = (below: number) => {
@@ -79,6 +79,6 @@ test("no name of letters, in any case, is suspect", () => {
     const word = Array.from({ length: 4 + random(8) }, () => letters[random(letters.length)]).join("");
     const title = word.replace(/^./u, (first) => first.toUpperCase());
     for (const name of [word, title, word.toUpperCase(), `${title}’${word}`, `${title} “${title}”`])
-      expect([name, suspectIn(name)]).toEqual([name, null]);
+      expect([name, findDamage(name)]).toEqual([name, null]);
   }
 });

@@ -3,13 +3,13 @@ import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import {
   canonicalPhone,
+  correctTerm,
+  guessRegNo,
   isPersonalTerm,
-  likelyRegNo,
-  meantTerm,
   searchKeys,
   termKind,
 } from "../../../src/domain/teachers/search-term.ts";
-import { canonicalRegNo, maxTId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
+import { canonicalRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
 import { numbers } from "../../harness/random.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(9));
@@ -42,7 +42,7 @@ test.each<[string, TeacherKey[]]>([
   ["204417", [tId(204_417)]],
   ["1", [tId(1)]],
   ["0", [tId(0)]],
-  [String(maxTId), [tId(maxTId)]],
+  [String(maxTeacherId), [tId(maxTeacherId)]],
   ["9007199254740992", []],
   ["99999999999999999999", []],
   ["+12", []],
@@ -167,7 +167,7 @@ test.each([
   expect(numbersOf(term)).toEqual([]);
 });
 
-test("a person's number is personal in any digits and groups", () => {
+test("a NIN or phone number is a personal term in the digits of any script and in any grouping", () => {
   for (const term of ["٩٩٩٠٠٠٠٠٠٠١", "999 000 000 01", "99900000001.", "०८०३१२३४५६७"]) {
     expect(isPersonalTerm(term)).toBe(true);
     expect(termKind(term)).toBe("elevenDigits");
@@ -192,7 +192,7 @@ test("a registration number that is typed exactly is always looked up first", ()
     const typed = regNo.replaceAll("/", pick(["-", " ", "\\"]));
     for (const key of searchKeys(typed, index).filter(({ by }) => by === "regNo")) {
       others++;
-      expect([regNo, canonicalRegNo(meantTerm(regNo))]).toContain(String(key.value));
+      expect([regNo, canonicalRegNo(correctTerm(regNo))]).toContain(String(key.value));
     }
   }
   expect(others).toBeGreaterThan(100);
@@ -208,7 +208,7 @@ test.each([
   ["TR/٢٠١٩/LA/1", "TR/2019/LA/000001"],
   ["LA/2O19/PRI/04417", "LA/2019/PRI/04417"],
 ])("%s probably means %s", (term, likely) => {
-  expect(likelyRegNo(term)).toBe(likely);
+  expect(guessRegNo(term)).toBe(likely);
 });
 
 // biome-ignore format: a list reads better in rows
@@ -216,5 +216,5 @@ test.each([
   "TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "LO/L/IL/000001", "Adaeze Obi", "1001",
   "TR/2019/LA",
 ])("%s probably means no other number", (term) => {
-  expect(likelyRegNo(term)).toBeNull();
+  expect(guessRegNo(term)).toBeNull();
 });
