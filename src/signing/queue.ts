@@ -102,7 +102,7 @@ export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
   /** Signs in the queue's own thread; null if only helpers sign. */
   readonly inPlace: ((kid: string, messages: readonly Message[]) => Uint8Array[]) | null;
   /** How many threads make signatures at the same time. */
-  readonly parallel: number;
+  parallel(): number;
 };
 
 /** A group of at least this many signatures takes no longer than the same signatures one by one. */
@@ -125,7 +125,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   let isScheduled = false;
 
   const takeGroup = (size: number) =>
-    calls.take(calls.untaken() >= minGroupSize * Math.min(parallel, 2) ? size : 1);
+    calls.take(calls.untaken() >= minGroupSize * Math.min(parallel(), 2) ? size : 1);
 
   function settle(group: Group, { signatures, signatureMs: ms }: SignedGroup): void {
     averageMs += (Math.min(ms, outlier * averageMs) - averageMs) * weight;
@@ -169,7 +169,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
       if (hand === undefined) return;
       const isIdle = toIdle && hand.groups === 0;
       if (!isIdle && calls.untaken() <= groupSize) return;
-      const share = (calls.left.single + calls.left.bulk) / parallel;
+      const share = (calls.left.single + calls.left.bulk) / parallel();
       const room = Math.round((share - hand.signatures) / groupSize) * groupSize;
       if (!isIdle && room < 1) return;
       void handOver(hand, takeGroup(Math.min(Math.max(1, room), hand.helper.groupSize)));
@@ -200,7 +200,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
     async sign(kid: string, inputs: readonly string[], bulk: boolean): Promise<string[]> {
       if (inputs.length === 0) return [];
       const before = calls.left.single + (bulk ? calls.left.bulk : 0);
-      if ((before * averageMs) / parallel > waitAtMostMs)
+      if ((before * averageMs) / parallel() > waitAtMostMs)
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       const signatures = calls.add({ kid, inputs, kind: bulk ? "bulk" : "single" });
       handOut(false);

@@ -38,6 +38,8 @@ export async function openSigner(options: SignerOptions) {
   const { engine, inPlace, reason } = await openEngine(options, file);
   /** The active and the pending key of the ring that was loaded last. */
   let keys: readonly SigningKey[] = [];
+  /** The keys of earlier rings, with which calls that wait may have to be signed. */
+  let earlier: readonly SigningKey[] = [];
   const kids = () => new Set(keys.map(({ kid }) => kid));
   const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
   const threads =
@@ -45,24 +47,27 @@ export async function openSigner(options: SignerOptions) {
     options.threads &&
     createThreads({
       ...{ ...options.threads, data: { library, cryptoMb } },
-      keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
+      keys: () => [...earlier, ...keys].map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
     });
   const queue = createQueue({
     ...engine,
     helpers: inPlace === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
     inPlace,
-    parallel: inPlace === null ? availableParallelism() : 1 + (options.threads?.count ?? 0),
+    // A thread that has not started, or cannot, shortens no wait.
+    parallel: () => (inPlace === null ? availableParallelism() : 1 + (threads?.figures().running ?? 0)),
   });
 
   async function load({ active, pending }: KeyRing): Promise<void> {
     const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
     for (const key of fresh) await engine.load(key.kid, pkcs8Of(key, secrets));
+    earlier = [...earlier, ...keys].filter(({ kid }) => kid !== active.kid && kid !== pending.kid);
     keys = [active, pending];
     for (const key of fresh) threads?.load(key.kid, () => pkcs8Of(key, secrets));
     void Promise.resolve(queue.whenSettled()).then(forgetOthers);
   }
 
   function forgetOthers(): void {
+    earlier = [];
     engine.keep(kids());
     threads?.keep(kids());
   }

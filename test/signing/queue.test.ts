@@ -24,7 +24,7 @@ function openQueue(options: Partial<QueueOptions> = {}) {
       return messages.map((message) => signatureOf(kid, message));
     },
     groupSize: 1,
-    parallel: 1,
+    parallel: () => 1,
     signatureMs: 1,
     ...options,
   });
@@ -96,7 +96,7 @@ test("64 callers with batches of 20 are admitted, even by one slow thread", asyn
 
 test("a call that would wait longer than two seconds is refused", async () => {
   expect(await admitted({ signatureMs: 0.5 }, 100)).toBe(41);
-  expect(await admitted({ signatureMs: 0.5, parallel: 2 }, 100)).toBe(81);
+  expect(await admitted({ signatureMs: 0.5, parallel: () => 2 }, 100)).toBe(81);
 });
 
 test("a refused call adds nothing to the waiting time of later calls", async () => {
@@ -155,14 +155,14 @@ test("the queue learns how long a signature takes, and one pause does not mislea
 
 test("a signature that waits alone is made in the queue's own thread, though a helper is idle", async () => {
   const { helper, sizes } = aHelper();
-  const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
+  const { queue, made } = openQueue({ helpers: [helper], parallel: () => 2 });
   expect(await queue.sign("k", ["alone"], false)).toEqual(signed("k", "alone"));
   expect([made, sizes()]).toEqual([[["alone"]], []]);
 });
 
 test("several signatures are shared with an idle helper, which gets two groups at most", async () => {
   const { helper, sizes, sign } = aHelper();
-  const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
+  const { queue, made } = openQueue({ helpers: [helper], parallel: () => 2 });
   const batch = queue.sign("k", range(5).map(String), true);
   expect(sizes()).toEqual([1, 1]);
   await turnOfLoop();
@@ -185,7 +185,7 @@ test.each<[groupSize: number, sizes: number[]]>([
   [8, [8]],
 ])("one of two threads gets half of 20 signatures, in groups of %d: %p", async (groupSize, shared) => {
   const { helper, sizes } = aHelper(3);
-  const { queue } = openQueue({ helpers: [helper], parallel: 2, groupSize });
+  const { queue } = openQueue({ helpers: [helper], parallel: () => 2, groupSize });
   const batch = queue.sign("k", range(20).map(String), true).catch(() => {});
   expect(sizes()).toEqual(shared);
   queue.close();
@@ -219,7 +219,7 @@ test("the queue's own thread makes one group in each turn of the event loop", as
 
 test("the signatures of a helper that dies are made in the queue's own thread, each once", async () => {
   const { helper, sizes, die } = aHelper();
-  const { queue, made } = openQueue({ helpers: [helper], parallel: 2, groupSize: 8 });
+  const { queue, made } = openQueue({ helpers: [helper], parallel: () => 2, groupSize: 8 });
   const batch = queue.sign("k", range(40).map(String), true);
   expect(sizes()).toEqual([8, 8]);
   die();
