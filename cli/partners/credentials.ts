@@ -92,7 +92,7 @@ const issueKeyCommand = operatorCommand({
   },
 });
 
-/** The most attestations that are counted for a key. Counting them takes some seconds. */
+/** The most attestations that are counted for a revoked key. Counting so many takes some seconds. */
 const maxLooked = 500_000;
 
 function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): string {

@@ -55,7 +55,7 @@ const termsArgs = {
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-/** The given terms, without absent ones. */
+/** Reads the terms that the command line has. The others are absent. */
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
@@ -80,7 +80,7 @@ const addArgs = {
   "per-day": { ...termsArgs["per-day"], required: true },
 } as const;
 
-/** @throws TvsError USAGE for a wrong term */
+/** Makes a new partner from the command line. @throws TvsError USAGE if a term is wrong */
 function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
   const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };
@@ -106,7 +106,7 @@ const addCommand = operatorCommand({
   },
 });
 
-/** The partner's first page. Without an issuer that the operator set, its host is unknown. */
+/** Names the page with which a partner begins. If the operator has set no issuer, its host is unknown. */
 function firstPage({ settingsInForce: { issuer }, issuerTold }: CommandContext): string {
   const path = "/v1/inter-agency/getting-started";
   if (issuerTold) return `the partner's first page is ${issuer}${path}`;

@@ -107,7 +107,7 @@ const removeCommand = operatorCommand({
   args: { ...partnerIdArg, ...yesArg, ...byArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
-    // Without an endpoint, a removal that was killed may still have deliveries to end.
+    // Without an endpoint there is nothing to confirm, but a killed removal may have left pending deliveries.
     if ((await operator.stores.webhooks.endpoint(args.id)) !== null) await confirm(args, question);
     const dead = await removeWebhook(operator, args.id);
     const text = `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;

@@ -80,7 +80,7 @@ async function describeWhole({ webhooks, driver, clock }: CommandContext, delive
       ...describeAttempt(one),
       explanation: explainAttempt(one),
     })),
-    // The bytes as sent: JSON that was parsed and written again would not match its signature.
+    // The text as it was sent: JSON that is parsed and written again may differ, and its signature would not match.
     body: delivery.body,
   };
 }

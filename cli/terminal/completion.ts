@@ -1,4 +1,4 @@
-/** Completion at Tab: the scripts for the shells, and the words that may come next on a command line. */
+/** Shell completion: the scripts for the shells, and the words that they offer at Tab. */
 
 import { parseArgs } from "node:util";
 import { topics } from "../../src/manual.ts";
@@ -18,7 +18,7 @@ import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 import { parseChoice, print } from "./output.ts";
 
-/** Each script calls `__complete` of the program on the line and shows the lines that come back. */
+/** The completion scripts by shell. Each runs `tvs __complete WORDS` and offers the lines that this prints. */
 export const scripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
@@ -50,8 +50,8 @@ type Words = readonly string[];
 type Candidate = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that may follow, a line each, and nothing where the shell should offer files.
- * @param words those before the cursor; the last one may be incomplete @returns 0, because a Tab shows no error
+ * Prints the words that may be at the cursor, one a line. If none is printed, the shell offers files.
+ * @param words those up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
 export async function complete(root: OurCommand, words: Words): Promise<number> {
   const found = await candidates(root, words).catch((): Candidate[] => []);
@@ -61,7 +61,7 @@ export async function complete(root: OurCommand, words: Words): Promise<number> 
   return 0;
 }
 
-/** The words that may stand in place of the last one, which may be incomplete. */
+/** Lists the words that may replace the last one, which may be incomplete. */
 export async function candidates(root: OurCommand, words: Words): Promise<Candidate[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
@@ -71,7 +71,7 @@ export async function candidates(root: OurCommand, words: Words): Promise<Candid
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-/** The words after `tvs help`: topics, commands without a topic of that name, and files after `--print`. */
+/** Lists the words that may follow `tvs help`: topics and other commands, or after `--print` the files. */
 async function helpOffers({ command, operands, open }: Line, root: OurCommand): Promise<Candidate[]> {
   if (open !== null) return Object.keys((await import("./manual.ts")).printedFiles).map((name) => [name, ""]);
   if (operands > 0) return [];
@@ -83,13 +83,13 @@ async function helpOffers({ command, operands, open }: Line, root: OurCommand): 
 type Line = {
   readonly command: OurCommand;
   readonly operands: number;
-  /** The option whose value comes next. */
+  /** The option whose value is the next word; null if the next word is not a value. */
   readonly open: string | null;
-  /** Whether `help`, which is not in the table of commands, is the first word. */
+  /** Whether the first word is `help`, which the table of commands does not have. */
   readonly isHelp: boolean;
 };
 
-/** Reads the words before the cursor. */
+/** Finds the command of the words before the cursor, and what kind of word comes next. */
 async function readLine(root: OurCommand, words: Words): Promise<Line> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
@@ -153,13 +153,13 @@ async function values(command: OurCommand, name: string, begun: string, words: W
   return left.map((one) => [`${before}${one}`, ""]);
 }
 
-/** Ids from the database at hand. A Tab must neither make a data directory nor wait for a busy database. */
+/** Reads ids from the database. A Tab must not make a data directory, and must not wait. */
 async function lookUp(find: FindIds, words: Words): Promise<Candidate[]> {
   const text = { type: "string" } as const;
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
   const config = configOf(values);
-  // A server may be far away.
+  // A libSQL server may answer slowly.
   if (config.database.kind !== "file") return [];
   const { withContext } = await import("../open.ts");
   const found = await withContext(config, (operator) => find(operator, maxIds));

@@ -11,7 +11,7 @@ import { wrapped } from "./tables.ts";
 type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
-/** The narrowest column for meanings, in characters. With less room they go below the names. */
+/** The narrowest column for descriptions, in characters. In a narrower terminal they are printed below the names. */
 const leastMeaningWidth = 40;
 
 const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
@@ -21,7 +21,7 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs serve                                    go live
   tvs doctor                                   when something looks wrong`;
 
-/** The text of `tvs --help`: the commands by purpose, and the first steps. */
+/** Makes the text of `tvs --help`: the commands by purpose, and the first steps. */
 export async function rootHelp({ description, sections = {} }: OurCommand): Promise<string> {
   const listings = await Promise.all(
     Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
@@ -39,7 +39,7 @@ export async function rootHelp({ description, sections = {} }: OurCommand): Prom
   ].join("");
 }
 
-/** The text of `--help`, in lines that fit the terminal. @param path the words of the command, program first */
+/** Makes the text of `--help`, in lines that fit the terminal. @param path the words of the command, `tvs` first */
 export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
   const { example } = command;
   const args = Object.entries(argsOf(command));
@@ -63,7 +63,7 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
 
 const section = (name: string, body: string): string => (body === "" ? "" : `\n${name}\n${body}\n`);
 
-/** A usage line: the command, its operands and its required options; the rest is in the list of options. */
+/** Makes the usage line: command, operands and required options. `[OPTIONS]` means all other options. */
 function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")
@@ -87,7 +87,7 @@ async function commandLines(commands: Commands): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description } = await load();
-      // A list shows the first sentence. The command's own help shows all.
+      // A list of commands has the first sentence of each description. The command's own help has all of it.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),
   );
@@ -106,7 +106,7 @@ function listed(lines: readonly Line[], leastNameWidth = 0): string {
     .join("\n");
 }
 
-/** A usage error with the whole usage: citty names only the first argument that is missing. */
+/** Adds the usage line to an error of citty, which names only the first missing argument. */
 export function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;

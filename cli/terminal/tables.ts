@@ -1,4 +1,4 @@
-/** Tables for people: aligned if they fit the terminal, else wrapped, else a block of lines for each row. */
+/** Tables for people: aligned if they fit the terminal, else wrapped, else with a block of lines for each row. */
 
 import Table from "cli-table3";
 import stringWidth from "string-width";
@@ -33,7 +33,7 @@ function widthOf(head: readonly string[], rows: readonly (readonly string[])[]):
   return widths.reduce((sum, one) => sum + one, 0) + columnGap * (widths.length - 1);
 }
 
-/** The rows with the widest column of sentences wrapped; null if the other columns leave too little room. */
+/** Wraps the widest column of sentences. @returns null if the other columns leave too little room */
 function wrapSentences(head: readonly string[], rows: readonly (readonly string[])[], width: number) {
   const widths = columnWidths(head, rows);
   const isText = (index: number) => rows.some((row) => (row[index] ?? "").includes(" "));
@@ -65,7 +65,7 @@ function stacked(head: readonly string[], rows: readonly (readonly string[])[], 
   return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
 }
 
-/** A name with its value. The value goes below the name if a word of it is too long for the room beside it. */
+/** Writes a name and its value. If a word of the value does not fit beside the name, the value goes below the name. */
 export function member(options: { name: string; pad: number; value: string; width: number }): string {
   const { name, pad, value, width } = options;
   const indent = stringWidth(name) + pad + columnGap;
@@ -82,5 +82,5 @@ export function wrapped(text: string, width: number, lineBreak = "\n"): string {
   return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
 }
 
-/** A private-use character, which wrapping takes for a letter. */
+/** A character for private use that replaces a space, so that no line breaks there. */
 const noBreak = "\ue000";
