@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same in every run, so that what fails can be repeated from its seed. */
+/** Makes a generator of pseudorandom numbers. The same seed gives the same numbers, so a failure can be repeated. */
 export function numbers(seed: number): (below: number) => number {
   let state = (seed * 2_654_435_761) >>> 0;
   return (below) => {

@@ -1,4 +1,4 @@
-/** What is mutated, and the tests that must notice: quick ones, in one process, since each mutant runs them all. */
+/** The files that are mutated, each with the tests that must fail. They are quick, because each mutant runs all. */
 export const files: Readonly<Record<string, readonly string[]>> = {
   // The verifier.
   "src/partner/verify-envelope.ts": [
