@@ -133,7 +133,7 @@ function debianPackages(platforms: readonly string[], folder: string, { date }: 
   });
 }
 
-/** Reads the version's section of the changelog. @throws {BuildError} if there is none */
+/** Reads the version's section of the changelog. @throws {BuildError} if the section is missing */
 function releaseOf(version: string): Release {
   const text = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
   const release = readChangelog(text).find((one) => one.version === version);

@@ -149,7 +149,7 @@ export async function hasRegister(config: Config): Promise<boolean> {
   return (await settingsOfRegister(config)) !== null;
 }
 
-/** Reads the stored settings without opening the register. @returns null if there is no register */
+/** Reads the stored settings without opening the register. @returns null if the register is missing */
 export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
   return closing(await openDriver(config), async (driver) => {

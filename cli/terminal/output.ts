@@ -120,7 +120,7 @@ export function record(members: Readonly<Record<string, Cell>>): string {
     .join("\n");
 }
 
-/** Returns the width for texts, in characters: that of the terminal, but 40 to 100; 80 if there is no terminal. */
+/** Returns the width for texts, in characters: that of the terminal, but 40 to 100; 80 without a terminal. */
 export function terminalWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
   return Math.min(Math.max(columns, 40), 100);
 }

@@ -152,7 +152,7 @@ export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
 export type Service = {
   readonly url: string;
-  /** The URL of the TLS port; empty if there is none. */
+  /** The URL of the TLS port; empty if that port is off. */
   readonly tlsUrl: string;
   readonly pid: number;
   stdout(): string;

@@ -1,12 +1,12 @@
 /** The length of randomised tests: short in a suite, as long as a variable says in `npm run prove`. */
 import { appendFileSync } from "node:fs";
 
-/** Reads the number of tries from an environment variable (`TVS_KILLS=100`). @throws Error if it is no number */
+/** Reads the number of tries from an environment variable (`TVS_KILLS=100`). @throws Error unless it is a number */
 export function countOf(variable: `TVS_${string}`, usual: number): number {
   return numberIn(variable, 1) ?? usual;
 }
 
-/** Reads the seed of all random choices from `TVS_SEED`. @throws Error if it is no number */
+/** Reads the seed of all random choices from `TVS_SEED`. @throws Error unless it is a number */
 export function seedOf(usual = 1): number {
   return numberIn("TVS_SEED", 0) ?? usual;
 }
