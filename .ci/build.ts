@@ -39,7 +39,7 @@ type TargetPackages = {
  * Names the packages of a target. @param name such as `bun-linux-arm64-musl`
  * @throws {BuildError} if libSQL has no addon for the platform
  */
-export function packagesOf(name: string): TargetPackages {
+export function targetPackages(name: string): TargetPackages {
   const match = /^bun-(linux|darwin)-(x64|arm64)(-musl)?$/.exec(name);
   if (!match || (match[1] === "darwin" && match[3])) {
     const known = "bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64 or bun-darwin-arm64";
@@ -58,7 +58,7 @@ export function packagesOf(name: string): TargetPackages {
  * @throws {BuildError} if its addon is not installed
  */
 export function readTarget(name: string, modules = join(projectFolder, "node_modules")): Target {
-  const packages = packagesOf(name);
+  const packages = targetPackages(name);
   const addon = join(modules, packages.addon, "index.node");
   if (!existsSync(addon)) {
     throw new BuildError(

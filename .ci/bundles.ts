@@ -9,7 +9,7 @@ import { join } from "node:path";
 import scalarPlugin from "@scalar/fastify-api-reference";
 import fastify from "fastify";
 import { projectFolder, runScript } from "./build.ts";
-import { notices, noticesFile } from "./notices.ts";
+import { noticesFile, noticesText } from "./notices.ts";
 import { packageFile, packageText } from "./package.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 import { apiTypes, openApiJson, typesFile } from "./schema-types.ts";
@@ -20,7 +20,7 @@ const settleMs = 100;
 const exampleFolder = join(projectFolder, "data/examples");
 
 /** The folders that `--watch` watches. The sources of the command `tvs-verify` are in too many folders to watch. */
-export const sourceFolders = [
+export const watchedFolders = [
   ...["data/texts/en", "src/partner", "src/site/texts", "src/site/verify-envelope", "data/examples"],
   ...["curl", "java", "javascript", "php", "python"].map((language) => `data/examples/${language}`),
 ];
@@ -76,7 +76,7 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
   [join(projectFolder, "src/api/openapi.bundle.json")]: async () => openApiJson(),
   [join(projectFolder, "src/site/examples.bundle.json")]: async () => examples(),
-  [noticesFile]: async () => notices(),
+  [noticesFile]: async () => noticesText(),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
   // Last, because the package contains the two files above.
@@ -124,7 +124,7 @@ function watchSources(): void {
       writeBundles().catch((error) => console.error(error));
     }, settleMs);
   };
-  for (const folder of sourceFolders) watch(join(projectFolder, folder), onChange);
+  for (const folder of watchedFolders) watch(join(projectFolder, folder), onChange);
 }
 
 async function main(): Promise<void> {

@@ -15,11 +15,11 @@ import {
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
-import { scripts } from "../cli/terminal/completion.ts";
+import { completionScripts } from "../cli/terminal/completion.ts";
 import { BuildError, projectFolder } from "./build.ts";
 import { readChangelog } from "./changelog.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
-import { works } from "./notices.ts";
+import { listWorks } from "./notices.ts";
 
 /** The content and the metadata of a package. */
 export type PackageParts = {
@@ -36,7 +36,7 @@ export type PackageParts = {
 export const systemdFolder = join(projectFolder, "data/systemd");
 
 /** Whether this machine has dpkg-deb. Debian and its derivatives have it, other systems in their package `dpkg`. */
-export function canPackage(): boolean {
+export function hasDpkgDeb(): boolean {
   return spawnSync("dpkg-deb", ["--version"]).status === 0;
 }
 
@@ -44,7 +44,7 @@ export function canPackage(): boolean {
  * Makes a package. @param folder the folder for its file @returns the name of the file
  * @throws {BuildError} if dpkg-deb fails
  */
-export function packageFor(parts: PackageParts, folder: string): string {
+export function makeDebianPackage(parts: PackageParts, folder: string): string {
   const name = `tvs_${parts.version}_${parts.architecture}.deb`;
   const root = mkdtempSync(join(folder, ".deb-"));
   try {
@@ -81,9 +81,9 @@ function lay(root: string, parts: PackageParts): void {
     const text = readFileSync(join(systemdFolder, name), "utf8");
     put(`${folder}/${name}`, text.replaceAll("/usr/local/bin/", "/usr/bin/"));
   }
-  put("usr/share/bash-completion/completions/tvs", scripts.bash);
-  put("usr/share/zsh/vendor-completions/_tvs", scripts.zsh);
-  put("usr/share/fish/vendor_completions.d/tvs.fish", scripts.fish);
+  put("usr/share/bash-completion/completions/tvs", completionScripts.bash);
+  put("usr/share/zsh/vendor-completions/_tvs", completionScripts.zsh);
+  put("usr/share/fish/vendor_completions.d/tvs.fish", completionScripts.fish);
   const gzip = (text: string) => new Uint8Array(gzipSync(text, { level: 9 }));
   put("usr/share/doc/tvs/copyright", copyright());
   put("usr/share/lintian/overrides/tvs", lintianOverrides);
@@ -115,7 +115,7 @@ const indented = (text: string) => text.trim().replace(/^/gm, " ").replace(/^ $/
 /** Makes the file `copyright`: the licence of the program and of each work in it, in the form of DEP 5. */
 function copyright(): string {
   const ours = readFileSync(join(projectFolder, "LICENSE"), "utf8").trim();
-  const paragraphs = works().map(({ folder, title, license, text }) => {
+  const paragraphs = listWorks().map(({ folder, title, license, text }) => {
     // The file may define a name only once, so each work gets a name of its own.
     const name = `${license.replace(/[()]/g, "")} ${folder.replaceAll("node_modules/", "")}`;
     return `Files: ${folder}/*

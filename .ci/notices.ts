@@ -28,17 +28,17 @@ const isOutside = (name: string) =>
   /(^|\/)(@types\/|@sqld\/|@typescript\/|type-fest$|undici-types$)/.test(name);
 
 /** The packages in the executables of all platforms: pairs of a folder and its entry in the lock file. */
-export const parts = Object.entries(lock.packages as unknown as Readonly<Record<string, Locked>>).filter(
-  ([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && !isOutside(path),
-);
+export const bundledPackages = Object.entries(
+  lock.packages as unknown as Readonly<Record<string, Locked>>,
+).filter(([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && !isOutside(path));
 
 const read = (path: string) => readFileSync(join(projectFolder, path), "utf8").trim();
 
 /** Lists the works of others in the executable. @throws {BuildError} if a package names no licence */
-export function works(): Work[] {
+export function listWorks(): Work[] {
   const runtime = { folder: "node_modules/bun", title: "Bun, the runtime", license: "MIT and others" };
   // npm installs only the native addon of this platform.
-  const packages = parts.filter(([folder]) => existsSync(join(projectFolder, folder)));
+  const packages = bundledPackages.filter(([folder]) => existsSync(join(projectFolder, folder)));
   return [...packages.map(([folder]) => workOf(folder)), { ...runtime, text: read("data/notices/bun.md") }];
 }
 
@@ -54,8 +54,8 @@ function workOf(folder: string): Work {
   return { folder, title: `${name} ${version} (${license})`, license, text };
 }
 
-export function notices(): string {
-  const texts = [{ title: "tvs", text: read("LICENSE") }, ...works()];
+export function noticesText(): string {
+  const texts = [{ title: "tvs", text: read("LICENSE") }, ...listWorks()];
   const line = `\n\n${"-".repeat(79)}\n\n`;
   return `This executable contains the following works.\n\n${texts.map(({ title, text }) => `${title}\n\n${text}`).join(line)}\n`;
 }

@@ -18,10 +18,10 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
-import { BuildError, build, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
+import { BuildError, build, projectFolder, readTarget, runScript, targetPackages } from "./build.ts";
 import { type Release, readChangelog } from "./changelog.ts";
-import { canPackage, type PackageParts, packageFor, systemdFolder } from "./debian.ts";
-import { parts } from "./notices.ts";
+import { hasDpkgDeb, makeDebianPackage, type PackageParts, systemdFolder } from "./debian.ts";
+import { bundledPackages } from "./notices.ts";
 
 const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
 const maxBillBytes = 64 * 1024 * 1024;
@@ -57,7 +57,7 @@ function fetchPackage(name: string): void {
 
 async function buildOne(platform: string, folder: string): Promise<string> {
   const name = `bun-${platform}`;
-  const packages = packagesOf(name);
+  const packages = targetPackages(name);
   for (const one of [packages.addon, packages.runtime]) fetchPackage(one);
   const file = `tvs-${platform}`;
   await build(readTarget(name, join(cache, "node_modules")), join(folder, file));
@@ -90,7 +90,9 @@ function billOfMaterials(): string {
   const words = ["sbom", ...form, "--package-lock-only", "--loglevel=error"];
   const text = execFileSync("npm", words, { cwd: projectFolder, encoding: "utf8", maxBuffer: maxBillBytes });
   const { metadata, components, dependencies, ...rest } = JSON.parse(text) as BillOfMaterials;
-  const refs = parts.map(([path, { version }]) => `${path.replace(/^.*node_modules\//, "")}@${version}`);
+  const refs = bundledPackages.map(
+    ([path, one]) => `${path.replace(/^.*node_modules\//, "")}@${one.version}`,
+  );
   const isInside = (ref: string) => refs.includes(ref);
   const bun = { type: "platform", name: "bun", version: manifest.devDependencies.bun };
   const ref = `bun@${bun.version}`;
@@ -119,7 +121,7 @@ function debianPackages(platforms: readonly string[], folder: string, { date }: 
     const architecture = debianNames[platform];
     return architecture === undefined ? [] : [{ platform, architecture }];
   });
-  if (wanted.length > 0 && !canPackage()) {
+  if (wanted.length > 0 && !hasDpkgDeb()) {
     console.error("no .deb is made: this machine has no dpkg-deb (the package dpkg brings it)");
     return [];
   }
@@ -127,7 +129,7 @@ function debianPackages(platforms: readonly string[], folder: string, { date }: 
   const releasedAt = Math.floor((date === null ? Date.now() : Date.parse(date)) / 1_000);
   return wanted.map(({ platform, architecture }) => {
     const executable = join(folder, `tvs-${platform}`);
-    const file = packageFor({ executable, architecture, version, description, releasedAt }, folder);
+    const file = makeDebianPackage({ executable, architecture, version, description, releasedAt }, folder);
     console.log(`${file}: built`);
     return file;
   });

@@ -35,7 +35,7 @@ const prefix = "#/components/schemas/";
 const partner = join(projectFolder, "src/partner");
 
 /** Schemas whose types `contract.ts` has, with the names of those types. A test compares the two. */
-export const ofContract: Readonly<Record<string, string>> = {
+export const contractTypes: Readonly<Record<string, string>> = {
   Certificate: "Certificate",
   CertificateStatus: "CertificateStatus",
   EligibilityResult: "EligibilityResult",
@@ -117,8 +117,8 @@ export function apiTypes(): string {
     /export type \{([^}]*)\} from "\.\/api-types\.ts"/.exec(
       readFileSync(join(partner, "partner.ts"), "utf8"),
     ) ?? [];
-  const types = schemaTypes(components.schemas, names.match(/\w+/g) ?? [], ofContract);
-  const taken = Object.values(ofContract).filter((name) => new RegExp(`\\b${name}\\b`).test(types));
+  const types = schemaTypes(components.schemas, names.match(/\w+/g) ?? [], contractTypes);
+  const taken = Object.values(contractTypes).filter((name) => new RegExp(`\\b${name}\\b`).test(types));
   return `/** Types of requests and answers, made from data/openapi.yaml. */
 
 import type { ${taken.join(", ")} } from "./contract.ts";

@@ -18,7 +18,7 @@ import { hint } from "./terminal/output.ts";
 export const version = packageJson.version;
 
 /** Reads at most `limit` ids from the register, each with a short description, for completion. */
-export type FindIds = (
+export type ReadIds = (
   operator: CommandContext,
   limit: number,
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
@@ -29,7 +29,7 @@ type Values =
   /** A list of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
   /** Ids that are read from the register. */
-  | { readonly ids: FindIds };
+  | { readonly ids: ReadIds };
 
 /** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
 type Reader<V> = (text: string, flag: string) => V;
@@ -101,10 +101,10 @@ export type CommandDefinition<T extends Args> = CommandWords & {
 };
 
 /** Functions that load the commands, by name. A module is loaded only if its command is run or explained. */
-export type Commands = Readonly<Record<string, () => Promise<OurCommand>>>;
+export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 /** A command, or a group of commands, for citty. */
-export type OurCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
+export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
@@ -114,11 +114,11 @@ export type OurCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly sections?: Readonly<Record<string, Commands>>;
 };
 
-export const argsOf = ({ args = {} }: OurCommand): Args => args as Args;
-export const commandsOf = ({ subCommands = {} }: OurCommand): Commands => subCommands;
+export const argsOf = ({ args = {} }: TvsCommand): Args => args as Args;
+export const commandsOf = ({ subCommands = {} }: TvsCommand): Commands => subCommands;
 
 /** Defines a command. citty ignores an unknown option: with a mistyped `--dry-rum` an import would run for real. */
-export function command<const T extends Args>(definition: CommandDefinition<T>): OurCommand {
+export function command<const T extends Args>(definition: CommandDefinition<T>): TvsCommand {
   // A command may describe --json in another way than commonArgs.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const { description, example, options = {}, variadic = false, run } = definition;
@@ -150,7 +150,7 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
 }
 
 /** Defines a group of commands, which cannot be run itself. */
-export function group(description: string, subCommands: Commands): OurCommand {
+export function group(description: string, subCommands: Commands): TvsCommand {
   return { description, subCommands };
 }
 
@@ -178,7 +178,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   throw new TvsError("USAGE", `${found}; --help shows its options`);
 }
 
-export function everyValue(rawArgs: string[], name: string): string[] | undefined {
+export function readRepeated(rawArgs: string[], name: string): string[] | undefined {
   const options = { [name]: { type: "string", multiple: true } } as const;
   const { values } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: false });
   return values[name] as string[] | undefined;
@@ -215,7 +215,7 @@ export function environmentOf(flags: Flags, options: { all?: boolean } = {}): En
  * Moves key ids to the end of a command line, after `--`. One id in 64 begins with a dash and would be parsed as an
  * option. The id of an option (`--key ID`) is joined to it by `=` instead.
  */
-export function moveKeyIdsLast(words: readonly string[], command: OurCommand): string[] {
+export function moveKeyIdsLast(words: readonly string[], command: TvsCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
   const args = argsOf(command);
   const takesNext = (word: string | undefined) =>

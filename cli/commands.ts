@@ -7,11 +7,11 @@ import {
   commandsOf,
   commonArgs,
   moveKeyIdsLast,
-  type OurCommand,
+  type TvsCommand,
   version,
 } from "./command.ts";
-import { setWorkerEntry } from "./program.ts";
-import { fail, helpText, rootHelp, withUsage } from "./terminal/help.ts";
+import { setMainUrl } from "./program.ts";
+import { addUsage, helpText, printFailure, rootHelp } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
 /** The commands by purpose. Help and completion are made from this table. */
@@ -55,7 +55,7 @@ const sections: Readonly<Record<string, Commands>> = {
   },
 };
 
-export const root: OurCommand = {
+export const rootCommand: TvsCommand = {
   description: "Teacher Verification Service",
   sections,
   subCommands: Object.assign({}, ...Object.values(sections)),
@@ -63,7 +63,7 @@ export const root: OurCommand = {
 
 /** Runs a command line. @param argv the words after `tvs` @returns the exit code (decision D1.2) */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
-  setWorkerEntry(entry);
+  setMainUrl(entry);
   const words = commonFlagsLast(argv);
   try {
     if (words.length === 1 && (words[0] === "--version" || words[0] === "-v")) {
@@ -72,25 +72,25 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     }
     // The completion scripts call this hidden command. It needs the words in the order in which they were typed.
     if (argv[0] === "__complete")
-      return await (await import("./terminal/completion.ts")).complete(root, argv.slice(1));
+      return await (await import("./terminal/completion.ts")).printCandidates(rootCommand, argv.slice(1));
     if (words[0] === "help")
-      return await (await import("./terminal/manual.ts")).help(words.slice(1), root, explain);
+      return await (await import("./terminal/manual.ts")).runHelp(words.slice(1), rootCommand, explain);
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);
     // citty gets no subCommands: it would read the first operand as the name of one.
     const { subCommands: _found, ...own } = command;
     await runCommand(own, { rawArgs: moveKeyIdsLast(rest, command) }).catch((error: unknown) => {
-      throw withUsage(error, own, ["tvs", ...parents]);
+      throw addUsage(error, own, ["tvs", ...parents]);
     });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
-    return fail(error, words);
+    return printFailure(error, words);
   }
 }
 
 /** Finds the command that the first words name. @throws TvsError USAGE if a word names no command */
 async function findCommand(words: readonly string[]) {
-  let command: OurCommand = root;
+  let command: TvsCommand = rootCommand;
   const parents: string[] = [];
   let rest = [...words];
   while (command.subCommands !== undefined) {
@@ -121,7 +121,7 @@ async function findCommand(words: readonly string[]) {
 }
 
 /** Explains why a command line that names only a group of commands is refused. */
-function missingCommand(group: OurCommand, path: string, [flag = ""]: readonly string[]): string {
+function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly string[]): string {
   const name = flag.replace(/^-+|=.*$/g, "");
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
     return `${path} needs a command: ${Object.keys(commandsOf(group)).join(", ")}`;
@@ -144,7 +144,7 @@ async function explain(words: readonly string[]): Promise<number> {
   const names = words.filter((word) => !word.startsWith("-"));
   const { command, parents } = await findCommand([...names, "--help"]);
   const isRoot = parents.length === 0;
-  process.stdout.write(isRoot ? await rootHelp(root) : await helpText(command, ["tvs", ...parents]));
+  process.stdout.write(isRoot ? await rootHelp(rootCommand) : await helpText(command, ["tvs", ...parents]));
   return exitCodes.done;
 }
 

@@ -101,7 +101,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
       /** The stored settings, as they were when the register was opened. */
       remembered: stored,
       /** False if nobody has set an issuer: it is then the URL at which the service listens. */
-      issuerTold: config.issuer !== undefined || isIssuerSet(stored),
+      hasSetIssuer: config.issuer !== undefined || isIssuerSet(stored),
       calendar: createCalendar(settingsInForce.timeZone),
       /** Who makes the changes: the operator, or `service`. */
       get actor() {
@@ -146,13 +146,13 @@ export async function requireRegister(config: Config): Promise<void> {
 
 /** Whether the database has a register. The database of a libSQL server may be empty. */
 export async function hasRegister(config: Config): Promise<boolean> {
-  return (await settingsOfRegister(config)) !== null;
+  return (await readStoredSettings(config)) !== null;
 }
 
 /** Reads the stored settings without opening the register. @returns null if the register is missing */
-export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
+export async function readStoredSettings(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
-  return closing(await openDriver(config), async (driver) => {
+  return closeAfter(await openDriver(config), async (driver) => {
     await readSchema(driver);
     return (await holdsRegister(driver)) ? createSettingsStore(driver).read() : null;
   });
@@ -204,10 +204,10 @@ export async function withContext<T>(
   options: OpenOptions = {},
 ): Promise<T> {
   const operator = await openContext(config, options);
-  return closing(operator.driver, () => run(operator));
+  return closeAfter(operator.driver, () => run(operator));
 }
 
-export async function closing<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
+export async function closeAfter<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
   try {
     return await run(driver);
   } finally {

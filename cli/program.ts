@@ -15,7 +15,7 @@ export function programWords(): string {
   if (isExecutable()) return executableWords(process.execPath);
   // npm sets this variable for a script of package.json. It finds Bun even if a shell would not.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
-  const main = shown(fileURLToPath(workerEntry()));
+  const main = shown(fileURLToPath(mainUrl()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
 }
 
@@ -49,11 +49,11 @@ function shown(path: string): string {
 let entry: URL | undefined;
 
 /** Stores the URL of main.ts, from which threads and child processes start. Called once, by main.ts. */
-export function setWorkerEntry(url: URL): void {
+export function setMainUrl(url: URL): void {
   entry = url;
 }
 
-export function workerEntry(): URL {
+export function mainUrl(): URL {
   if (entry === undefined) throw new Error("the program was not started by main.ts");
   return entry;
 }

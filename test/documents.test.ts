@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import type { OurCommand } from "../cli/command.ts";
-import { root as commandTable } from "../cli/commands.ts";
+import type { TvsCommand } from "../cli/command.ts";
+import { rootCommand as commandTable } from "../cli/commands.ts";
 import { headingId } from "../src/manual.ts";
 
 const root = join(import.meta.dir, "..");
@@ -128,10 +128,10 @@ test("an unknown command or option in a document is found", async () => {
 
 /** Finds the words of a command line that name no command, and options that the command does not have. */
 async function unknownIn(words: readonly string[]): Promise<string[]> {
-  let command: OurCommand = commandTable;
+  let command: TvsCommand = commandTable;
   let at = 0;
   for (let word = words[0]; word !== undefined && command.subCommands !== undefined; word = words[++at]) {
-    const table = command.subCommands as Record<string, () => Promise<OurCommand>>;
+    const table = command.subCommands as Record<string, () => Promise<TvsCommand>>;
     const load = Object.hasOwn(table, word) ? table[word] : undefined;
     if (load === undefined) break;
     command = await load();

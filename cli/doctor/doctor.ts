@@ -13,8 +13,8 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import { command, environmentOf, flag, version } from "../command.ts";
 import { noRegister, requireOwnFolder } from "../register/register.ts";
-import { exitCodes, listing, note, print, printable, terminalWidth } from "../terminal/output.ts";
-import { wrapped } from "../terminal/tables.ts";
+import { escapeControls, exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
+import { wrapText } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import * as machine from "./machine.ts";
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
@@ -47,7 +47,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
-    advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
+    advice ? [`  ${wrapText(escapeControls(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }

@@ -14,16 +14,16 @@ import { flag, group, operand } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
-import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
+import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, hint, listing, note, print, printList, readable, record } from "../terminal/output.ts";
-import { partnerArg } from "./credentials.ts";
+import { partnerOption } from "./credentials.ts";
 import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 
 const listCommand = operatorCommand({
   ...words["webhooks list"],
   args: {
-    state: choice(deliveryStates),
-    partner: partnerArg,
+    state: choiceOption(deliveryStates),
+    partner: partnerOption,
     since: sinceArg("Only those made"),
     limit: limitArg(50),
   },
@@ -104,7 +104,7 @@ const retryCommand = operatorCommand({
   args: {
     delivery: { ...deliveryArg, required: false },
     dead: flag(),
-    partner: { ...partnerArg, description: "With --dead: only this partner's" },
+    partner: { ...partnerOption, description: "With --dead: only this partner's" },
     since: sinceArg("With --dead: only those that became dead"),
     ...byArg,
   },

@@ -224,10 +224,10 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
  */
 async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
   requireStateable(asked);
-  const { settingsInForce: defaults, issuerTold, keyKind } = operator;
+  const { settingsInForce: defaults, hasSetIssuer, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
   // A sandbox uses the address at which it listens.
-  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
+  if (!hasSetIssuer && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
   // Refuses a database that is behind its pinned checkpoint, as a service does.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });

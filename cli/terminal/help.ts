@@ -4,9 +4,9 @@ import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { storeError } from "../../src/store/driver/driver.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
-import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "../command.ts";
-import { exitCodeOf, printable, terminalWidth } from "./output.ts";
-import { wrapped } from "./tables.ts";
+import { argsOf, type Commands, commandsOf, commonArgs, type TvsCommand, version } from "../command.ts";
+import { escapeControls, exitCodeOf, terminalWidth } from "./output.ts";
+import { wrapText } from "./tables.ts";
 
 type Line = readonly [name: string, meaning: string];
 
@@ -22,7 +22,7 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs doctor                                   when something looks wrong`;
 
 /** Makes the text of `tvs --help`: the commands by purpose, and the first steps. */
-export async function rootHelp({ description, sections = {} }: OurCommand): Promise<string> {
+export async function rootHelp({ description, sections = {} }: TvsCommand): Promise<string> {
   const listings = await Promise.all(
     Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
   );
@@ -30,17 +30,17 @@ export async function rootHelp({ description, sections = {} }: OurCommand): Prom
   const more =
     "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs help --print FILE` prints alerts.yml (alert rules for Prometheus) or grafana-dashboard.json; `tvs completion bash|zsh|fish` enables completion in your shell.";
   return [
-    `${wrapped(`${description} (tvs ${version})`, terminalWidth())}\n`,
+    `${wrapText(`${description} (tvs ${version})`, terminalWidth())}\n`,
     section("USAGE", "  tvs COMMAND [OPTIONS]"),
     ...listings.map(([title, lines]) => section(title, listed(lines, nameWidth))),
     section("OPTIONS OF EVERY COMMAND", listed(Object.entries(commonArgs as ArgsDef).map(optionLine))),
     section("FIRST STEPS", firstSteps),
-    `\n${wrapped(more, terminalWidth())}\n`,
+    `\n${wrapText(more, terminalWidth())}\n`,
   ].join("");
 }
 
 /** Makes the text of `--help`, in lines that fit the terminal. @param path the words of the command, `tvs` first */
-export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
+export async function helpText(command: TvsCommand, path: readonly string[]): Promise<string> {
   const { example } = command;
   const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
@@ -50,8 +50,8 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   const groups = command.run === undefined ? ["COMMAND"] : [];
   const words = usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args);
   return [
-    `${wrapped(command.description, terminalWidth())}\n`,
-    section("USAGE", `  ${wrapped(words, terminalWidth() - 6, "\n      ")}`),
+    `${wrapText(command.description, terminalWidth())}\n`,
+    section("USAGE", `  ${wrapText(words, terminalWidth() - 6, "\n      ")}`),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(commandsOf(command)))),
@@ -100,14 +100,14 @@ function listed(lines: readonly Line[], leastNameWidth = 0): string {
   return lines
     .map(([name, meaning]) =>
       isBeside
-        ? `  ${name.padEnd(names + gap)}${wrapped(meaning, terminalWidth() - indent, `\n${" ".repeat(indent)}`)}`
-        : `  ${name}\n      ${wrapped(meaning, terminalWidth() - 6, "\n      ")}`,
+        ? `  ${name.padEnd(names + gap)}${wrapText(meaning, terminalWidth() - indent, `\n${" ".repeat(indent)}`)}`
+        : `  ${name}\n      ${wrapText(meaning, terminalWidth() - 6, "\n      ")}`,
     )
     .join("\n");
 }
 
 /** Adds the usage line to an error of citty, which names only the first missing argument. */
-export function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
+export function addUsage(error: unknown, command: TvsCommand, path: readonly string[]): unknown {
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
   const words = usage(path, Object.entries(argsOf(command)));
@@ -116,10 +116,10 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
 }
 
 /** Prints a failure in one line, with a stack trace only if TVS_DEBUG is set. @returns the exit code */
-export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
+export function printFailure(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
   const { code, message } = known;
-  process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
+  process.stderr.write(`${program}: ${escapeControls(message.replaceAll("\n", " "))}\n`);
   if (words.includes("--json")) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);

@@ -8,12 +8,12 @@ import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./
 const maxLimit = 100_000;
 
 /** Defines an option whose value is one of a few words. */
-export function choice<const T extends string>(choices: readonly T[], description = "") {
+export function choiceOption<const T extends string>(choices: readonly T[], description = "") {
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }
 
 /** Defines an option whose value is `all`, or a list of known words. @param words its description */
-export function someOf<const T extends string>(known: readonly T[], words: string) {
+export function listOption<const T extends string>(known: readonly T[], words: string) {
   const read = (text: string, flag: string) => parseList(text, flag, known);
   return {
     ...option("all|A,B", `${words}, separated by commas`, read),

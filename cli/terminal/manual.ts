@@ -6,9 +6,9 @@ import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { groups, linkedTopic, topics } from "../../src/manual.ts";
-import type { OurCommand } from "../command.ts";
+import type { TvsCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
-import { wrapped } from "./tables.ts";
+import { wrapText } from "./tables.ts";
 
 /** The files that `tvs help --print` writes for an operator who has the executable alone. */
 export const printedFiles: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ type Explain = (words: readonly string[]) => Promise<number>;
  * Runs `tvs help WORDS`: prints the list of topics, a page, a command's help, or both if a topic and a command share a
  * name. @returns the exit code @throws TvsError USAGE if a word names neither
  */
-export async function help(words: readonly string[], root: OurCommand, explain: Explain): Promise<number> {
+export async function runHelp(words: readonly string[], root: TvsCommand, explain: Explain): Promise<number> {
   const [word] = words;
   if (word === undefined) {
     process.stdout.write(topicList());
@@ -69,7 +69,7 @@ function topicList(): string {
   });
   const more =
     "`tvs --help` lists the commands, `tvs help COMMAND` explains one, and `tvs help TOPIC` prints a page. `tvs help --print FILE` prints alerts.yml or grafana-dashboard.json, for Prometheus and Grafana.";
-  return `${sections.join("")}\n${wrapped(more, terminalWidth())}\n`;
+  return `${sections.join("")}\n${wrapText(more, terminalWidth())}\n`;
 }
 
 /** Lays out Markdown for the terminal. Lines of code are not wrapped, so that they can be pasted. */
@@ -89,7 +89,7 @@ function block(token: Token): string {
     case "table":
       return tableOf(token as Tokens.Table);
     default:
-      return wrapped(inline((token as Tokens.Generic).tokens ?? [token]), terminalWidth());
+      return wrapText(inline((token as Tokens.Generic).tokens ?? [token]), terminalWidth());
   }
 }
 
@@ -97,7 +97,7 @@ function list({ items, ordered, start }: Tokens.List): string {
   return items
     .map(({ tokens }, index) => {
       const mark = ordered ? `${Number(start) + index}. ` : "- ";
-      return `${mark}${wrapped(inline(tokens), terminalWidth() - mark.length, `\n${" ".repeat(mark.length)}`)}`;
+      return `${mark}${wrapText(inline(tokens), terminalWidth() - mark.length, `\n${" ".repeat(mark.length)}`)}`;
     })
     .join("\n");
 }

@@ -1,17 +1,17 @@
 import { readDuration } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
-import { layOut, member, wrapped } from "./tables.ts";
+import { layOutTable, nameAndValue, wrapText } from "./tables.ts";
 
 /** Control characters, and characters that reverse or hide text. Data must not control the terminal. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Makes a text safe for a terminal: writes invisible characters as JSON escapes. */
-export const printable = (text: string): string => text.replace(unprintable, escaped);
+export const escapeControls = (text: string): string => text.replace(unprintable, escaped);
 
 /** Writes a value as indented JSON that is safe for a terminal. */
-export function printableJson(value: object): string {
-  return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
+export function safeJson(value: object): string {
+  return JSON.stringify(value, null, 2).split("\n").map(escapeControls).join("\n");
 }
 
 function escaped(character: string): string {
@@ -41,14 +41,15 @@ type Asked = { json?: unknown };
 
 /** Prints a command's result: one JSON value with `--json`, else text. */
 export function print(args: Asked, value: unknown, human: () => string): void {
-  // JSON.stringify escapes control characters only up to U+001F. `printable` escapes the others.
-  process.stdout.write(args.json === true ? `${printable(JSON.stringify(value))}\n` : ensureLineEnd(human()));
+  // JSON.stringify escapes control characters only up to U+001F. `escapeControls` escapes the others.
+  const text = args.json === true ? escapeControls(JSON.stringify(value)) : human();
+  process.stdout.write(args.json === true ? `${text}\n` : ensureLineEnd(text));
 }
 
 /** Prints a note to stderr, so that stdout has only the result. */
 export function note(words: string): void {
   // A note may quote text from the database, whose control characters must not reach the terminal.
-  const lines = words.split("\n").map(printable);
+  const lines = words.split("\n").map(escapeControls);
   // A terminal breaks long lines within words. A command in the note could not be pasted then.
   const shown = process.stderr.isTTY === true ? lines.map(hanging) : lines;
   process.stderr.write(ensureLineEnd(shown.join("\n")));
@@ -58,7 +59,7 @@ export function note(words: string): void {
 function hanging(line: string): string {
   const indent = /^ */.exec(line)?.[0] ?? "";
   const width = terminalWidth(process.stderr) - indent.length;
-  return indent + wrapped(line.slice(indent.length), width, `\n${indent}`);
+  return indent + wrapText(line.slice(indent.length), width, `\n${indent}`);
 }
 
 export function noteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -82,7 +83,7 @@ export function table(
 ): string {
   const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
   const width = isTTY === true ? Math.max(columns ?? 80, 40) : null;
-  return layOut(head, cells, { width, heading: (title) => heading(title, isTTY) });
+  return layOutTable(head, cells, { width, heading: (title) => heading(title, isTTY) });
 }
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
@@ -115,7 +116,7 @@ export function record(members: Readonly<Record<string, Cell>>): string {
       const isOneLine = !isSeen && !text.includes(", ");
       if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
       const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
-      return member({ name, pad, value: text, width });
+      return nameAndValue({ name, pad, value: text, width });
     })
     .join("\n");
 }
@@ -127,7 +128,7 @@ export function terminalWidth({ columns = 80 }: { columns?: number } = process.s
 
 /** Wraps a sentence of a command's result at a terminal. In a pipe or file it stays one line. */
 export function readable(sentence: string): string {
-  return process.stdout.isTTY === true ? wrapped(sentence, terminalWidth()) : sentence;
+  return process.stdout.isTTY === true ? wrapText(sentence, terminalWidth()) : sentence;
 }
 
 /** Removes the milliseconds of a time, to save columns in tables. `--json` and records show them. */
@@ -136,7 +137,7 @@ function toSecond(text: string): string {
 }
 
 function cell(value: Cell): string {
-  return value === null || value === undefined || value === "" ? "-" : printable(String(value));
+  return value === null || value === undefined || value === "" ? "-" : escapeControls(String(value));
 }
 
 /** Makes a title bold at a terminal, unless NO_COLOR is set. */

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { programWords } from "../harness/program.ts";
-import { get, openClient, type RawClient } from "../harness/raw-client.ts";
+import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
 import { teachers } from "./registry.ts";
 import { api, type Partner, sharedWorld } from "./world.ts";
 
@@ -144,7 +144,7 @@ test("unread answers take no memory of the service on Bun, and harm nobody", asy
   const before = memory();
   for (const client of clients) {
     client.socket.pause();
-    client.write(get(`${api}/docs/scalar.js`));
+    client.write(rawGet(`${api}/docs/scalar.js`));
   }
   expect(statusesIn((await answersTo(`${health}${host}${close}\r\n`)).join())).toEqual([200, 200]);
   // Each answer is a megabyte and more.

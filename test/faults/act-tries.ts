@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../src/store/driver/file.ts";
-import { closeOthers, runTvs } from "../harness/command.ts";
+import { closeDatabases, runTvs } from "../harness/command.ts";
 import { type Act, issuer, putBack } from "./acts.ts";
 import { diskFaults, failAt, mend } from "./failing-disk.ts";
 
@@ -51,7 +51,7 @@ export function changed(before: Content, after: Content): Changed {
 export async function wellDone(folder: string, act: Act) {
   const dataDir = putBack(folder, act);
   const before = await contentOf(dataDir);
-  await closeOthers();
+  await closeDatabases();
   failAt(folder, 0, diskFaults[0]);
   const { code, stderr } = await runTvs(act.words, { dataDir, env: issuer });
   const writes = mend();
@@ -74,11 +74,11 @@ export async function wrongAfter(
   const before = await contentOf(dataDir);
   const now = async () => changed(before, await contentOf(dataDir));
   const succeeds = async (words: readonly string[]) => {
-    await closeOthers();
+    await closeDatabases();
     const { code, stdout, stderr } = await runTvs(words, { dataDir, env: issuer });
     if (code !== 0) wrong.push(`then tvs ${words.slice(0, 2).join(" ")} said ${stderr || stdout}`);
   };
-  await closeOthers();
+  await closeDatabases();
   const { code } = await attempt(dataDir);
   const left = await now();
   const counted = (found: Changed) => Object.entries(found).filter(([table]) => !act.leaves?.includes(table));
@@ -88,7 +88,7 @@ export async function wrongAfter(
     wrong.push(`half done: ${JSON.stringify(left)}`);
   // The next open finds a commit whose success was not reported, so an act may be done although it failed.
   if (code !== 0 && !(isDone && act.isAtomic)) {
-    await closeOthers();
+    await closeDatabases();
     const again = await runTvs(act.words, { dataDir, env: issuer });
     if (again.code !== 0 && !isDone) wrong.push(`given again, it said ${again.stderr}`);
     const end = await now();

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { crc32, deflateRawSync } from "node:zlib";
 
 /** Makes a zip archive (APPNOTE 4.3). @param claim false unpacked sizes, by the name of the part */
-export function zipOf(
+export function makeZip(
   parts: Readonly<Record<string, string | Buffer>>,
   claim: Readonly<Record<string, number>> = {},
 ): Buffer {

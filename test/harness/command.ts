@@ -12,7 +12,7 @@ import {
   mainUrl,
   prepareRegister,
   type RunOptions,
-  succeeded,
+  requireSuccess,
 } from "./program.ts";
 
 /** The last command. Commands run one after the other: each uses the streams and environment of the process. */
@@ -43,7 +43,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
   process.exitCode = 0;
   // Another test of this process may have redirected the log.
   resetSync();
-  if (args[0] === "restore") await closeOthers();
+  if (args[0] === "restore") await closeDatabases();
   try {
     const code = await runCommandLine(args, mainUrl);
     return new Finished(code, stdout(), stderr());
@@ -59,7 +59,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
  * Closes the databases of earlier commands in this process, so that a restore can replace one. The native driver keeps
  * a closed database open until it is garbage-collected.
  */
-export async function closeOthers(): Promise<void> {
+export async function closeDatabases(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     Bun.gc(true);
     await new Promise((resolve) => setImmediate(resolve));
@@ -102,7 +102,7 @@ function replaceEnvironment(env: Readonly<Record<string, string>>): () => void {
 }
 
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return succeeded(args, await runTvs(args, options));
+  return requireSuccess(args, await runTvs(args, options));
 }
 
 export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {

@@ -38,7 +38,7 @@ const remote: DriverKind = {
 
 export const driverKinds: readonly DriverKind[] = [file, remote];
 
-export async function withEmpty(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
+export async function withDatabase(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
   const database = await kind.create();
   const driver = await database.open();
   try {

@@ -39,7 +39,7 @@ export async function withEndpoint(
 }
 
 /** Splits the signature header. `isOf` checks whether a signature is that of a secret for the body. */
-export function signature({ headers, body }: Received) {
+export function signatureOf({ headers, body }: Received) {
   const [time = "", ...digests] = String(headers["x-agency-signature"]).split(",");
   const t = Number(time.slice("t=".length));
   const isOf = (secret: string, place: number) =>

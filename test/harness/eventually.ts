@@ -47,7 +47,7 @@ export async function untilAnswer<T>(ask: () => Promise<T>, isIt: (answer: T) =>
 }
 
 /** Adds a time limit to a promise. @param what describes for the error what did not come */
-export function inTime<T>(promise: Promise<T>, what: () => string): Promise<T> {
+export function withTimeout<T>(promise: Promise<T>, what: () => string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`after ${patienceMs} ms: ${what()}`)), patienceMs);
   const kept = Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));

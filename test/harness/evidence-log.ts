@@ -27,13 +27,13 @@ export async function attestSome(dataDir: string, count: number): Promise<void> 
   }
   const question = { identifier: { regNo: "A/B/C/1" }, purpose: "EMPLOYER_BACKGROUND_CHECK" } as const;
   for (let done = 0; done < count; done++) {
-    await answered(service, { partner, operation: "eligibility-check", questions: [question] });
+    await answerCall(service, { partner, operation: "eligibility-check", questions: [question] });
   }
   await close();
 }
 
 /** Answers a partner's call, without checking credential and scope. @returns the body */
-export async function answered(
+export async function answerCall(
   { configuration, quota, verification }: Service,
   asked: { partner: Partner; operation: AttestedOperation; questions: readonly Question[] },
 ): Promise<string> {

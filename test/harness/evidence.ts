@@ -60,7 +60,7 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
   return pinned;
 }
 
-export async function useQuota(
+export async function storeQuotaUse(
   driver: Driver,
   { partnerId, kind, startsAt, used }: { partnerId: string; kind: string; startsAt: number; used: number },
 ): Promise<void> {

@@ -16,7 +16,7 @@ export const today = "2026-03-10";
 
 export type Issue = { line: number; regNo?: string; field: string | null; code: string };
 /** Removes the registration number from an issue. */
-export const placeOf = ({ line, field, code }: Issue) => ({ line, field, code });
+export const withoutRegNo = ({ line, field, code }: Issue) => ({ line, field, code });
 type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
 type Imported = ImportResult & { report: Report };
 

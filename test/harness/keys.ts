@@ -44,7 +44,7 @@ export async function signOne(
 }
 
 /** Whether a signature is valid, checked by `node:crypto`, which no engine signs with. */
-export function verifies(ring: KeyRing, kid: string, asked: { input: string; signature: string }): boolean {
+export function isSignedBy(ring: KeyRing, kid: string, asked: { input: string; signature: string }): boolean {
   const jwk = ring.keys.find((key) => key.kid === kid)?.jwk;
   const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
   return createVerify("RSA-SHA256")

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { sleep } from "./eventually.ts";
 
 /** The timeout of tests that start processes. Each test file sets it for itself. */
-export const patienceMs = 60_000;
+export const testTimeoutMs = 60_000;
 
 /** The URL of main.ts, the entry of the program and of its threads. */
 export const mainUrl = new URL("../../cli/main.ts", import.meta.url);
@@ -134,11 +134,11 @@ export async function runToEnd(
 }
 
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return succeeded(args, await runTvs(args, options));
+  return requireSuccess(args, await runTvs(args, options));
 }
 
 /** Requires that a command succeeded. @throws Error with its stderr if not */
-export function succeeded(args: readonly string[], finished: Finished): Finished {
+export function requireSuccess(args: readonly string[], finished: Finished): Finished {
   if (finished.code !== 0)
     throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
   return finished;

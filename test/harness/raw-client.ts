@@ -2,7 +2,7 @@
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { TestCertificate } from "./certificates.ts";
-import { inTime } from "./eventually.ts";
+import { withTimeout } from "./eventually.ts";
 
 export interface RawClient {
   readonly socket: Socket;
@@ -63,7 +63,7 @@ function watch(socket: Socket | TLSSocket): RawClient {
   // If the server resets the connection, the socket emits an error. That is a way of closing.
   socket.on("error", () => {});
   const ended = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
-  const closed = inTime(ended, () => `the connection is still open and received ${JSON.stringify(received)}`);
+  const closed = withTimeout(ended, () => `still open and received ${JSON.stringify(received)}`);
   void ended.then(wake);
   return {
     socket,
@@ -87,6 +87,6 @@ function watch(socket: Socket | TLSSocket): RawClient {
   };
 }
 
-export function get(path: string, ...headers: string[]): string {
+export function rawGet(path: string, ...headers: string[]): string {
   return `GET ${path} HTTP/1.1\r\nHost: test\r\n${headers.map((line) => `${line}\r\n`).join("")}\r\n`;
 }

@@ -26,7 +26,7 @@ export type TestWebhooks = TestStores & {
 };
 
 /** The response of an endpoint that accepts everything. */
-export const takesAll = () => ({ status: 200 });
+export const acceptAll = () => ({ status: 200 });
 
 export function regNos(count: number, from = 0): string[] {
   return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);

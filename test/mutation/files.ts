@@ -1,5 +1,5 @@
 /** The files that are mutated, each with the tests that must fail. They are quick, because each mutant runs all. */
-export const files: Readonly<Record<string, readonly string[]>> = {
+export const mutatedFiles: Readonly<Record<string, readonly string[]>> = {
   // The verifier.
   "src/partner/verify-envelope.ts": [
     "test/partner/verify-envelope.test.ts",

@@ -4,12 +4,12 @@
  */
 
 import Table from "cli-table3";
-import { files } from "./files.ts";
+import { mutatedFiles } from "./files.ts";
 import { percentOf, type Score, scoreOf } from "./score.ts";
 
 const least = 90;
 const words = process.argv.slice(2);
-const chosen = Object.keys(files).filter(
+const chosen = Object.keys(mutatedFiles).filter(
   (file) => words.length === 0 || words.some((word) => file.includes(word)),
 );
 const scores: Score[] = [];

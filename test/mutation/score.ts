@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { files } from "./files.ts";
+import { mutatedFiles } from "./files.ts";
 import { mutantsOf } from "./mutants.ts";
 
 /** The score of a file: how many of its mutants the tests kill, and which of the others need a look. */
@@ -20,7 +20,7 @@ export type Score = {
 };
 
 /** Reads survivors.txt. @returns the named survivors by file @throws Error if a line is at a wrong place */
-export function readNamed(text: string): Map<string, string[]> {
+export function readSurvivors(text: string): Map<string, string[]> {
   const named = new Map<string, string[]>();
   let current: string[] = [];
   let isDue = false;
@@ -37,14 +37,14 @@ export function readNamed(text: string): Map<string, string[]> {
   return named;
 }
 
-export const namedSurvivors = readNamed(readFileSync(join(import.meta.dirname, "survivors.txt"), "utf8"));
+export const namedSurvivors = readSurvivors(readFileSync(join(import.meta.dirname, "survivors.txt"), "utf8"));
 
 /** Returns the percentage of mutants that the tests kill. Named survivors reduce it too. */
 export const percentOf = ({ mutants, killed }: Score) => (100 * killed) / mutants;
 
 /** Mutates one file of `files`. @throws Error if its tests fail without a change */
 export async function scoreOf(file: string): Promise<Score> {
-  const mutants = await mutantsOf(file, files[file] ?? []);
+  const mutants = await mutantsOf(file, mutatedFiles[file] ?? []);
   const names = namedSurvivors.get(file) ?? [];
   // A named survivor that ran into the time limit did not loop: the machine was busy.
   const looped = mutants.filter(({ name, outcome }) => outcome === "looped" && !names.includes(name));
