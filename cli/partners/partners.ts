@@ -110,7 +110,7 @@ const addCommand = operatorCommand({
 function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: CommandContext): string {
   const path = "/v1/inter-agency/getting-started";
   if (hasSetIssuer) return `the partner's first page is ${issuer}${path}`;
-  return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL tells it`;
+  return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL sets it`;
 }
 
 const listCommand = operatorCommand({
