@@ -14,32 +14,32 @@ export const projectFolder = resolve(import.meta.dirname, "..");
 /** A platform: Bun's name for it, and the paths of its installed parts. */
 type Target = {
   readonly name: Bun.Build.CompileTarget;
-  /** The native addon's file. */
+  /** Path of libSQL's native addon. */
   readonly addon: string;
-  /** Path of the target's own Bun; absent when npm installed only this machine's. */
+  /** Path of the target's Bun; undefined if npm has not installed it. */
   readonly runtime: string | undefined;
 };
 
 /** A failure that is printed in one line. */
 export class BuildError extends Error {}
 
-/** This machine's platform in Bun's spelling. */
+/** Returns this machine's platform as Bun names it, such as `bun-linux-x64`. */
 export function hostTarget(): string {
   const musl = process.platform === "linux" && existsSync("/etc/alpine-release");
   return `bun-${process.platform}-${process.arch}${musl ? "-musl" : ""}`;
 }
 
-/** The packages that a target needs, whose versions the lock file fixes. */
+/** The npm packages that a target needs. The lock file has their versions. */
 type TargetPackages = {
   readonly addon: string;
   readonly runtime: string;
 };
 
 /**
- * @param name such as `bun-linux-arm64-musl`
- * @throws {BuildError} for a platform without an addon of libSQL
+ * Names the packages of a target. @param name such as `bun-linux-arm64-musl`
+ * @throws {BuildError} if libSQL has no addon for the platform
  */
-export function packagesOf(name: string): TargetPackages {
+export function targetPackages(name: string): TargetPackages {
   const match = /^bun-(linux|darwin)-(x64|arm64)(-musl)?$/.exec(name);
   if (!match || (match[1] === "darwin" && match[3])) {
     const known = "bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64 or bun-darwin-arm64";
@@ -54,12 +54,11 @@ export function packagesOf(name: string): TargetPackages {
 }
 
 /**
- * @param name such as `bun-linux-arm64-musl`
- * @param modules the folder in which the target's packages lie
- * @throws {BuildError} when its addon is not there
+ * Finds the installed parts of a target. @param modules the folder with its packages
+ * @throws {BuildError} if its addon is not installed
  */
 export function readTarget(name: string, modules = join(projectFolder, "node_modules")): Target {
-  const packages = packagesOf(name);
+  const packages = targetPackages(name);
   const addon = join(modules, packages.addon, "index.node");
   if (!existsSync(addon)) {
     throw new BuildError(
@@ -75,8 +74,8 @@ export function readTarget(name: string, modules = join(projectFolder, "node_mod
 }
 
 /**
- * libSQL picks its addon by a name made up at run time, which a bundler cannot follow and which would read
- * node_modules. A fixed name makes Bun embed that one file.
+ * Makes a plugin that embeds libSQL's addon. libSQL computes the addon's path at run time, which a bundler cannot
+ * follow. The plugin replaces that code by one fixed path.
  */
 function libsqlNative(addon: string): BunPlugin {
   const choice = /const \{ load, currentTarget \}[\s\S]*?function requireNative\(\) \{[\s\S]*?\n\}/;
@@ -95,8 +94,8 @@ function libsqlNative(addon: string): BunPlugin {
 }
 
 /**
- * Builds beside the old file and renames over it, so that a running service keeps the file it was started from.
- * @param further plugins, which may change what is built
+ * Compiles an executable in a new folder and renames it over the old file. A running service thus keeps the file from
+ * which it was started. @param further more plugins of the bundler
  */
 export async function build(
   target: Target,
@@ -104,7 +103,7 @@ export async function build(
   further: readonly BunPlugin[] = [],
 ): Promise<void> {
   await mkdir(dirname(outfile), { recursive: true });
-  // The file's name is compiled into it, so the new one gets its own name in a folder of its own.
+  // The file's name is compiled into the executable, so the new file already has its final name.
   const folder = await mkdtemp(join(dirname(outfile), ".build-"));
   const fresh = join(folder, basename(outfile));
   try {
@@ -114,7 +113,8 @@ export async function build(
       format: "esm",
       minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
       bytecode: true,
-      // Without these the binary would inline the builder's variables, and obey the folder it is started in.
+      // Otherwise the executable would contain the environment of the build, and obey `.env` and `bunfig.toml` where it
+      // runs.
       env: "disable",
       compile: {
         outfile: fresh,
@@ -159,7 +159,7 @@ export async function runScript(name: string, main: () => Promise<void>): Promis
   try {
     await main();
   } catch (error) {
-    // A failed bundle carries each cause, with its place in the source, in `errors`.
+    // Bun.build throws an AggregateError: `errors` has each cause with its position in the source.
     const causes = error instanceof AggregateError ? error.errors : [error];
     for (const cause of causes)
       console.error(cause instanceof BuildError ? `${name}: ${cause.message}` : cause);

@@ -9,25 +9,25 @@ import { join } from "node:path";
 import scalarPlugin from "@scalar/fastify-api-reference";
 import fastify from "fastify";
 import { projectFolder, runScript } from "./build.ts";
-import { notices, noticesFile } from "./notices.ts";
+import { noticesFile, noticesText } from "./notices.ts";
 import { packageFile, packageText } from "./package.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 import { apiTypes, openApiJson, typesFile } from "./schema-types.ts";
 
-/** An editor saves a file in several steps. */
+/** How long to wait after a change: an editor saves a file in several steps. */
 const settleMs = 100;
 
 const exampleFolder = join(projectFolder, "data/examples");
 
-/** The folders of the scripts, the module and the examples. The package's command has sources in many folders of `cli` and `src`. */
-export const sourceFolders = [
+/** The folders that `--watch` watches. The sources of the command `tvs-verify` are in too many folders to watch. */
+export const watchedFolders = [
   ...["data/texts/en", "src/partner", "src/site/texts", "src/site/verify-envelope", "data/examples"],
   ...["curl", "java", "javascript", "php", "python"].map((language) => `data/examples/${language}`),
 ];
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
 
-/** A script of the envelope page, as browsers get it. @throws AggregateError what Bun's bundler says */
+/** Bundles a script of the envelope page for browsers. @throws AggregateError with the messages of the bundler */
 async function pageScript(name: string): Promise<string> {
   const { outputs } = await Bun.build({
     entrypoints: [join(scriptFolder, `${name}.ts`)],
@@ -42,8 +42,8 @@ async function pageScript(name: string): Promise<string> {
 }
 
 /**
- * Scalar's own bundle, with its licence. The plugin for Fastify carries the bundle as one file and few packages, where
- * `@scalar/api-reference` itself brings 280 packages and 310 MB.
+ * Returns Scalar's script for browsers, with its licence. It comes from the plugin for Fastify, because
+ * `@scalar/api-reference` itself installs 280 packages with 310 MB.
  */
 async function scalarScript(): Promise<string> {
   const app = fastify();
@@ -55,7 +55,7 @@ async function scalarScript(): Promise<string> {
   return `/*! Scalar API Reference ${version}\n\n${read("LICENSE")}*/\n${body}`;
 }
 
-/** The examples of the getting-started page: each language with its files, by the lower-case stem of their names. */
+/** Makes the examples of the getting-started page: each language with its files, by lower-case name without ending. */
 function examples(): string {
   const languages: { id: string }[] = JSON.parse(readFileSync(join(exampleFolder, "languages.json"), "utf8"));
   const filesOf = (folder: string) =>
@@ -68,7 +68,7 @@ function examples(): string {
   );
 }
 
-/** The function that makes each bundle, by its file. Other bundles import the types, which come first. */
+/** The functions that make the bundles, by file. The types come first, because other bundles import them. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [typesFile]: async () => apiTypes(),
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
@@ -76,16 +76,16 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
   [join(projectFolder, "src/api/openapi.bundle.json")]: async () => openApiJson(),
   [join(projectFolder, "src/site/examples.bundle.json")]: async () => examples(),
-  [noticesFile]: async () => notices(),
+  [noticesFile]: async () => noticesText(),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
-  // Contains the two files above.
+  // Last, because the package contains the two files above.
   [packageFile]: packageText,
 };
 
 /**
- * Writes in place, because `bun --watch` does not see a rename over a file. An unchanged bundle only gets a new date,
- * because `bun --watch` restarts for every write.
+ * Writes the bundles in place, because `bun --watch` does not notice a rename. An unchanged bundle only gets a new
+ * date, because `bun --watch` restarts after every write.
  */
 async function writeBundles(): Promise<void> {
   const now = new Date();
@@ -96,7 +96,7 @@ async function writeBundles(): Promise<void> {
   }
 }
 
-/** Whether a bundle is missing, or a file that it is made of or by is newer. */
+/** Whether a bundle is missing, or older than one of its sources or than the scripts that make it. */
 function isDue(): boolean {
   const made = Object.keys(bundles);
   if (!made.every((file) => existsSync(file))) return true;
@@ -113,7 +113,7 @@ function isDue(): boolean {
   return Math.min(...made.map(date)) < Math.max(...newest.map(date));
 }
 
-/** Makes the bundles after every change of a source, and prints why one does not compile. */
+/** Makes the bundles after each change of a source, and prints the errors. */
 function watchSources(): void {
   let isSettling = false;
   const onChange = (_: string, name: string | null) => {
@@ -124,7 +124,7 @@ function watchSources(): void {
       writeBundles().catch((error) => console.error(error));
     }, settleMs);
   };
-  for (const folder of sourceFolders) watch(join(projectFolder, folder), onChange);
+  for (const folder of watchedFolders) watch(join(projectFolder, folder), onChange);
 }
 
 async function main(): Promise<void> {

@@ -13,7 +13,7 @@ export type Release = {
 /** The heading of a version: `## [1.2.0] - 2026-11-22`, or `## [1.2.0]` if it is not released yet. */
 const heading = /^## \[([^\]\s]+)\](?: - (\d{4}-\d{2}-\d{2}))?$/m;
 
-/** Lists the versions of a changelog, in its order. @throws {BuildError} for a heading of another form */
+/** Lists the versions of a changelog, in its order. @throws {BuildError} if a heading has another form */
 export function readChangelog(text: string): Release[] {
   return text
     .split(/^(?=## )/m)

@@ -2,12 +2,12 @@
 
 const head = "#!/bin/sh\nset -e\n";
 
-/** systemd does not run while an image is built. */
+/** A condition of the shell: systemd is running. It is not while an image is built. */
 const hasSystemd = "[ -d /run/systemd/system ]";
 
 /**
- * Group and user may exist, also one without the other, and the user with another primary group. The unit and the
- * settings use the group, so the user becomes a member.
+ * Makes the group and the user `tvs` if they are missing. An existing user may have another primary group. It becomes a
+ * member of `tvs`, which the unit and the settings file use.
  */
 const makeUser = `\
 getent group tvs >/dev/null || groupadd --system tvs
@@ -22,8 +22,9 @@ esac
 `;
 
 /**
- * Gives the folder of root to the service. Root's files in it follow only if nobody else could write there: a planted
- * link would hand over its target. The files come first, because the service's user could change them afterwards.
+ * Makes the data folder, or gives a folder of root to the service. The files in it are given only if nobody but root
+ * could write there: a planted link would give its target away. They come first, because the new owner could change
+ * them.
  */
 const makeDataFolder = `\
 data=/var/lib/tvs
@@ -52,7 +53,7 @@ export const postinst = `${head}
 ${makeUser}
 ${makeDataFolder}
 install -d -m 755 /etc/tvs
-# Written once and never replaced: from then on it is the operator's.
+# Copied once and never replaced: the operator edits it.
 [ -e /etc/tvs/tvs.env ] || install -o root -g tvs -m 640 /usr/share/tvs/tvs.env /etc/tvs/tvs.env
 
 for name in tvs.service tvs-backup.service tvs-backup.timer tvs-import.service tvs-import.timer; do
@@ -89,7 +90,7 @@ if [ "$1" = purge ]; then
   if [ -e /var/lib/tvs ]; then
     if [ -n "$(ls -A /var/lib/tvs)" ]; then
       echo "tvs: the register stays in /var/lib/tvs, with its master key and the evidence of what was signed."
-      echo "To delete it for ever: rm -r /var/lib/tvs; userdel tvs"
+      echo "To delete it permanently: rm -r /var/lib/tvs; userdel tvs"
     else
       rmdir /var/lib/tvs
       if getent passwd tvs >/dev/null; then userdel tvs 2>/dev/null || true; fi

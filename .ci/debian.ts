@@ -1,4 +1,4 @@
-/** The Debian package of an executable, made by Debian's own dpkg-deb: the service as its operators' machines install things. */
+/** Makes the Debian package of an executable, with Debian's own dpkg-deb. */
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -15,38 +15,36 @@ import {
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
-import { scripts } from "../cli/terminal/completion.ts";
+import { completionScripts } from "../cli/terminal/completion.ts";
 import { BuildError, projectFolder } from "./build.ts";
 import { readChangelog } from "./changelog.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
-import { works } from "./notices.ts";
+import { listWorks } from "./notices.ts";
 
-/** What a package is made of. */
+/** The content and the metadata of a package. */
 export type PackageParts = {
   readonly executable: string;
-  /** As Debian names processors. */
+  /** The processor, as Debian names it. */
   readonly architecture: "amd64" | "arm64";
   readonly version: string;
   readonly description: string;
-  /** When the version was released, in seconds: every file has this date, so that a second build gives the same bytes. */
+  /** The release date, in seconds. Every file gets this date, so that a second build gives the same bytes. */
   readonly releasedAt: number;
 };
 
-/** The units, and the settings that postinst copies: plain files, for who installs without the package too. */
+/** The folder of the systemd units and the settings file. A release also has them as plain files. */
 export const systemdFolder = join(projectFolder, "data/systemd");
 
-/** Whether this machine can make packages: Debian and its children can, others by their own package `dpkg`. */
-export function canPackage(): boolean {
+/** Whether this machine has dpkg-deb. Debian and its derivatives have it, other systems in their package `dpkg`. */
+export function hasDpkgDeb(): boolean {
   return spawnSync("dpkg-deb", ["--version"]).status === 0;
 }
 
 /**
- * Makes a package.
- * @param folder where it is put
- * @returns its file's name, as Debian names packages
- * @throws {BuildError} when dpkg-deb does not make it
+ * Makes a package. @param folder the folder for its file @returns the name of the file
+ * @throws {BuildError} if dpkg-deb fails
  */
-export function packageFor(parts: PackageParts, folder: string): string {
+export function makeDebianPackage(parts: PackageParts, folder: string): string {
   const name = `tvs_${parts.version}_${parts.architecture}.deb`;
   const root = mkdtempSync(join(folder, ".deb-"));
   try {
@@ -66,13 +64,13 @@ export function packageFor(parts: PackageParts, folder: string): string {
   }
 }
 
-/** Lays out what is installed, and below DEBIAN what dpkg reads. */
+/** Writes the files to install, and below DEBIAN those that dpkg reads. */
 function lay(root: string, parts: PackageParts): void {
   const put = (path: string, content: string | Uint8Array, mode = 0o644) => {
     const file = join(root, path);
     mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
     writeFileSync(file, content);
-    // Whatever the builder's umask is.
+    // The umask of the build may have removed bits of the mode.
     chmodSync(file, mode);
   };
   put("usr/bin/tvs", "", 0o755);
@@ -83,9 +81,9 @@ function lay(root: string, parts: PackageParts): void {
     const text = readFileSync(join(systemdFolder, name), "utf8");
     put(`${folder}/${name}`, text.replaceAll("/usr/local/bin/", "/usr/bin/"));
   }
-  put("usr/share/bash-completion/completions/tvs", scripts.bash);
-  put("usr/share/zsh/vendor-completions/_tvs", scripts.zsh);
-  put("usr/share/fish/vendor_completions.d/tvs.fish", scripts.fish);
+  put("usr/share/bash-completion/completions/tvs", completionScripts.bash);
+  put("usr/share/zsh/vendor-completions/_tvs", completionScripts.zsh);
+  put("usr/share/fish/vendor_completions.d/tvs.fish", completionScripts.fish);
   const gzip = (text: string) => new Uint8Array(gzipSync(text, { level: 9 }));
   put("usr/share/doc/tvs/copyright", copyright());
   put("usr/share/lintian/overrides/tvs", lintianOverrides);
@@ -98,7 +96,7 @@ function lay(root: string, parts: PackageParts): void {
   put("DEBIAN/control", control(parts, Math.ceil(statSync(parts.executable).size / 1024)));
 }
 
-/** By which `dpkg --verify` and debsums check the files. */
+/** Lists the checksums with which `dpkg --verify` and debsums check the installed files. */
 function md5sums(root: string): string {
   const files = readdirSync(join(root, "usr"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -111,14 +109,14 @@ function md5sums(root: string): string {
   return files.map((file) => `${sum(file)}  ${file}\n`).join("");
 }
 
-/** A text as a paragraph of a Debian file: each line is indented, and an empty one is a dot. */
+/** Writes a text as a paragraph of a Debian control file: lines are indented, and an empty one is a dot. */
 const indented = (text: string) => text.trim().replace(/^/gm, " ").replace(/^ $/gm, " .");
 
-/** The licence of the program and of each work in it, in the form that Debian's tools read (DEP 5). */
+/** Makes the file `copyright`: the licence of the program and of each work in it, in the form of DEP 5. */
 function copyright(): string {
   const ours = readFileSync(join(projectFolder, "LICENSE"), "utf8").trim();
-  const paragraphs = works().map(({ folder, title, license, text }) => {
-    // A name may be defined once, so each work has its own.
+  const paragraphs = listWorks().map(({ folder, title, license, text }) => {
+    // The file may define a name only once, so each work gets a name of its own.
     const name = `${license.replace(/[()]/g, "")} ${folder.replaceAll("node_modules/", "")}`;
     return `Files: ${folder}/*
 Comment: ${title}
@@ -138,7 +136,7 @@ ${indented(ours.replace(/^.*?(?=Permission)/s, ""))}
 ${paragraphs.join("\n")}`;
 }
 
-/** Debian's policy wants a reference instead of this text. */
+/** The text of the Apache License, instead of which Debian's policy demands a reference. */
 const apacheLicense =
   /^ *Apache License$[\s\S]*?END OF TERMS AND CONDITIONS(?:[\s\S]*limitations under the License\.)?/m;
 const onDebian = "The text of the Apache License, Version 2.0, is in /usr/share/common-licenses/Apache-2.0.";
@@ -149,7 +147,7 @@ function holdersIn(text: string): string[] {
   return [...lines].map(([, holder = ""]) => holder.trim());
 }
 
-/** What lintian says of the runtime's own file, which comes as it is and holds the program behind its code. */
+/** Warnings of lintian that are accepted: the executable is Bun's own file, with the program after its code. */
 const lintianOverrides = `# The program lies behind the code of the runtime, so the file cannot be stripped or linked again.
 tvs: unstripped-binary-or-object [usr/bin/tvs]
 tvs: embedded-library libjpeg [usr/bin/tvs]
@@ -163,7 +161,7 @@ tvs: recursive-privilege-change *
 
 const maintainer = "tvs maintainers <maintainers@tvs.invalid>";
 
-/** The versions of the changelog in Debian's form. */
+/** Writes the versions of the changelog in Debian's form. */
 function changes({ releasedAt }: PackageParts): string {
   return readChangelog(readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8"))
     .map(({ version, date, notes }) => {
@@ -177,9 +175,9 @@ function changes({ releasedAt }: PackageParts): string {
     .join("\n");
 }
 
-/** Every command with its options, as `--help` explains them. */
+/** Makes the page tvs(1): every command with its options, in the words of `--help`. */
 function manualPage({ version, releasedAt, description }: PackageParts): string {
-  // A line that begins with a dot or a quote would be a request; a hyphen is a dash in roff.
+  // In roff a line that begins with a dot or a quote is a request, and a plain hyphen is printed as a dash.
   const roff = (text: string) =>
     text
       .replace(/\\/g, "\\e")
@@ -215,8 +213,8 @@ ${sections.join("")}`;
 type Explained = { readonly description: string; readonly options?: Readonly<Record<string, string>> };
 
 /**
- * What apt shows and resolves. The libraries are those that the executable and its database engine load, and with which
- * it signs; there is a crypto_mb for one architecture.
+ * Makes the file `control`, from which apt reads description and dependencies. The executable and libSQL load the
+ * libraries in Depends. Those in Recommends sign faster; crypto_mb exists for amd64 only.
  */
 function control({ architecture, version, description }: PackageParts, kibibytes: number): string {
   return `Package: tvs

@@ -1,6 +1,5 @@
-// Runs the project's tools on a machine that has only Node and npm: installs what the lock file names when that
-// has not been done, finds Bun in the platform package npm brought along, and hands over to it.
-// Plain Node 20 with no dependency, because it runs before there are any.
+// Runs the project's tools on a machine that has only Node 20 and npm. Installs missing packages of the lock file, then
+// runs the tool with the Bun that npm installed. Imports no package, because none may be installed yet.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const PROJECT = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Makes the files that browsers and partners get. Only Bun can make them, and git does not have them. */
+/** Makes the files for browsers and partners. They are not in git, and only Bun can make them. */
 const BUNDLER = ".ci/bundles.ts";
 
 /** The suites of test/suites.ts. */
@@ -47,8 +46,8 @@ function readJson(...path) {
 }
 
 /**
- * Whether node_modules has what the lock file names. npm writes its own lock file at the end of an installation, so an
- * interrupted one does not count. Dates are no help, because a copy or a checkout changes them.
+ * Whether node_modules has all packages of the lock file. npm writes its own list of packages at the end of an
+ * installation, so an interrupted one has none. Dates are not compared: a copy or a checkout changes them.
  */
 function isInstalled() {
   if (!existsSync(join(PROJECT, "node_modules/.package-lock.json"))) return false;
@@ -56,12 +55,12 @@ function isInstalled() {
   return Object.entries(readJson("package-lock.json").packages).every(([path, wanted]) => {
     if (path === "") return true;
     const found = present[path];
-    // Packages for other platforms are optional and rightly absent.
+    // Packages for other platforms are optional, and npm does not install them.
     return found ? found.version === wanted.version && found.integrity === wanted.integrity : wanted.optional;
   });
 }
 
-/** The package that holds Bun for this machine. */
+/** Returns the name of the package with Bun for this machine. */
 function bunPackage() {
   const cpu = process.arch === "arm64" ? "aarch64" : process.arch;
   return `@oven/bun-${process.platform}-${cpu}${isMusl() ? "-musl" : ""}`;
@@ -73,7 +72,7 @@ function isMusl() {
   return process.report.getReport().header.glibcVersionRuntime === undefined;
 }
 
-/** Runs npm, which says nothing but what goes wrong; what an outer npm or its user left out is included here. */
+/** Installs all packages, also those that a setting of npm omits. npm prints only errors. */
 async function install() {
   console.error("Installing dependencies, this once; it may take a minute or two…");
   const cli = process.env.npm_execpath ?? "";
@@ -91,7 +90,7 @@ async function install() {
   if (code !== 0) throw new LaunchError("npm ci failed; it needs the registry, see above");
 }
 
-/** The path of Bun; undefined while something is not installed. */
+/** Returns the path of Bun; undefined if any package is not installed. */
 function findBun() {
   const path = join(PROJECT, "node_modules", bunPackage(), "bin/bun");
   return isInstalled() && existsSync(path) ? path : undefined;
@@ -104,7 +103,7 @@ async function installBun() {
   return bun;
 }
 
-/** Settings of a user's own command: the user's working directory (INIT_CWD of npm), and the register of `npm start`. */
+/** Options for `npm run tvs`: the user's working directory (INIT_CWD of npm), and the register of `npm start`. */
 function asUser() {
   const cwd = process.env.INIT_CWD ?? process.cwd();
   const data = process.env.TVS_DATA ? {} : { TVS_DATA: join(PROJECT, "data") };
@@ -112,10 +111,9 @@ function asUser() {
 }
 
 /**
- * Runs Bun on this terminal until it ends, passing signals on: a supervisor signals only this process. Ctrl-C is the
- * exception, since the terminal sends it to the child as well.
- *
- * @returns {Promise<number>} its exit code; a signal that ended it ends this process too
+ * Runs Bun until it ends, and forwards signals, because a supervisor signals only this process. Ctrl-C is not
+ * forwarded: the terminal sends it to Bun too.
+ * @returns {Promise<number>} its exit code; if a signal ended Bun, this process sends itself that signal
  */
 async function run(bun, args, { cwd = PROJECT, env = {} } = {}) {
   const child = spawn(bun, args, { cwd, stdio: "inherit", env: { ...process.env, ...env } });
@@ -127,7 +125,7 @@ async function run(bun, args, { cwd = PROJECT, env = {} } = {}) {
   const [code, signal] = await once(child, "exit");
   for (const name of signals) process.off(name, forward);
   if (signal === null) return code;
-  // The shell sees the same signal. The number is for signals that Node survives.
+  // The shell then sees that signal. The exit code is for a signal that does not end Node.
   process.kill(process.pid, signal);
   return 128 + constants.signals[signal];
 }

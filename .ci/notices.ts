@@ -1,6 +1,6 @@
 /**
- * The licences of what the executable contains: `tvs licenses`, the Debian package and the image have them. The packages
- * are those that the lock file needs to run. `data/notices` has the runtime's own notice.
+ * The licences of everything that the executable contains, for `tvs licenses`, the Debian package and the container
+ * image. The packages are the runtime dependencies of the lock file. `data/notices` has the notice of Bun.
  */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -10,35 +10,35 @@ import { BuildError, projectFolder } from "./build.ts";
 
 export const noticesFile = join(projectFolder, "cli/notices.bundle.txt");
 
-/** A work in the executable. */
+/** A package in the executable, or Bun. */
 type Work = {
   /** Its folder in the source. */
   readonly folder: string;
   readonly title: string;
   readonly license: string;
-  /** Its notice, as the work has it. */
+  /** Its licence and copyright notice, unchanged. */
   readonly text: string;
 };
 
 type Locked = { readonly version: string; readonly dev?: boolean; readonly devOptional?: boolean };
 type Manifest = { name: string; version: string; license?: string; author?: string | { name: string } };
 
-/** Types alone, and what runs beside the program, are not in it. */
+/** Whether a package is not in the executable: it has only types, or is a program of its own. */
 const isOutside = (name: string) =>
   /(^|\/)(@types\/|@sqld\/|@typescript\/|type-fest$|undici-types$)/.test(name);
 
-/** The packages in the executables of all platforms, by their folders. */
-export const parts = Object.entries(lock.packages as unknown as Readonly<Record<string, Locked>>).filter(
-  ([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && !isOutside(path),
-);
+/** The packages in the executables of all platforms: pairs of a folder and its entry in the lock file. */
+export const bundledPackages = Object.entries(
+  lock.packages as unknown as Readonly<Record<string, Locked>>,
+).filter(([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && !isOutside(path));
 
 const read = (path: string) => readFileSync(join(projectFolder, path), "utf8").trim();
 
-/** Lists the works of others in the executable. @throws {BuildError} for a package that names no licence */
-export function works(): Work[] {
+/** Lists the works of others in the executable. @throws {BuildError} if a package names no licence */
+export function listWorks(): Work[] {
   const runtime = { folder: "node_modules/bun", title: "Bun, the runtime", license: "MIT and others" };
-  // npm installs the native addon of this platform alone.
-  const packages = parts.filter(([folder]) => existsSync(join(projectFolder, folder)));
+  // npm installs only the native addon of this platform.
+  const packages = bundledPackages.filter(([folder]) => existsSync(join(projectFolder, folder)));
   return [...packages.map(([folder]) => workOf(folder)), { ...runtime, text: read("data/notices/bun.md") }];
 }
 
@@ -54,8 +54,8 @@ function workOf(folder: string): Work {
   return { folder, title: `${name} ${version} (${license})`, license, text };
 }
 
-export function notices(): string {
-  const texts = [{ title: "tvs", text: read("LICENSE") }, ...works()];
+export function noticesText(): string {
+  const texts = [{ title: "tvs", text: read("LICENSE") }, ...listWorks()];
   const line = `\n\n${"-".repeat(79)}\n\n`;
   return `This executable contains the following works.\n\n${texts.map(({ title, text }) => `${title}\n\n${text}`).join(line)}\n`;
 }

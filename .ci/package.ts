@@ -18,7 +18,7 @@ const leastNode = 20;
 /** The package's bytes in base64, which every runtime can import as text. */
 export const packageFile = join(projectFolder, "src/api/package.bundle.txt");
 
-/** How the package calls itself. It depends on nothing, so there is nothing to be installed with it. */
+/** The package's package.json. It names no dependencies, because everything is bundled. */
 const repository = process.env.GITHUB_REPOSITORY;
 const description = {
   name: "tvs-partner",
@@ -26,7 +26,7 @@ const description = {
   description: "Verifies the answers and webhooks of a Teacher Verification Service, and asks it",
   license: manifest.license,
   keywords: ["teacher", "licence", "verification", "jws", "webhooks"],
-  // A release names where it was made.
+  // GITHUB_REPOSITORY is set when the workflow makes a release.
   ...(repository === undefined
     ? {}
     : {
@@ -45,7 +45,7 @@ const description = {
   engines: { node: `>=${leastNode}` },
 };
 
-/** In words that any Node reads, because an old one would else stumble over the program's own. */
+/** The file that Node runs first. Its syntax is old, so that an old Node can read it and print the needed version. */
 const starter = `#!/usr/bin/env node
 "use strict";
 var major = parseInt(process.versions.node, 10);
@@ -79,7 +79,7 @@ async function bundleCommand(): Promise<{ text: string; parts: string[] }> {
   return { text: await output.text(), parts: [...new Set(folders)].map((path) => resolve(path)).sort() };
 }
 
-/** The licences of the packages in the command. @throws {BuildError} for one without a text */
+/** Collects the licences of the packages in the command. @throws {BuildError} if one has no text */
 async function licencesOf(folders: readonly string[]): Promise<string> {
   const texts = folders.map(async (folder) => {
     const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
@@ -91,7 +91,7 @@ async function licencesOf(folders: readonly string[]): Promise<string> {
   return head + (await Promise.all(texts)).join(`\n${"-".repeat(79)}\n\n`);
 }
 
-/** The package's files by their names. */
+/** Makes the files of the package. @returns their texts by name */
 async function packageFiles(): Promise<Readonly<Record<string, string>>> {
   const command = await bundleCommand();
   const read = (path: string) => readFile(path, "utf8");
@@ -109,10 +109,8 @@ async function packageFiles(): Promise<Readonly<Record<string, string>>> {
 }
 
 /**
- * Makes the package of the bundled module. Bun packs it with the same bytes for the same files and modes.
- *
- * @param out the folder to put it into
- * @returns the file's path
+ * Makes the package. The same files and modes give the same bytes.
+ * @param out the folder for the package @returns the path of its file
  */
 export async function makePackage(out: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "tvs-package-"));
@@ -130,7 +128,7 @@ export async function makePackage(out: string): Promise<string> {
   }
 }
 
-/** The text of {@link packageFile}. */
+/** Makes the text of {@link packageFile}. */
 export async function packageText(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "tvs-package-"));
   try {

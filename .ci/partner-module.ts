@@ -18,15 +18,15 @@ export const declarationsFile = join(projectFolder, "src/api/verify.types.txt");
 const title = `tvs-partner ${manifest.version}, ${manifest.license} licence: verifies the answers and webhooks of a Teacher Verification Service`;
 
 /**
- * Refuses a runtime without WebCrypto in plain words, before it fails in others. A page without https has `crypto`, but
- * not all of it; the verifier says so itself.
+ * Refuses a runtime without WebCrypto with a clear message. A page without https has `crypto`, but not all of it; the
+ * verifier refuses such a page itself.
  */
 const guard = `if (typeof globalThis.crypto === "undefined") {
   throw new Error("tvs-partner needs Node 20 or later, Bun, Deno or a browser; this is " + (typeof process === "object" ? "Node " + process.versions.node : "none of them"));
 }
 `;
 
-/** The module, readable, because who relies on a verifier may want to read it. */
+/** Bundles the module without minifying it: a partner who relies on a verifier may want to read it. */
 export async function partnerModule(): Promise<string> {
   const { outputs } = await Bun.build({
     entrypoints: [entry],
@@ -42,7 +42,7 @@ export async function partnerModule(): Promise<string> {
 
 const importStatement = /^(?:import|export)\b[^;]*?\bfrom "\.\/[\w-]+\.ts";\n/gm;
 
-/** The names that a list of exports has, with `type` where it says so. */
+/** Lists the names that a file re-exports, with `type` before the name of a type. */
 function exportedNames(text: string): string[] {
   const lists = [...text.matchAll(/^export (type )?\{([^}]*)\} from /gm)];
   return lists.flatMap(([, type = "", names = ""]) =>
@@ -54,7 +54,7 @@ function exportedNames(text: string): string[] {
   );
 }
 
-/** The declarations of the files that a file's declarations refer to, itself included. */
+/** Reads the declarations of a file and of all files that it imports, directly or not. */
 async function reachable(folder: string, from: string): Promise<string[]> {
   const seen = new Set<string>();
   const texts: string[] = [];
@@ -70,8 +70,8 @@ async function reachable(folder: string, from: string): Promise<string[]> {
 }
 
 /**
- * The module's declarations as one file: those of all its files behind each other, of which only the listed ones are
- * exported. The compiler makes them; a test holds that their names do not meet.
+ * Makes the module's declarations as one file. It has those of all files, made by the compiler, and exports only the
+ * module's names. A test ensures that no two files declare the same name.
  */
 export async function partnerDeclarations(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "tvs-types-"));
@@ -88,7 +88,7 @@ export async function partnerDeclarations(): Promise<string> {
     const texts = (await reachable(folder, name)).map((text) =>
       text
         .replace(importStatement, "")
-        // Before TypeScript 5.7 the type has no parameter.
+        // TypeScript before 5.7 has this type without a parameter.
         .replaceAll("Uint8Array<ArrayBuffer>", "Uint8Array")
         .replace(/^export \{\};\n/gm, "")
         .replace(/^export (?=declare |type )/gm, ""),

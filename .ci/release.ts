@@ -1,7 +1,6 @@
-// Compiles the executables of every platform, and makes what goes out with them: Debian packages, units for systemd,
-// the version's notes from the changelog, checksums and the bill of materials: `npm run release`. With `--bill` it
-// prints the bill of materials and makes nothing.
-// Parts for other platforms are fetched at the versions, and held to the hashes, that the lock file names.
+// Makes a release: executables for every platform, Debian packages, systemd units, release notes from the changelog,
+// checksums and the bill of materials (`npm run release`). With `--bill` it only prints the bill. Packages for other
+// platforms are downloaded in the versions of the lock file, and their hashes are compared with it.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -19,10 +18,10 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
-import { BuildError, build, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
+import { BuildError, build, projectFolder, readTarget, runScript, targetPackages } from "./build.ts";
 import { type Release, readChangelog } from "./changelog.ts";
-import { canPackage, type PackageParts, packageFor, systemdFolder } from "./debian.ts";
-import { parts } from "./notices.ts";
+import { hasDpkgDeb, makeDebianPackage, type PackageParts, systemdFolder } from "./debian.ts";
+import { bundledPackages } from "./notices.ts";
 
 const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
 const maxBillBytes = 64 * 1024 * 1024;
@@ -30,7 +29,7 @@ const cache = join(projectFolder, ".cache/release");
 
 type Locked = { version: string; integrity?: string };
 
-/** Unpacks a package into the cache, unless it is there. @throws {BuildError} for one that is not what was locked */
+/** Downloads a package into the cache, unless it is there. @throws {BuildError} if its hash is not the locked one */
 function fetchPackage(name: string): void {
   const entries = lock.packages as unknown as Readonly<Record<string, Locked | undefined>>;
   const locked = entries[`node_modules/${name}`];
@@ -58,7 +57,7 @@ function fetchPackage(name: string): void {
 
 async function buildOne(platform: string, folder: string): Promise<string> {
   const name = `bun-${platform}`;
-  const packages = packagesOf(name);
+  const packages = targetPackages(name);
   for (const one of [packages.addon, packages.runtime]) fetchPackage(one);
   const file = `tvs-${platform}`;
   await build(readTarget(name, join(cache, "node_modules")), join(folder, file));
@@ -66,7 +65,7 @@ async function buildOne(platform: string, folder: string): Promise<string> {
   return file;
 }
 
-/** The checksums of files, as `sha256sum --check` reads them. */
+/** Lists the checksums of files in the form that `sha256sum --check` reads. */
 function checksums(folder: string, files: readonly string[]): string {
   const line = (file: string) =>
     `${createHash("sha256")
@@ -82,16 +81,18 @@ type BillOfMaterials = {
 };
 
 /**
- * The bill of materials, CycloneDX, written by npm: every package in the executables, with version, licence and hash.
- * Three things in npm's own bill are wrong here. The program has its folder's name, the runtime is missing, and
- * `--omit=dev` leaves out packages that tools use too.
+ * Makes the bill of materials (CycloneDX): every package in the executables, with version, licence and hash. npm writes
+ * it, and three things are corrected: the program has its folder's name, Bun is missing, and tools are listed too
+ * (`--omit=dev` would also omit packages that program and tools share).
  */
 function billOfMaterials(): string {
   const form = ["--sbom-format=cyclonedx", "--sbom-type=application"];
   const words = ["sbom", ...form, "--package-lock-only", "--loglevel=error"];
   const text = execFileSync("npm", words, { cwd: projectFolder, encoding: "utf8", maxBuffer: maxBillBytes });
   const { metadata, components, dependencies, ...rest } = JSON.parse(text) as BillOfMaterials;
-  const refs = parts.map(([path, { version }]) => `${path.replace(/^.*node_modules\//, "")}@${version}`);
+  const refs = bundledPackages.map(
+    ([path, one]) => `${path.replace(/^.*node_modules\//, "")}@${one.version}`,
+  );
   const isInside = (ref: string) => refs.includes(ref);
   const bun = { type: "platform", name: "bun", version: manifest.devDependencies.bun };
   const ref = `bun@${bun.version}`;
@@ -114,13 +115,13 @@ const debianNames: Readonly<Record<string, PackageParts["architecture"]>> = {
   "linux-arm64": "arm64",
 };
 
-/** The Debian packages of the executables that were built; none where this machine cannot make any, which is said. */
+/** Makes the Debian packages of the executables. If this machine cannot, it prints why and makes none. */
 function debianPackages(platforms: readonly string[], folder: string, { date }: Release): string[] {
   const wanted = platforms.flatMap((platform) => {
     const architecture = debianNames[platform];
     return architecture === undefined ? [] : [{ platform, architecture }];
   });
-  if (wanted.length > 0 && !canPackage()) {
+  if (wanted.length > 0 && !hasDpkgDeb()) {
     console.error("no .deb is made: this machine has no dpkg-deb (the package dpkg brings it)");
     return [];
   }
@@ -128,13 +129,13 @@ function debianPackages(platforms: readonly string[], folder: string, { date }: 
   const releasedAt = Math.floor((date === null ? Date.now() : Date.parse(date)) / 1_000);
   return wanted.map(({ platform, architecture }) => {
     const executable = join(folder, `tvs-${platform}`);
-    const file = packageFor({ executable, architecture, version, description, releasedAt }, folder);
+    const file = makeDebianPackage({ executable, architecture, version, description, releasedAt }, folder);
     console.log(`${file}: built`);
     return file;
   });
 }
 
-/** The version's section of the changelog. @throws {BuildError} for a version that has none */
+/** Reads the version's section of the changelog. @throws {BuildError} if the section is missing */
 function releaseOf(version: string): Release {
   const text = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
   const release = readChangelog(text).find((one) => one.version === version);

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document as JSON, and TypeScript of its schemas for the partners' client. The generator openapi-typescript
- * needs a compiler that this project does not use, and has no "exactly one of these members".
+ * Makes the OpenAPI document as JSON, and TypeScript types of its schemas for the partners' client. The generator
+ * openapi-typescript needs another compiler, and cannot express "exactly one of these members".
  */
 
 import { readFileSync } from "node:fs";
@@ -34,8 +34,8 @@ const scalars: Readonly<Record<string, string>> = {
 const prefix = "#/components/schemas/";
 const partner = join(projectFolder, "src/partner");
 
-/** Types of `contract.ts` that the document has too, by their names there: a test holds the two to each other. */
-export const ofContract: Readonly<Record<string, string>> = {
+/** Schemas whose types `contract.ts` has, with the names of those types. A test compares the two. */
+export const contractTypes: Readonly<Record<string, string>> = {
   Certificate: "Certificate",
   CertificateStatus: "CertificateStatus",
   EligibilityResult: "EligibilityResult",
@@ -63,14 +63,14 @@ type OpenApiDocument = Json & {
   };
 };
 
-/** The document of data/openapi.yaml. Its examples refer to each other more often than the parser allows by default. */
+/** Reads data/openapi.yaml. Its examples use more aliases than the parser allows by default. */
 function readDocument(): OpenApiDocument {
   return parse(readFileSync(join(projectFolder, "data/openapi.yaml"), "utf8"), { maxAliasCount: -1 });
 }
 
 /**
- * The document as JSON, with what the file need not repeat: the codes with their meanings, the headers and the problem
- * details of every error, and the standard rate-limit headers.
+ * Makes the document as JSON. Adds what the YAML file does not repeat: the meanings of the codes, the headers and the
+ * problem details of every error, and the standard rate-limit headers.
  */
 export function openApiJson(): string {
   const document = readDocument();
@@ -110,16 +110,16 @@ function completed(answer: Answer): Answer {
   };
 }
 
-/** The types that the package exports as those of the document. */
+/** Writes the types that the package exports and that the document defines. */
 export function apiTypes(): string {
   const { components } = readDocument();
   const [, names = ""] =
     /export type \{([^}]*)\} from "\.\/api-types\.ts"/.exec(
       readFileSync(join(partner, "partner.ts"), "utf8"),
     ) ?? [];
-  const types = schemaTypes(components.schemas, names.match(/\w+/g) ?? [], ofContract);
-  const taken = Object.values(ofContract).filter((name) => new RegExp(`\\b${name}\\b`).test(types));
-  return `/** What the client sends and gets: made of data/openapi.yaml. */
+  const types = schemaTypes(components.schemas, names.match(/\w+/g) ?? [], contractTypes);
+  const taken = Object.values(contractTypes).filter((name) => new RegExp(`\\b${name}\\b`).test(types));
+  return `/** Types of requests and answers, made from data/openapi.yaml. */
 
 import type { ${taken.join(", ")} } from "./contract.ts";
 
@@ -127,8 +127,8 @@ ${types}`;
 }
 
 /**
- * The types of some schemas and of all that they refer to.
- * @param known types that stand elsewhere, by the schemas' names
+ * Writes the types of some schemas and of all schemas that they refer to.
+ * @param known types that another file has, by the name of the schema
  */
 export function schemaTypes(
   schemas: Schemas,
@@ -158,7 +158,7 @@ function remark({ description }: Schema): string {
 
 type Refer = (name: string) => string;
 
-/** @throws Error for what no type is known for: a schema must not turn into a type that says less than it does */
+/** Writes a type. @throws Error if the schema is not supported: a type must not allow more than its schema */
 function typeOf(schema: Schema, refer: Refer): string {
   const { $ref, type, properties, items, anyOf, oneOf } = schema;
   if ($ref?.startsWith(prefix)) return refer($ref.slice(prefix.length));
@@ -175,7 +175,7 @@ function typeOf(schema: Schema, refer: Refer): string {
   return types.join(" | ");
 }
 
-/** An object; where exactly one of its members must be there, one type for each of them. */
+/** Writes the type of an object: a union of types if exactly one of some members is required. */
 function objectType({ properties = {}, required = [], oneOf }: Schema, refer: Refer): string {
   const names = Object.keys(properties);
   const write = (one: (name: string) => string) =>

@@ -1,5 +1,5 @@
-// Smoke run of the compiled executable: alone in an empty folder, with an empty environment, from the first
-// partner to an envelope that is verified with the service gone. Usage: node .ci/smoke.mjs dist/tvs
+// Tests the compiled executable alone, in an empty folder and with an empty environment: from the first partner to an
+// envelope that is verified after the service has stopped. Usage: node .ci/smoke.mjs dist/tvs
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import {
@@ -19,7 +19,7 @@ const PROJECT = join(import.meta.dirname, "..");
 const COMMAND_TIMEOUT_MS = 60_000;
 const HTTP_TIMEOUT_MS = 10_000;
 const DRAIN_LIMIT_MS = 10_000;
-/** The service honours a command within a second; a busy machine gets more before it counts as broken. */
+/** The service applies a command's change within a second. The test waits longer, because the machine may be busy. */
 const HONOUR_TIMEOUT_MS = 10_000;
 const BATCH_SIZE = 100;
 const TERMS = ["--scopes", "all", "--purposes", "all", "--per-minute", "600", "--per-day", "100000"];
@@ -36,7 +36,7 @@ const folder = mkdtempSync(join(tmpdir(), "tvs-smoke-"));
 const trap = mkdtempSync(join(tmpdir(), "tvs-smoke-trap-"));
 const tvs = join(folder, "tvs");
 
-/** Runs one command to its end; with `exit`, whatever else it ends with is a failure that shows what it said. */
+/** Runs a command and returns its output. Any exit code but `exit` is a failure, which shows the output. */
 function run(args, { exit = 0, cwd = folder } = {}) {
   const done = spawnSync(tvs, args, { cwd, env: {}, encoding: "utf8", timeout: COMMAND_TIMEOUT_MS });
   assert.equal(done.error, undefined, `${args[0]}: ${done.error?.message}`);
@@ -56,7 +56,7 @@ function runLines(args, options) {
   return lines.map((line) => JSON.parse(line));
 }
 
-/** A folder's `.env` and `bunfig.toml` are the user's own; the executable must not obey either. */
+/** Checks that the executable ignores `.env` and `bunfig.toml` of the current folder: they belong to other programs. */
 function checkIgnoresFolder() {
   writeFileSync(join(trap, ".env"), "TVS_DATA=obeyed-env\n");
   writeFileSync(join(trap, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
@@ -67,7 +67,7 @@ function checkIgnoresFolder() {
   assert.deepEqual(added, ["data"], "only ./data may appear");
 }
 
-/** Starts the service on a free port and resolves with its address once it says that it listens. */
+/** Starts the service on a free port. @returns its URL and process when it listens */
 async function startService() {
   const child = spawn(tvs, ["serve", "--port", "0"], {
     cwd: folder,
@@ -129,7 +129,7 @@ async function checkEligibility(url, { apiKey, regNo }) {
   return { body, envelope };
 }
 
-/** The first registration number of the extract: four segments between slashes. */
+/** Finds the first registration number of the extract: four segments between slashes. */
 function firstRegNo(csv) {
   const match = /[^\s,;"/]+(?:\/[^\s,;"/]+){3}/.exec(readFileSync(csv, "utf8"));
   assert.ok(match, "the sample extract has no registration number");
@@ -146,7 +146,7 @@ async function firstEnvelopeBy(kid, ask) {
   }
 }
 
-/** One envelope before a rotation and one after, with what a partner keeps to verify them by. */
+/** Gets an envelope before a key rotation and one after it, and stores what a partner needs to verify them. */
 async function serveAndRotate(partner) {
   const service = await startService();
   try {
@@ -179,7 +179,7 @@ async function stop({ child, exited }) {
   assert.equal(how, 0, `SIGTERM: ended with ${how}`);
 }
 
-/** Nothing runs any more: the two envelopes must stand on their files alone, and a changed one must not. */
+/** Checks, without a service, that both envelopes verify from files alone and that a changed envelope does not. */
 function checkOffline(envelope) {
   const expected = ["--issuer", envelope.issuer, "--audience", "moe"];
   for (const keys of [

@@ -17,24 +17,24 @@ import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;
 
-/** Looks up ids and what they mean, at most `limit` of them. */
-export type FindIds = (
+/** Reads at most `limit` ids from the register, each with a short description, for completion. */
+export type ReadIds = (
   operator: CommandContext,
   limit: number,
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
 
-/** The values that an option or operand can have, for completion. */
+/** The values that completion offers for an option or operand. */
 type Values =
   | { readonly oneOf: readonly string[] }
-  /** Any number of these, separated by commas. */
+  /** A list of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
-  /** Those that the database at hand knows. */
-  | { readonly ids: FindIds };
+  /** Ids that are read from the register. */
+  | { readonly ids: ReadIds };
 
-/** Makes of a text what a command works with. @param flag how messages name it. @throws TvsError */
+/** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
 type Reader<V> = (text: string, flag: string) => V;
 
-/** An option or operand; where its hint names the choices, as in `call|item`, it needs no `values`. */
+/** An option or operand. It needs no `values` if `valueHint` lists the choices, as `call|item` does. */
 type Arg = ArgDef & {
   readonly values?: Values;
   readonly valueHint?: string;
@@ -43,7 +43,7 @@ type Arg = ArgDef & {
 
 export type Args = Readonly<Record<string, Arg>>;
 
-/** What a command is called with: each text as its option or operand reads it. */
+/** The parsed values of a command line, by the names of its options and operands. */
 export type ArgsOf<T extends Args> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
 
 type Given<A extends Arg> = A extends { required: true } | { default: string }
@@ -55,7 +55,7 @@ type Read<A extends Arg> = A extends { read: Reader<infer V> }
     ? boolean
     : string;
 
-/** What help says of an option, unless its command does ({@link CommandWords}), and how its text is read. */
+/** The description of an option, unless its command has one ({@link CommandWords}), and the parser of its text. */
 type Meaning = readonly [description?: string] | readonly [...description: string[], read: Reader<unknown>];
 type ValueOf<M> = M extends readonly [...unknown[], Reader<infer V>] ? V : string;
 
@@ -65,7 +65,7 @@ function meaning<const M extends Meaning>(given: M) {
   return { description, read: read as Reader<ValueOf<M>> };
 }
 
-/** An option with a value. @param valueHint what help calls the value */
+/** Defines an option with a value. @param valueHint the name of the value in help, such as `FILE` */
 export function option<const M extends Meaning>(valueHint: string, ...given: M) {
   return { type: "string", valueHint, ...meaning(given) } as const;
 }
@@ -85,41 +85,41 @@ export const commonArgs = {
   json: flag("Print exactly one JSON value on stdout"),
 } as const satisfies Args;
 
-/** What `--help` says of a command: most stand in data/commands.json. */
+/** The texts of a command for `--help`. Most are in data/commands.json. */
 type CommandWords = {
   description: string;
   example: string | readonly string[];
-  /** What the command's own options are for. What several commands share says it itself. */
+  /** Descriptions of the command's own options. An option that several commands share has its own description. */
   options?: Readonly<Record<string, string>>;
 };
 
 export type CommandDefinition<T extends Args> = CommandWords & {
   args?: T;
-  /** Takes any number of further operands, found in `args._`. */
+  /** Whether the command accepts any number of further operands, which `args._` has. */
   variadic?: boolean;
   run(context: { args: ArgsOf<T & typeof commonArgs>; rawArgs: string[] }): Promise<void>;
 };
 
-/** Commands by their names, each loaded only when it is run or explained. */
-export type Commands = Readonly<Record<string, () => Promise<OurCommand>>>;
+/** Functions that load the commands, by name. A module is loaded only if its command is run or explained. */
+export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
-/** A command as the program runs it, or a group of commands. */
-export type OurCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
+/** A command, or a group of commands, for citty. */
+export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
-  /** Where the command can be run itself, a first operand that names one of these means that one. */
+  /** The subcommands. `backup` also runs itself: `verify` as its first operand means the subcommand. */
   readonly subCommands?: Commands;
-  /** The same commands by what they are for, where `--help` lists them so. */
+  /** The same commands by purpose, as `tvs --help` lists them. */
   readonly sections?: Readonly<Record<string, Commands>>;
 };
 
-export const argsOf = ({ args = {} }: OurCommand): Args => args as Args;
-export const commandsOf = ({ subCommands = {} }: OurCommand): Commands => subCommands;
+export const argsOf = ({ args = {} }: TvsCommand): Args => args as Args;
+export const commandsOf = ({ subCommands = {} }: TvsCommand): Commands => subCommands;
 
-/** Defines a command. citty ignores what it does not know; a mistyped `--dry-rum` must not import for real. */
-export function command<const T extends Args>(definition: CommandDefinition<T>): OurCommand {
-  // A command whose --json prints otherwise says so itself.
+/** Defines a command. citty ignores an unknown option: with a mistyped `--dry-rum` an import would run for real. */
+export function command<const T extends Args>(definition: CommandDefinition<T>): TvsCommand {
+  // A command may describe --json in another way than commonArgs.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const { description, example, options = {}, variadic = false, run } = definition;
   const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
@@ -138,7 +138,7 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
   };
 }
 
-/** Reads the texts before the command begins: a wrong one is refused before all else. @throws TvsError USAGE */
+/** Parses all options and operands before the command runs, so that a wrong one prevents it. @throws TvsError USAGE */
 function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
     const value = given[name];
@@ -149,8 +149,8 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
   return { ...Object.fromEntries(read), _: given._ };
 }
 
-/** A group of commands, which does nothing alone. */
-export function group(description: string, subCommands: Commands): OurCommand {
+/** Defines a group of commands, which cannot be run itself. */
+export function group(description: string, subCommands: Commands): TvsCommand {
   return { description, subCommands };
 }
 
@@ -165,7 +165,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   try {
     ({ positionals } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: true }));
   } catch (error) {
-    // Node's message names the option, and its further sentences are advice for other programs.
+    // The first sentence of Node's message names the option. The other sentences suggest what does not fit here.
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
     const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
@@ -178,31 +178,31 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   throw new TvsError("USAGE", `${found}; --help shows its options`);
 }
 
-export function everyValue(rawArgs: string[], name: string): string[] | undefined {
+export function readRepeated(rawArgs: string[], name: string): string[] | undefined {
   const options = { [name]: { type: "string", multiple: true } } as const;
   const { values } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: false });
   return values[name] as string[] | undefined;
 }
 
 /**
- * The configuration of flags and environment, or, where neither says where the register is, of the service here.
- * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
+ * Reads the configuration from flags and environment. If neither names a register, it is that of the service that is
+ * installed on this machine. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
-  const config = readConfig(args as Flags, readKeyKind(args as Flags));
+  const config = readConfig(args as Flags, environmentOf(args as Flags));
   requireOwnFolder(config);
   return config;
 }
 
-/** As {@link configOf}, with the options that only `serve` has. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
+/** Reads the configuration of `serve`, which has more options than {@link configOf} reads. @throws as configOf */
 export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
   const config = readServeConfig(flags, environment);
   requireOwnFolder(config);
   return config;
 }
 
-/** The environment for {@link configOf}. @param options as {@link serviceSettings} takes them */
-export function readKeyKind(flags: Flags, options: { all?: boolean } = {}): Environment {
+/** Returns the environment, with the settings of the installed service if its register is used. */
+export function environmentOf(flags: Flags, options: { all?: boolean } = {}): Environment {
   const { file, environment } = serviceSettings(flags, process.env, options);
   if (file !== undefined) {
     const { TVS_DATA, TVS_DATABASE } = environment;
@@ -212,10 +212,10 @@ export function readKeyKind(flags: Flags, options: { all?: boolean } = {}): Envi
 }
 
 /**
- * Moves key ids to the end of a command line. One in sixty-four begins with a dash and would be read as options. No
- * option is as long, so such a word is an operand, or the value of an option that takes one.
+ * Moves key ids to the end of a command line, after `--`. One id in 64 begins with a dash and would be parsed as an
+ * option. The id of an option (`--key ID`) is joined to it by `=` instead.
  */
-export function moveKeyIdsLast(words: readonly string[], command: OurCommand): string[] {
+export function moveKeyIdsLast(words: readonly string[], command: TvsCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
   const args = argsOf(command);
   const takesNext = (word: string | undefined) =>

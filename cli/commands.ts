@@ -7,14 +7,14 @@ import {
   commandsOf,
   commonArgs,
   moveKeyIdsLast,
-  type OurCommand,
+  type TvsCommand,
   version,
 } from "./command.ts";
-import { setWorkerEntry } from "./program.ts";
-import { fail, helpText, rootHelp, withUsage } from "./terminal/help.ts";
+import { setMainUrl } from "./program.ts";
+import { addUsage, helpText, printFailure, rootHelp } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
-/** The command table, by purpose: help and completion follow from it. */
+/** The commands by purpose. Help and completion are made from this table. */
 const sections: Readonly<Record<string, Commands>> = {
   "RUN THE SERVICE": {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
@@ -55,42 +55,42 @@ const sections: Readonly<Record<string, Commands>> = {
   },
 };
 
-export const root: OurCommand = {
+export const rootCommand: TvsCommand = {
   description: "Teacher Verification Service",
   sections,
   subCommands: Object.assign({}, ...Object.values(sections)),
 };
 
-/** Runs one command line, without the name of the program. @returns the exit code (decision D1.2) */
+/** Runs a command line. @param argv the words after `tvs` @returns the exit code (decision D1.2) */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {
-  setWorkerEntry(entry);
+  setMainUrl(entry);
   const words = commonFlagsLast(argv);
   try {
     if (words.length === 1 && (words[0] === "--version" || words[0] === "-v")) {
       process.stdout.write(`${version}\n`);
       return exitCodes.done;
     }
-    // The completion scripts call this. No help mentions it, and the order of its words matters.
+    // The completion scripts call this hidden command. It needs the words in the order in which they were typed.
     if (argv[0] === "__complete")
-      return await (await import("./terminal/completion.ts")).complete(root, argv.slice(1));
+      return await (await import("./terminal/completion.ts")).printCandidates(rootCommand, argv.slice(1));
     if (words[0] === "help")
-      return await (await import("./terminal/manual.ts")).help(words.slice(1), root, explain);
+      return await (await import("./terminal/manual.ts")).runHelp(words.slice(1), rootCommand, explain);
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);
-    // What the words name is found; citty would look for a further command among the operands.
+    // citty gets no subCommands: it would read the first operand as the name of one.
     const { subCommands: _found, ...own } = command;
     await runCommand(own, { rawArgs: moveKeyIdsLast(rest, command) }).catch((error: unknown) => {
-      throw withUsage(error, own, ["tvs", ...parents]);
+      throw addUsage(error, own, ["tvs", ...parents]);
     });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
-    return fail(error, words);
+    return printFailure(error, words);
   }
 }
 
-/** Follows the words to a command. @throws TvsError USAGE for a word that names none */
+/** Finds the command that the first words name. @throws TvsError USAGE if a word names no command */
 async function findCommand(words: readonly string[]) {
-  let command: OurCommand = root;
+  let command: TvsCommand = rootCommand;
   const parents: string[] = [];
   let rest = [...words];
   while (command.subCommands !== undefined) {
@@ -106,7 +106,7 @@ async function findCommand(words: readonly string[]) {
     }
     const hasOperand = Object.values(argsOf(command)).some(({ type }) => type === "positional");
     if (command.run !== undefined && hasOperand) break;
-    // The list of all commands would bury the word that is probably meant.
+    // The list of all commands would hide a suggestion, so it is the last choice.
     const meant =
       suggestion(name, Object.keys(table)) ||
       (await suggestionBelow(name, table)) ||
@@ -120,8 +120,8 @@ async function findCommand(words: readonly string[]) {
   return { command, parents, rest };
 }
 
-/** The refusal of a line that ends at a group of commands. */
-function missingCommand(group: OurCommand, path: string, [flag = ""]: readonly string[]): string {
+/** Explains why a command line that names only a group of commands is refused. */
+function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly string[]): string {
   const name = flag.replace(/^-+|=.*$/g, "");
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
     return `${path} needs a command: ${Object.keys(commandsOf(group)).join(", ")}`;
@@ -130,7 +130,7 @@ function missingCommand(group: OurCommand, path: string, [flag = ""]: readonly s
   return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
 
-/** The groups that have a command of this name: `tvs revoke` means `tvs teachers revoke`. */
+/** Suggests the groups that have a command of this name: for `tvs revoke`, `tvs teachers revoke`. */
 async function suggestionBelow(name: string, table: Commands): Promise<string> {
   const groups = await Promise.all(
     Object.entries(table).map(async ([group, load]) => [group, commandsOf(await load())] as const),
@@ -144,7 +144,7 @@ async function explain(words: readonly string[]): Promise<number> {
   const names = words.filter((word) => !word.startsWith("-"));
   const { command, parents } = await findCommand([...names, "--help"]);
   const isRoot = parents.length === 0;
-  process.stdout.write(isRoot ? await rootHelp(root) : await helpText(command, ["tvs", ...parents]));
+  process.stdout.write(isRoot ? await rootHelp(rootCommand) : await helpText(command, ["tvs", ...parents]));
   return exitCodes.done;
 }
 

@@ -5,13 +5,13 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
 };
 
-/** The only entry: the main thread runs a command, a worker its loop. Other modules load when needed, for a fast start. */
+/** The entry of every thread. The main thread runs a command, a worker its role. Modules are loaded when needed. */
 if (isMainThread) {
-  // Every file that a command writes (database, lock, report, backup) is readable by its owner alone.
+  // Only the owner may read the files that a command writes: database, lock, report, backup.
   process.umask(0o077);
-  // The service runs on after the reader of its log has gone.
+  // If the reader of the log closes stderr, the service continues.
   process.stderr.on("error", () => {});
-  // `tvs … | head` closes the pipe early. The command then runs on to its own exit code.
+  // `tvs … | head` closes the pipe early. The command still runs to its end and returns its own exit code.
   let isClosed = false;
   process.stdout.on("error", (error: { code?: string }) => {
     isClosed ||= error.code === "EPIPE";
@@ -19,7 +19,7 @@ if (isMainThread) {
   });
   const entry = new URL(import.meta.url);
   const [word, asked = ""] = process.argv.slice(2);
-  // A `tvs` process starts this one to read a workbook.
+  // A command starts this program again with this word, to read a workbook in a process of its own.
   if (word === "workbook-process")
     await (await import("./register/workbook-process.ts")).runWorkbookProcess(asked, entry);
   const { runCommandLine } = await import("./commands.ts");

@@ -37,16 +37,16 @@ import { ensureDataDir, openVault } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** An open register: its stores, secrets and settings, as commands and functions of the domain take them. */
+/** An open register: its stores, secrets and settings. Commands get it and pass it to functions of the domain. */
 export type CommandContext = Awaited<ReturnType<typeof openContext>>;
 
 export type OpenOptions = {
   readonly clock?: Clock;
-  /** Whether this process serves. Callers wait less long for a libSQL server than a command does. */
+  /** Whether this process is `tvs serve`, which waits less long for a libSQL server than other commands. */
   readonly isService?: boolean;
   /** The issuer if none was ever set; null if one must be set. */
   readonly defaultIssuer?: string | null;
-  /** Allows to make a missing register, and is called with the sentence that says so. */
+  /** Called with a notice after a register was made. If undefined, a missing register is refused and not made. */
   readonly whenMade?: (words: string) => void;
   /** The first settings of a new register. An existing register keeps its own. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
@@ -63,8 +63,8 @@ export type OpenOptions = {
 const defaultKeyBits = 2048;
 
 /**
- * Opens the database and everything over it. With `whenMade`, missing parts of a register are made, the keys last.
- * Without it nothing is made. @throws TvsError REGISTER_MISSING, or another code with a message of one line
+ * Opens a register: database, stores, secrets and settings. With `whenMade`, a missing or incomplete register is made,
+ * its keys last. @throws TvsError REGISTER_MISSING, or another code with a message of one line
  */
 export async function openContext(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
@@ -86,9 +86,9 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     const stores = createStores(driver, { commits, acting });
     const keyKind = await readKeyKind(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
-    // Each machine over a libSQL server has a data directory for its own files.
+    // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
-    // The keys come last and complete the register. After a kill before them it is made again.
+    // The keys are written last and complete the register. If a kill prevents that, the register is made again.
     if (firstSettings !== undefined && !(await holdsRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -98,17 +98,17 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     return {
       ...{ ...stores, stores, driver, config, clock, secrets, settingsInForce, keyKind, isNew },
       blindIndex: createBlindIndex(secrets.blindIndexKey),
-      /** The stored settings when the register was opened. */
+      /** The stored settings, as they were when the register was opened. */
       remembered: stored,
-      /** False if the issuer is only the address at which a service listened. */
-      issuerTold: config.issuer !== undefined || isIssuerSet(stored),
+      /** False if nobody has set an issuer: it is then the URL at which the service listens. */
+      hasSetIssuer: config.issuer !== undefined || isIssuerSet(stored),
       calendar: createCalendar(settingsInForce.timeZone),
       /** Who makes the changes: the operator, or `service`. */
       get actor() {
         return acting.actor;
       },
       dataDir: config.dataDir,
-      /** The newest checkpoint of the evidence log, outside the database. */
+      /** The newest checkpoint of the evidence log, kept in a file outside the database. */
       pinned: openPinnedCheckpoint(pinnedCheckpointFile(config)),
     };
   } catch (error) {
@@ -118,14 +118,14 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
 }
 
 /**
- * Makes the data directory of a new register after all checks, so that a refused command makes none.
+ * Checks that a new register may be made, then makes its data directory. A refused command thus makes no directory.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
 async function prepareNew(config: Config, options: OpenOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
   if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegisterError(config);
-  // A key beside an incomplete database is left by a killed command, or by one that makes the register now. The schema
-  // is written before the key, so it is read after it.
+  // A master key without a register is refused, unless a killed command left it or another process makes the register
+  // now. Both write the schema before the key, so the key is looked for first.
   const refusal = loneKeyRefusal(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await settingsOf(new Map(), config, defaultIssuer);
@@ -133,26 +133,26 @@ async function prepareNew(config: Config, options: OpenOptions, driver?: Driver)
   ensureDataDir(config);
 }
 
-/** Whether there is a database, complete or not. */
+/** Whether a database exists, even if its register is incomplete. */
 async function isBegun(config: Config, driver: Driver | undefined): Promise<boolean> {
   if (config.database.kind === "file" || driver === undefined) return hasDatabase(config);
   return (await readSchema(driver)) > 0;
 }
 
-/** For a command that opens the database on its own. @throws TvsError REGISTER_MISSING */
+/** Requires a register, for a command that opens the database itself. @throws TvsError REGISTER_MISSING */
 export async function requireRegister(config: Config): Promise<void> {
   if (!(await hasRegister(config))) throw noRegisterError(config);
 }
 
-/** Whether there is a register. A libSQL server may have an empty database. */
+/** Whether the database has a register. The database of a libSQL server may be empty. */
 export async function hasRegister(config: Config): Promise<boolean> {
-  return (await settingsOfRegister(config)) !== null;
+  return (await readStoredSettings(config)) !== null;
 }
 
-/** The stored settings, read without opening the register; null without a register. */
-export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
+/** Reads the stored settings without opening the register. @returns null if the register is missing */
+export async function readStoredSettings(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
-  return closing(await openDriver(config), async (driver) => {
+  return closeAfter(await openDriver(config), async (driver) => {
     await readSchema(driver);
     return (await holdsRegister(driver)) ? createSettingsStore(driver).read() : null;
   });
@@ -191,23 +191,23 @@ export function createStores(
   };
 }
 
-/** The dependencies of an import. It stages rows in the data directory, also for a libSQL server. */
+/** Makes the dependencies of an import. It stages rows in the data directory, also for a libSQL server. */
 export function importDependencies(operator: CommandContext): ImportDependencies {
   if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
-/** Runs a function over the open register, and closes it. */
+/** Opens the register, runs a function with it, and closes it. */
 export async function withContext<T>(
   config: Config,
   run: (operator: CommandContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
   const operator = await openContext(config, options);
-  return closing(operator.driver, () => run(operator));
+  return closeAfter(operator.driver, () => run(operator));
 }
 
-export async function closing<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
+export async function closeAfter<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
   try {
     return await run(driver);
   } finally {

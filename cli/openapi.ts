@@ -18,7 +18,7 @@ export const openapiCommand = command({
   },
 });
 
-/** Issuer and site of the database, if there is one; else the given issuer. No database is made. */
+/** Reads issuer and site for the document: from the database if there is one, else --issuer and the default site. */
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   if (hasDatabase(config)) return withContext(config, async ({ settingsInForce }) => settingsInForce);
   if (config.issuer === undefined)

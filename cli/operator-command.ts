@@ -6,7 +6,7 @@ import {
   command,
   type commonArgs,
   configOf,
-  type OurCommand,
+  type TvsCommand,
 } from "./command.ts";
 import { type CommandContext, withContext } from "./open.ts";
 
@@ -26,7 +26,7 @@ export function operatorCommand<const T extends Args, P = undefined>({
   prepare,
   act,
   ...definition
-}: ContextCommand<T, P>): OurCommand {
+}: ContextCommand<T, P>): TvsCommand {
   return command<T>({
     ...definition,
     async run({ args }) {

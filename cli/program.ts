@@ -1,21 +1,21 @@
-/** The words by which this program is called here, so that printed commands work when pasted. */
+/** How this program is called on this machine, so that commands in messages work when pasted into a shell. */
 
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { shellWord } from "../src/domain/plain-text.ts";
 
-/** Whether this is the executable, which contains its runtime, and not the source. */
+/** Whether this process is the compiled executable, and not the source on Bun, Deno or Node. */
 export function isExecutable(path = process.execPath): boolean {
   return !/\/(bun|deno|node)(-profile)?$/.test(path);
 }
 
-/** The words before a command: `tvs`, the executable's path, or what runs the source. */
+/** Returns the words before a command: `tvs`, the executable's path, or such as `bun cli/main.ts`. */
 export function programWords(): string {
   if (isExecutable()) return executableWords(process.execPath);
-  // npm sets this variable for the scripts of package.json, which find a Bun outside PATH.
+  // npm sets this variable for a script of package.json. It finds Bun even if a shell would not.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
-  const main = shown(fileURLToPath(workerEntry()));
+  const main = shown(fileURLToPath(mainUrl()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
 }
 
@@ -29,7 +29,7 @@ function executableWords(path: string): string {
   return shown(path);
 }
 
-/** Whether a file exists and can be run. On a `noexec` mount no file can, whatever its mode. */
+/** Whether a file exists and can be run. On a mount with `noexec` no file can be run, whatever its mode. */
 export function canRun(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -39,7 +39,7 @@ export function canRun(path: string): boolean {
   }
 }
 
-/** A path, relative where it is below the current folder. */
+/** Writes a path for a shell, relative to the current folder if it is below that folder. */
 function shown(path: string): string {
   const below = relative(process.cwd(), path);
   if (below.startsWith("..") || isAbsolute(below)) return shellWord(path);
@@ -48,12 +48,12 @@ function shown(path: string): string {
 
 let entry: URL | undefined;
 
-/** Called once by main.ts, with its own address. */
-export function setWorkerEntry(url: URL): void {
+/** Stores the URL of main.ts, from which threads and child processes start. Called once, by main.ts. */
+export function setMainUrl(url: URL): void {
   entry = url;
 }
 
-export function workerEntry(): URL {
+export function mainUrl(): URL {
   if (entry === undefined) throw new Error("the program was not started by main.ts");
   return entry;
 }

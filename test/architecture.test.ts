@@ -23,7 +23,7 @@ function filesOf(folder: string): SourceFile[] {
     });
 }
 
-/** What a file imports: static, re-exported and dynamic, types included. */
+/** Lists what a file imports: statically, by re-export and dynamically, types included. */
 function importsOf(text: string): string[] {
   const code = withoutComments(text);
   const patterns = [
@@ -39,18 +39,18 @@ function withoutComments(text: string): string {
 }
 
 const source = filesOf("src");
-/** The commands, and what builds and starts the program from its source. */
+/** The commands, and the scripts that build and start the program. */
 const commands = [...filesOf("cli"), ...filesOf(".ci")];
 const tests = filesOf("test");
 const data = filesOf("data");
 
-/** `src/domain/keys.ts` lies in `domain`, `cli/serve/serve.ts` in `cli`, `.ci/build.ts` in `.ci`, `src/config.ts` in `config`. */
+/** Returns the layer of a file: `domain` for `src/domain/keys.ts`, `cli` for `cli/serve/serve.ts`. */
 function layerOf(path: string): string {
   const [top = "", second = ""] = path.split("/");
   return top === "src" ? second.replace(/\.ts$/, "") : top;
 }
 
-/** cli → app → console | site → api → http → domain → partner, adapters beside, and the files outside the layers. */
+/** The layers that each layer may import: cli → app → console | site → api → http → domain → partner, and adapters. */
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
 const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
@@ -89,7 +89,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   domain: ["domain", "partner", "data"],
   partner: ["partner"],
 };
-/** The layers that are given stores import their types: a store's is what its create function returns, and is not written twice. */
+/** Layers of which a layer may import types only. It gets stores, with the types of the create functions. */
 const allowedTypes: Readonly<Record<string, readonly string[]>> = {
   domain: ["store"],
   console: ["store"],
@@ -101,7 +101,7 @@ const isRelative = (specifier: string) => specifier.startsWith(".");
 const targetOf = (file: SourceFile, specifier: string) =>
   relative(root, resolve(root, dirname(file.path), specifier));
 
-/** The imports of a file that its layer may not have. */
+/** Lists the imports of a file that its layer may not have. */
 function wrongImports(file: SourceFile): string[] {
   const from = layerOf(file.path);
   const isAllowed = (layers: Readonly<Record<string, readonly string[]>>, specifier: string) =>
@@ -115,10 +115,10 @@ function wrongImports(file: SourceFile): string[] {
 const importing = (files: readonly SourceFile[], is: (specifier: string) => boolean) =>
   files.flatMap((file) => file.imports.filter(is).map((one) => `${file.path} imports ${one}`));
 
-/** The build, and the fast path that is loaded on Bun alone and has a portable fallback. */
+/** The files that may import modules of Bun: the build, and code for Bun alone that has a portable fallback. */
 const boundToBun = [".ci/build.ts", "src/foreign.ts"];
 
-test("imports lead cli → app → console | site → api → http → domain → partner, adapters beside", () => {
+test("every file imports only from the layers that its layer may import", () => {
   const files = [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"));
   expect(files.flatMap(wrongImports)).toEqual([]);
 });
@@ -152,23 +152,23 @@ test("the domain imports no database, HTTP, thread or terminal", () => {
   expect(importing(domain, (one) => adapters.test(one))).toEqual([]);
 });
 
-test("one file alone opens databases", () => {
+test("no file but src/store/driver/connection.ts opens databases", () => {
   const opening = [...source, ...commands].filter((file) => /\bimport\("libsql"\)/.test(file.code));
   expect(opening.map((file) => file.path)).toEqual(["src/store/driver/connection.ts"]);
 });
 
-test("src/, cli/ and .ci/ import only node: modules and packages", () => {
+test("no file of src, cli or .ci imports a module of Bun or Deno, or a URL", () => {
   const portable = [...source, ...commands].filter((file) => !boundToBun.includes(file.path));
   expect(importing(portable, (one) => /^(?:bun$|bun:|npm:|jsr:|https?:)/.test(one))).toEqual([]);
 });
 
-test("relative imports name the file with its ending, and Node's modules have their prefix", () => {
+test("relative imports have a file extension, and imports of Node's modules have the prefix node:", () => {
   const bare = builtinModules.filter((one) => !one.startsWith("bun"));
   const isWrong = (one: string) => (isRelative(one) ? !/\.\w+$/.test(one) : bare.includes(one));
   expect(importing([...source, ...commands], isWrong)).toEqual([]);
 });
 
-test("no circle of imports leads from a file back to itself, but for types", () => {
+test("no file imports itself through other files, except for types", () => {
   const graph = new Map([...source, ...commands].map((file) => [file.path, valueImports(file)]));
   const circles: string[] = [];
   for (const start of graph.keys()) {
@@ -184,7 +184,7 @@ test("no circle of imports leads from a file back to itself, but for types", () 
   expect(circles).toEqual([]);
 });
 
-/** The files that are loaded with this one: imports of types alone and dynamic ones are not. */
+/** Lists the files that are loaded with a file. Imports of types and dynamic imports are left out. */
 function valueImports(file: SourceFile): string[] {
   const code = file.code.replace(/\b(?:import|export)\s+type\b[^"';]*?\bfrom\s*"[^"]+"/g, "");
   const statements = [...code.matchAll(/\b(?:import|export)\b([^"';(]*?)\bfrom\s*"(\.[^"]+)"/g)];
@@ -195,14 +195,14 @@ function valueImports(file: SourceFile): string[] {
 
 const shipped = [...source, ...commands].filter((file) => !file.path.endsWith(".d.ts"));
 
-/** What partners import from the package, and what is made from the OpenAPI document; nobody here need take it all. */
+/** The files whose exports are for partners, so that no file here has to import them all. */
 const packageEntries = Object.values(
   (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports?: object }).exports ?? {},
 ).map((entry) => String(entry).replace(/^\.\//, ""));
 
 const linesOf = (file: SourceFile) => file.text.trimEnd().split("\n").length;
 
-/** The files of this repository that each file imports, in whatever way. */
+/** The files of this repository that each file imports, statically or dynamically. */
 const targets = new Map(
   [...shipped, ...tests, ...data].map((file) => [
     file.path,
@@ -216,7 +216,7 @@ function exportedNames({ code }: SourceFile): string[] {
   return [...code.matchAll(declaration)].map(([, name = ""]) => name);
 }
 
-/** Whether a file that imports this one has the name anywhere: in its list of imports, or behind a dynamic import. */
+/** Whether a file that imports `target` uses the name, also after a dynamic import. */
 function isTaken(target: SourceFile, name: string): boolean {
   const named = new RegExp(`\\b${name}\\b`);
   return [...shipped, ...tests, ...data].some((file) => imports(file, target) && named.test(file.code));
@@ -231,7 +231,7 @@ test("every file of src, cli and .ci has at most four hundred lines", () => {
   expect(long).toEqual([]);
 });
 
-test("every file of src, cli and .ci exports no value and no type that no other file takes", () => {
+test("no file of src, cli or .ci exports a name that no other file imports", () => {
   const whole = [...packageEntries, "src/partner/api-types.ts"];
   const idle = shipped
     .filter((file) => !whole.includes(file.path))
@@ -245,7 +245,7 @@ test("every file of the tests has at most four hundred lines", () => {
   expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
 });
 
-test("every file has a name that says what is in it", () => {
+test("no file is called index, util, helper, common or misc", () => {
   expect(
     all
       .map((file) => file.path)
@@ -253,8 +253,8 @@ test("every file has a name that says what is in it", () => {
   ).toEqual([]);
 });
 
-test("every file is checked by the compiler in all its parts", () => {
-  // The words are put together here, or this file would find itself.
+test("no file has `any`, or a comment that turns the compiler off", () => {
+  // The pattern is put together here, because this file would match it otherwise.
   expect(matching(all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`))).toEqual([]);
   const loose = all.filter((file) => /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m.test(file.code));
   expect(loose.map((file) => file.path)).toEqual([]);
@@ -270,11 +270,11 @@ test("no file has a note of unfinished work, and no test is skipped", () => {
   expect(matching(tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/)).toEqual([]);
 });
 
-test("every file of src leaves the environment to config.ts", () => {
+test("no file of src reads process.env: commands pass the environment to config.ts", () => {
   expect(source.filter((file) => /\bprocess\.env\b/.test(file.code)).map((file) => file.path)).toEqual([]);
 });
 
-test("events are stored in one place, which makes their deliveries with them", () => {
+test("no file but src/store/events.ts stores events, so each is stored with its deliveries", () => {
   const inserts = /\bINTO events\b|\binsertRows\("events"/;
   const places = [...source, ...commands].filter(({ code }) => inserts.test(code));
   expect(places.map(({ path }) => path)).toEqual(["src/store/events.ts"]);

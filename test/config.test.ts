@@ -109,13 +109,13 @@ test("the variable of an option is TVS_ and its name in capitals", () => {
   expect(variableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
-test("a flag counts before its variable, a switch that is off too", () => {
+test("a flag has precedence over its variable, also a switch that is off", () => {
   expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
   const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
   expect(config.allowPrivateWebhooks).toBe(false);
 });
 
-test("an empty variable counts as one that is not set", () => {
+test("an empty variable has no effect", () => {
   const empty: Environment = {
     TVS_DATA: "",
     TVS_ISSUER: "",
@@ -142,14 +142,14 @@ const place = (flags: Flags) => {
   return [database.kind === "file" ? database.file : database.url, masterKeyFile];
 };
 
-test("the database is in the data directory, and the key beside the database", () => {
+test("the default database is in the data directory, and the master key beside the database", () => {
   expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
   expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
   expect(place({ database: "file:///elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
   expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
 });
 
-test("a sandbox has a database and a key of its own, by whatever name it is reached", () => {
+test("a sandbox has its own database and master key, whether --sandbox or --database selects it", () => {
   expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
   expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
   expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
@@ -158,11 +158,11 @@ test("a sandbox has a database and a key of its own, by whatever name it is reac
   ]);
 });
 
-test("the key of a libSQL server's database is in the data directory", () => {
+test("the master key for a libSQL server is in the data directory", () => {
   expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
 });
 
-test("an answer to init counts where neither a flag nor a variable is given", () => {
+test("a setting that init stored is used if neither its flag nor its variable is given", () => {
   const remembered = new Map([
     ["host", "127.0.0.2"],
     ["port", "9000"],
@@ -173,7 +173,7 @@ test("an answer to init counts where neither a flag nor a variable is given", ()
   expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
 });
 
-test("trusted proxies are read from several flags, or several in one, with or without spaces", () => {
+test("trusted proxies are read from repeated flags and from lists, with or without spaces", () => {
   const proxies = (value: string | string[]) =>
     readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
   expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
@@ -225,7 +225,7 @@ test.each<[string, string | undefined, RegExp]>([
   }
 });
 
-test("a database of an unknown kind is refused", () => {
+test("a database URL with an unknown scheme is refused", () => {
   for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
     expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
       /^--database \(TVS_DATABASE\) must begin with file:/,
@@ -233,7 +233,7 @@ test("a database of an unknown kind is refused", () => {
   }
 });
 
-test("a libSQL server's address with a path, a query or a user is refused", () => {
+test("a libSQL server's URL with a path, a query or a user is refused", () => {
   for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
     expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
       "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +

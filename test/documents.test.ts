@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import type { OurCommand } from "../cli/command.ts";
-import { root as commandTable } from "../cli/commands.ts";
+import type { TvsCommand } from "../cli/command.ts";
+import { rootCommand as commandTable } from "../cli/commands.ts";
 import { headingId } from "../src/manual.ts";
 
 const root = join(import.meta.dir, "..");
@@ -20,10 +20,10 @@ const documents = [
   ...[".github", "src", "cli", "test", "data"].flatMap((folder) => filesBelow(folder, /\.md$/)),
 ];
 
-/** A document without what is only quoted in it. */
+/** Removes code and quotations from a document. */
 const prose = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
 
-/** The ids of a document's headings; a title that comes again gets a number, as code forges give it. */
+/** Lists the ids of a document's headings. A repeated title gets a number, as on GitHub. */
 function anchorsOf(text: string): string[] {
   const seen = new Map<string, number>();
   const headings = text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/^#{1,6} (.+)$/gm);
@@ -35,7 +35,7 @@ function anchorsOf(text: string): string[] {
   });
 }
 
-test.each(documents)("the document %s links only to what is there", (path) => {
+test.each(documents)("each relative link of %s leads to a file and a heading that exist", (path) => {
   const links = [...prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = ""]) => href);
   for (const href of links.filter((one) => !/^[a-z]+:/.test(one))) {
     const [file = "", anchor] = href.split("#");
@@ -52,7 +52,7 @@ test.each([
   "test/README.md",
   "test/bench/README.md",
   ".github/CONTRIBUTING.md",
-])("%s names only files that are there", (path) => {
+])("%s names only files that exist", (path) => {
   const places = ["", "src", "test", dirname(path)];
   const named = [...read(path).matchAll(/`([\w./-]+(?:\.(?:ts|mjs|md|json|css|sql)|\/))`/g)];
   const missing = named
@@ -61,7 +61,7 @@ test.each([
   expect(missing).toEqual([]);
 });
 
-/** A path from one of the places, or a file's bare name, which the row of a table puts into its folder. */
+/** Whether a name is a path below one of the folders, or the bare name of any file, as in a table about a folder. */
 function isNamed(places: readonly string[], name: string): boolean {
   if (places.some((place) => existsSync(join(root, place, name)))) return true;
   const bare = name.replace(/\/$/, "");
@@ -82,7 +82,7 @@ test.each([
   expect(read(path).split("\n").length).toBeLessThanOrEqual(most);
 });
 
-test("the README's pictures are small, and said in words", () => {
+test("the README's pictures are small, and have an alternative text", () => {
   const text = read("README.md").replace(/<img src="([^"]+)"[^>]* alt="([^"]*)">/g, "![$2]($1)");
   const pictures = [...text.matchAll(/(?<!\[)!\[([^\]]*)\]\(([^)]+)\)/g)];
   expect(pictures).toHaveLength(2);
@@ -103,10 +103,10 @@ test("the README's badges show the version and the licence of package.json", () 
   }
 });
 
-test("the documents name only scripts of package.json, and only commands and options that there are", async () => {
+test("the documents name only npm scripts, commands and options that exist", async () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const known = new Set([...Object.keys(scripts), "ci", "install"]);
-  // The changelog tells of what was.
+  // The changelog may name what no longer exists.
   for (const path of documents.filter((one) => one !== "CHANGELOG.md")) {
     const text = read(path);
     for (const [words, name = ""] of text.matchAll(/\bnpm (?:run (?:--silent )?)?([a-z]+)\b/g))
@@ -120,18 +120,18 @@ test("the documents name only scripts of package.json, and only commands and opt
   }
 });
 
-test("a command that is none is noticed", async () => {
+test("an unknown command or option in a document is found", async () => {
   expect(await unknownIn(["keys", "rotat"])).toEqual(["rotat"]);
   expect(await unknownIn(["key", "list"])).toEqual(["key"]);
   expect(await unknownIn(["keys", "rotate", "--nw"])).toEqual(["--nw"]);
 });
 
-/** The words of a command line that name no command, and the options that its command does not have. */
+/** Finds the words of a command line that name no command, and options that the command does not have. */
 async function unknownIn(words: readonly string[]): Promise<string[]> {
-  let command: OurCommand = commandTable;
+  let command: TvsCommand = commandTable;
   let at = 0;
   for (let word = words[0]; word !== undefined && command.subCommands !== undefined; word = words[++at]) {
-    const table = command.subCommands as Record<string, () => Promise<OurCommand>>;
+    const table = command.subCommands as Record<string, () => Promise<TvsCommand>>;
     const load = Object.hasOwn(table, word) ? table[word] : undefined;
     if (load === undefined) break;
     command = await load();
@@ -158,13 +158,13 @@ const rows = [...said.matchAll(/^\| (.+?) \| (.+?) \|$/gm)].filter(
 );
 const explained = rows.flatMap(([, names = ""]) => names.replace(" (optional)", "").split(", "));
 
-test("the dependencies are each explained once, those of package.json and no others", () => {
+test("src/README.md explains each dependency of package.json once, and no others", () => {
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
   const names = [dependencies, devDependencies, optionalDependencies].flatMap((one) => Object.keys(one));
   expect(explained.sort()).toEqual(names.sort());
 });
 
-test("the dependencies are each imported by the program, but for those to develop with", () => {
+test("each dependency of the program is imported by the program", () => {
   const code = ["src", "cli"].flatMap((folder) => filesBelow(folder, /\.ts$/)).map(read);
   const names = Object.keys(JSON.parse(read("package.json")).dependencies);
   const isImported = (name: string) =>
@@ -178,10 +178,10 @@ const numbers = [...read("src/decisions.md").matchAll(/^(?:\| |- )\*\*([CD]\d+(?
 const code = ["src", "cli", "test", "data", ".ci"]
   .flatMap((folder) => filesBelow(folder, /\.(?:ts|mjs|js|sql|css|lua)$|\.ci\/run$/))
   .filter((path) => !/\.bundle\.|documents\.test\.ts$/.test(path));
-/** Comments in one piece, where a line break had parted a citation. */
+/** Reads a file with each comment on one line, so that no line break splits a citation. */
 const joined = (path: string) => read(path).replace(/\n\s*(?:\*|\/\/|--) /g, " ");
 
-test("the contract's clauses and the decisions have a number each, in order and no two the same", () => {
+test("the contract's clauses and the decisions have unique numbers in ascending order", () => {
   expect(numbers.length).toBeGreaterThan(60);
   expect(new Set(numbers).size).toBe(numbers.length);
   const parts = (number: string) => [number[0], ...number.slice(1).split(".").map(Number)];
@@ -189,7 +189,7 @@ test("the contract's clauses and the decisions have a number each, in order and 
   expect(numbers).toEqual(sorted);
 });
 
-test("every clause and decision that a comment cites is there", () => {
+test("every clause and decision that a comment cites exists", () => {
   const cited = code.flatMap((path) =>
     [...joined(path).matchAll(/\b(?:contract|decisions?)\s+([CD]\d+(?:\.\d+)?)\b/gi)].map(
       ([, number = ""]) => ({

@@ -10,7 +10,7 @@ import { build, hostTarget, projectFolder, readTarget } from "../.ci/build.ts";
 import { type Suite, suites } from "./suites.ts";
 
 const progressMs = 5_000;
-/** Of so many tests, the latest that ended, the files are named; and so many are named at the end, the slowest. */
+/** The number of latest tests whose files the progress names, and of slowest tests that are listed at the end. */
 const latestTests = 20;
 const slowestTests = 10;
 
@@ -20,8 +20,8 @@ const quietly = ["test", "--only-failures", "--timeout=60000", "--preload=./test
 const byTwo = ["--parallel=2", "--no-isolate"];
 
 /**
- * The executable, made of the source as it is: a command of it takes a third of what one from the source takes, which
- * is read and translated each time.
+ * Compiles the executable from the present source. Its commands take a third of the time of the source's commands,
+ * which are compiled each time.
  */
 async function builtProgram(): Promise<string> {
   const file = join(projectFolder, ".cache/test/tvs");
@@ -29,7 +29,7 @@ async function builtProgram(): Promise<string> {
   return JSON.stringify([file]);
 }
 
-/** Runs Bun until it ends, its code 128 and more after a signal, and hands on the signals that a supervisor sends to this process alone. */
+/** Runs Bun until it ends, and forwards the signals that a supervisor sends to this process. @returns the exit code */
 async function bun(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<number> {
   const child = Bun.spawn([process.execPath, ...words], {
     cwd: projectFolder,
@@ -51,7 +51,7 @@ async function runAloud(
   const told = words.find((word) => word.startsWith("--reporter-outfile="))?.split("=")[1];
   const report = told ?? join(folder, "report.xml");
   const reporter = told === undefined ? ["--reporter=junit", `--reporter-outfile=${report}`] : [];
-  // What took longest last time begins first, so that no long file is left when all others are done.
+  // The slowest files of the last run begin first, so that none of them is left for the end.
   const timings = [`--timings=.cache/test/${suite}.json`, "--update-timings"];
   const paths = files.map((file) => `./test/${file}.test.ts`);
   writeFileSync(done, "");
@@ -73,14 +73,14 @@ async function runAloud(
   }
 }
 
-/** @param done the file of each test that is done, in that order */
+/** Describes the progress. @param done the file of each finished test, in order */
 function howFar(done: readonly string[], files: number): string {
   const latest = [...new Set(done.slice(-latestTests).reverse())].slice(0, 2);
   const names = latest.map((path) => path.split("/test/").at(-1));
   return [`${done.length} tests done, ${new Set(done).size} of ${files} files begun`, ...names].join("; ");
 }
 
-/** The tests that took longest, by their files: where the next seconds are to be had. */
+/** Lists the slowest tests of a report, with their files. */
 function slowest(report: string): string {
   const tests = [...report.matchAll(/<testcase name="([^"]*)".*? time="([^"]*)".*? file="([^"]*)"/g)]
     .map(([, name, time, file]) => ({ name, seconds: Number(time), file }))
@@ -91,7 +91,7 @@ function slowest(report: string): string {
   return ["the slowest tests:", ...tests].join("\n");
 }
 
-/** Files that somebody names are run at once, from the source, which is what was just changed. */
+/** Runs a suite, or the test files that are named. Those run with the source, so that nothing has to be compiled. */
 async function main(name: string, words: readonly string[]): Promise<number> {
   const isNamed = words.some((word) => /\/|\.ts$/.test(word) && !word.startsWith("-"));
   if (isNamed) return bun([...quietly, ...words]);

@@ -8,7 +8,7 @@ const all = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8"
   .map((path) => path.replaceAll("\\", "/").replace(/\.test\.ts$/, ""))
   .sort();
 
-/** The files of folders (with a `/` at the end) and single ones. @throws Error for a name that nothing has */
+/** Finds the test files of folders (with a `/` at the end), and single ones. @throws Error if a name has none */
 function filesOf(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     const found = all.filter((file) => file === name || (name.endsWith("/") && file.startsWith(name)));
@@ -20,12 +20,12 @@ function filesOf(names: readonly string[]): string[] {
 const without = (files: readonly string[], others: readonly string[]) =>
   files.filter((file) => !others.includes(file));
 
-/** They need a browser, which a fresh machine with Node and npm does not have. */
+/** Tests that need a browser, which a fresh machine with Node and npm does not have. */
 const pages = filesOf(["pages/"]);
 
 /**
- * What kills, cuts off and holds up whole processes, and waits for them, what another language compiles first, and what
- * starts a process for each line of the manual or the README: apart, because `npm test` is to be quick.
+ * Slow tests, apart so that `npm test` is quick. They kill, cut off or pause processes, compile another language, or
+ * start a process for each line of the manual or the README.
  */
 const faults = filesOf([
   "blackbox/first-day",
@@ -58,7 +58,7 @@ const serving = [
 
 export type Suite = {
   readonly files: readonly string[];
-  /** Files that share a browser, or measure, come one by one. */
+  /** Whether the files run one after the other, because they share a browser. */
   readonly oneByOne?: boolean;
 };
 

@@ -11,10 +11,10 @@ import { type Check, fail, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
-import { command, flag, readKeyKind, version } from "../command.ts";
+import { command, environmentOf, flag, version } from "../command.ts";
 import { noRegisterError, requireOwnFolder } from "../register/register.ts";
-import { exitCodes, listing, note, print, printable, terminalWidth } from "../terminal/output.ts";
-import { wrapped } from "../terminal/tables.ts";
+import { escapeControls, exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
+import { wrapText } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import * as machine from "./machine.ts";
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
@@ -23,7 +23,7 @@ export const doctorCommand = command({
   ...words.doctor,
   args: { full: flag() },
   async run({ args }) {
-    const environment = readKeyKind(args as Flags, { all: true });
+    const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
     requireOwnFolder(config);
@@ -47,7 +47,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
-    advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
+    advice ? [`  ${wrapText(escapeControls(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }

@@ -20,7 +20,7 @@ import type { PartnerStore } from "../../src/store/partners.ts";
 import { flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { partnerArg } from "../partners/credentials.ts";
+import { partnerOption } from "../partners/credentials.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
 import {
@@ -30,9 +30,9 @@ import {
   listing,
   note,
   print,
-  printableJson,
   printList,
   record,
+  safeJson,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
 import { logWriterOf, noLog } from "./open-evidence.ts";
@@ -167,7 +167,7 @@ function exitCodeOf(results: readonly Located[]): number {
 const listCommand = operatorCommand({
   ...words["attestations list"],
   args: {
-    partner: partnerArg,
+    partner: partnerOption,
     teacher: option("REF", teacherKeyOf),
     key: option("KEYID"),
     since: sinceArg("Only"),
@@ -263,7 +263,7 @@ function describe(one: Attestation) {
 function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
   const members = record({ ...kept, context: one.context });
-  return `${members}\n\nsigned claims\n${printableJson(claims)}\n\nsignature\n${jws}`;
+  return `${members}\n\nsigned claims\n${safeJson(claims)}\n\nsignature\n${jws}`;
 }
 
 function notFound(id: string, kept: KeptLog): TvsError {

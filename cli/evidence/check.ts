@@ -10,8 +10,8 @@ import { isConsistent, isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
-import { command, everyValue, operand, option } from "../command.ts";
-import { exitCodes, print, printable, record } from "../terminal/output.ts";
+import { command, operand, option, readRepeated } from "../command.ts";
+import { escapeControls, exitCodes, print, record } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readLogKeys, readStateFile, rememberInFile } from "./log-state.ts";
 
@@ -37,7 +37,7 @@ export const logCheckCommand = command({
     ...timeoutArg,
   },
   async run({ args, rawArgs }) {
-    const keys = await readLogKeys(everyValue(rawArgs, "log-key") ?? [args["log-key"]]);
+    const keys = await readLogKeys(readRepeated(rawArgs, "log-key") ?? [args["log-key"]]);
     const file = args["log-state"];
     const state = readStateFile("--log-state", file);
     const log = openLogAt(args.url, args.timeout ?? defaultTimeoutMs);
@@ -62,7 +62,7 @@ export const logCheckCommand = command({
 
 /** Replaces control characters in a note, because they could control the terminal. */
 function shownAs(note: string): string {
-  return note.split("\n").map(printable).join("\n");
+  return note.split("\n").map(escapeControls).join("\n");
 }
 
 /** Verifies the checkpoint that the log shows. @throws TvsError INPUT_UNREADABLE */

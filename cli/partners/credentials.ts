@@ -15,7 +15,7 @@ import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { choice, someOf } from "../terminal/lists.ts";
+import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
   type Columns,
   hint,
@@ -32,30 +32,30 @@ async function partnerIds({ partners }: CommandContext) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 
-export const partnerIdArg = {
+export const partnerOperand = {
   id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
 export const filterArgs = {
-  events: someOf(
+  events: listOption(
     eventTypes,
     `Which events it is notified of: all (default), or some of ${eventTypes.join(", ")}`,
   ),
-  teachers: choice(
+  teachers: choiceOption(
     teacherChoices,
     "Events about which teachers: all (default), or only those that it has verified, or those that it watches",
   ),
 } as const;
 
-export function filterOf({ events, teachers }: ArgsOf<typeof filterArgs>): Partial<EventFilter> {
+export function readFilter({ events, teachers }: ArgsOf<typeof filterArgs>): Partial<EventFilter> {
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }
 
-export function filterText({ events, teachers }: EventFilter) {
+export function describeFilter({ events, teachers }: EventFilter) {
   return { events: events.length === eventTypes.length ? "all" : events.join(", "), teachers };
 }
 
-export const partnerArg = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
+export const partnerOption = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
 async function apiKeyIds({ partners, clock }: CommandContext) {
   return (await partners.apiKeys()).map((key) => {
@@ -64,7 +64,7 @@ async function apiKeyIds({ partners, clock }: CommandContext) {
   });
 }
 
-export const keyColumns: Columns<ReturnType<typeof describeApiKey>> = {
+export const apiKeyColumns: Columns<ReturnType<typeof describeApiKey>> = {
   KEY: "keyId",
   STATE: "state",
   CREATED: "createdAt",
@@ -75,7 +75,7 @@ export const keyColumns: Columns<ReturnType<typeof describeApiKey>> = {
 const issueKeyCommand = operatorCommand({
   ...words["partners key issue"],
   args: {
-    ...partnerIdArg,
+    ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...byArg,
   },
@@ -92,7 +92,7 @@ const issueKeyCommand = operatorCommand({
   },
 });
 
-/** The most attestations that are counted for a key. Counting them takes some seconds. */
+/** The most attestations that are counted for a revoked key. Counting so many takes some seconds. */
 const maxLooked = 500_000;
 
 function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): string {
@@ -124,13 +124,13 @@ const revokeKeyCommand = operatorCommand({
 
 const listKeysCommand = operatorCommand({
   ...words["partners key list"],
-  args: partnerIdArg,
+  args: partnerOperand,
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const keys = (await partners.apiKeys())
       .filter((key) => key.partnerId === args.id)
       .map((key) => describeApiKey(key, clock.now()));
-    printList(args, keys, keyColumns);
+    printList(args, keys, apiKeyColumns);
   },
 });
 
@@ -149,7 +149,7 @@ export const certificateColumns: Columns<ReturnType<typeof describeCertificate>>
 
 const addCertificateCommand = operatorCommand({
   ...words["partners cert add"],
-  args: { ...partnerIdArg, file: operand((file) => readSmallFile(file)), ...byArg },
+  args: { ...partnerOperand, file: operand((file) => readSmallFile(file)), ...byArg },
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const certificate = readClientCertificate(args.file, args.id, { now: clock.now() });
@@ -162,7 +162,7 @@ const addCertificateCommand = operatorCommand({
 
 const removeCertificateCommand = operatorCommand({
   ...words["partners cert remove"],
-  args: { ...partnerIdArg, fingerprint: operand(parseFingerprint), ...byArg },
+  args: { ...partnerOperand, fingerprint: operand(parseFingerprint), ...byArg },
   async act({ partners }, { id: partnerId, fingerprint, json }) {
     await requirePartner(partners, partnerId);
     if (!(await partners.removeCertificate(partnerId, fingerprint))) {
@@ -175,7 +175,7 @@ const removeCertificateCommand = operatorCommand({
 
 const listCertificatesCommand = operatorCommand({
   ...words["partners cert list"],
-  args: partnerIdArg,
+  args: partnerOperand,
   async act({ partners }, args) {
     await requirePartner(partners, args.id);
     const all = await partners.certificates();

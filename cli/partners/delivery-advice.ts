@@ -1,4 +1,4 @@
-/** Advice about a delivery and the operator's next step. */
+/** Explanations of a delivery's state, and the operator's next step. */
 
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type DeliveryError, deliveryErrors } from "../../src/delivery/exchange.ts";
@@ -94,7 +94,7 @@ export async function noteWithoutService({ driver }: CommandContext): Promise<vo
   note("no service is running on this data; it will be sent when tvs serve is started");
 }
 
-/** Notes which due deliveries are held, and what releases them. @returns whether any is held */
+/** Prints a note for each partner whose deliveries are held. @returns whether there is one */
 export async function noteHeld({ webhooks, clock }: CommandContext, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),

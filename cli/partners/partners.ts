@@ -21,7 +21,7 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
-import { choice, someOf } from "../terminal/lists.ts";
+import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
   type Columns,
   hint,
@@ -33,40 +33,40 @@ import {
   record,
 } from "../terminal/output.ts";
 import {
+  apiKeyColumns,
   certificateColumns,
+  describeFilter,
   filterArgs,
-  filterOf,
-  filterText,
-  keyColumns,
   partnerCertificatesCommand,
-  partnerIdArg,
   partnerKeysCommand,
+  partnerOperand,
+  readFilter,
 } from "./credentials.ts";
 import { noteHeld } from "./delivery-advice.ts";
 
 const termsArgs = {
   name: option("NAME", "The agency's name"),
-  scopes: someOf(scopes, `What it may call: all, or some of ${scopes.join(", ")}`),
-  purposes: someOf(purposes, "What it may ask for: all, or names that `tvs policy show` lists"),
+  scopes: listOption(scopes, `What it may call: all, or some of ${scopes.join(", ")}`),
+  purposes: listOption(purposes, "What it may ask for: all, or names that `tvs policy show` lists"),
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
-  "batch-cost": choice(batchCosts, "What a batch counts as: one call (default), or one call per item"),
+  "batch-cost": choiceOption(batchCosts, "What a batch counts as: one call (default), or one call per item"),
   ...filterArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-/** The given terms, without absent ones. */
+/** Reads the terms that the command line has. The others are absent. */
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
-  const eventFilter = Object.keys(filterOf(args)).length === 0 ? undefined : filterOf(args);
+  const eventFilter = Object.keys(readFilter(args)).length === 0 ? undefined : readFilter(args);
   const terms = { name, scopes, purposes, perMinute, perDay, batchCost, watchLimit, eventFilter };
   return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
 }
 
 function partnerText(partner: Partner): string {
   const { scopes, purposes, eventFilter, ...rest } = describePartner(partner);
-  const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...filterText(eventFilter) };
+  const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...describeFilter(eventFilter) };
   return record({ ...rest, ...lists });
 }
 
@@ -80,7 +80,7 @@ const addArgs = {
   "per-day": { ...termsArgs["per-day"], required: true },
 } as const;
 
-/** @throws TvsError USAGE for a wrong term */
+/** Makes a new partner from the command line. @throws TvsError USAGE if a term is wrong */
 function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
   const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };
@@ -106,11 +106,11 @@ const addCommand = operatorCommand({
   },
 });
 
-/** The partner's first page. Without an issuer that the operator set, its host is unknown. */
-function firstPage({ settingsInForce: { issuer }, issuerTold }: CommandContext): string {
+/** Names the page with which a partner begins. If the operator has set no issuer, its host is unknown. */
+function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: CommandContext): string {
   const path = "/v1/inter-agency/getting-started";
-  if (issuerTold) return `the partner's first page is ${issuer}${path}`;
-  return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL tells it`;
+  if (hasSetIssuer) return `the partner's first page is ${issuer}${path}`;
+  return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL sets it`;
 }
 
 const listCommand = operatorCommand({
@@ -136,7 +136,7 @@ const shownChanges = 5;
 
 const showCommand = operatorCommand({
   ...words["partners show"],
-  args: partnerIdArg,
+  args: partnerOperand,
   async act(operator, args) {
     const { partners, quotaStore, clock } = operator;
     const partner = await requirePartner(partners, args.id);
@@ -151,7 +151,7 @@ const showCommand = operatorCommand({
     print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
       [
         partnerText(partner),
-        listing(keys, keyColumns),
+        listing(keys, apiKeyColumns),
         ...(certificates.length === 0 ? [] : [listing(certificates, certificateColumns)]),
         listing(used, { WINDOW: "kind", USED: "used", LIMIT: "limit", ENDS: "resetAt" }),
         ...(changes.length === 0 ? [] : [listing(changes, changeColumns)]),
@@ -162,7 +162,7 @@ const showCommand = operatorCommand({
 
 const setCommand = operatorCommand({
   ...words["partners set"],
-  args: { ...partnerIdArg, ...termsArgs, ...byArg },
+  args: { ...partnerOperand, ...termsArgs, ...byArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
     const partner = await partners.update({ partnerId: args.id, ...termsOf(args) });
@@ -172,7 +172,7 @@ const setCommand = operatorCommand({
 
 const disableCommand = operatorCommand({
   ...words["partners disable"],
-  args: { ...partnerIdArg, ...byArg },
+  args: { ...partnerOperand, ...byArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
     print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
@@ -182,7 +182,7 @@ const disableCommand = operatorCommand({
 
 const enableCommand = operatorCommand({
   ...words["partners enable"],
-  args: { ...partnerIdArg, ...byArg },
+  args: { ...partnerOperand, ...byArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);
     print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);

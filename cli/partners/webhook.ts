@@ -17,25 +17,25 @@ import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
-import { filterArgs, filterOf, filterText, partnerIdArg } from "./credentials.ts";
+import { describeFilter, filterArgs, partnerOperand, readFilter } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = operatorCommand({
   ...words["partners webhook set"],
-  args: { ...partnerIdArg, url: operand(), ...filterArgs, "allow-private-webhooks": flag(), ...byArg },
+  args: { ...partnerOperand, url: operand(), ...filterArgs, "allow-private-webhooks": flag(), ...byArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
     const { allowPrivateWebhooks } = settingsInForce;
     const allowPrivate = mayBePrivate(args.url, { keyKind, allowPrivateWebhooks });
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
-    const given = { partnerId: args.id, url: args.url, eventFilter: filterOf(args), check };
+    const given = { partnerId: args.id, url: args.url, eventFilter: readFilter(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);
     const { partnerId, url } = endpoint;
     const { eventFilter } = await requirePartner(operator.partners, partnerId);
     print(args, { partnerId, url, secret }, () =>
-      record({ partnerId, url, secret, ...filterText(eventFilter) }),
+      record({ partnerId, url, secret, ...describeFilter(eventFilter) }),
     );
     note(secretNote);
     if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
@@ -47,7 +47,7 @@ const setCommand = operatorCommand({
 const rotateCommand = operatorCommand({
   ...words["partners webhook rotate-secret"],
   args: {
-    ...partnerIdArg,
+    ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...yesArg,
     ...byArg,
@@ -66,14 +66,14 @@ const rotateCommand = operatorCommand({
 
 const showCommand = operatorCommand({
   ...words["partners webhook show"],
-  args: partnerIdArg,
+  args: partnerOperand,
   async act(operator, args) {
     const endpoint = await requireEndpoint(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => record({ ...shown, ...filterText(partner.eventFilter) }));
+    print(args, shown, () => record({ ...shown, ...describeFilter(partner.eventFilter) }));
     if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
   },
@@ -81,7 +81,7 @@ const showCommand = operatorCommand({
 
 const disableCommand = operatorCommand({
   ...words["partners webhook disable"],
-  args: { ...partnerIdArg, ...byArg },
+  args: { ...partnerOperand, ...byArg },
   async act(operator, args) {
     const endpoint = await disableWebhook(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
@@ -92,7 +92,7 @@ const disableCommand = operatorCommand({
 
 const enableCommand = operatorCommand({
   ...words["partners webhook enable"],
-  args: { ...partnerIdArg, ...byArg },
+  args: { ...partnerOperand, ...byArg },
   async act(operator, args) {
     const endpoint = await enableWebhook(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
@@ -104,10 +104,10 @@ const enableCommand = operatorCommand({
 
 const removeCommand = operatorCommand({
   ...words["partners webhook remove"],
-  args: { ...partnerIdArg, ...yesArg, ...byArg },
+  args: { ...partnerOperand, ...yesArg, ...byArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
-    // Without an endpoint, a removal that was killed may still have deliveries to end.
+    // Without an endpoint there is nothing to confirm, but a killed removal may have left pending deliveries.
     if ((await operator.stores.webhooks.endpoint(args.id)) !== null) await confirm(args, question);
     const dead = await removeWebhook(operator, args.id);
     const text = `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
@@ -117,7 +117,7 @@ const removeCommand = operatorCommand({
 
 const testCommand = operatorCommand({
   ...words["partners webhook test"],
-  args: { ...partnerIdArg, ...byArg },
+  args: { ...partnerOperand, ...byArg },
   async act(operator, args) {
     const { deliveryId, event } = await testWebhook(operator, args.id);
     const { eventId, eventType } = event;

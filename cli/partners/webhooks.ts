@@ -14,16 +14,16 @@ import { flag, group, operand } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
-import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
+import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, hint, listing, note, print, printList, readable, record } from "../terminal/output.ts";
-import { partnerArg } from "./credentials.ts";
+import { partnerOption } from "./credentials.ts";
 import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 
 const listCommand = operatorCommand({
   ...words["webhooks list"],
   args: {
-    state: choice(deliveryStates),
-    partner: partnerArg,
+    state: choiceOption(deliveryStates),
+    partner: partnerOption,
     since: sinceArg("Only those made"),
     limit: limitArg(50),
   },
@@ -80,7 +80,7 @@ async function describeWhole({ webhooks, driver, clock }: CommandContext, delive
       ...describeAttempt(one),
       explanation: explainAttempt(one),
     })),
-    // The bytes as sent: JSON that was parsed and written again would not match its signature.
+    // The text as it was sent: JSON that is parsed and written again may differ, and its signature would not match.
     body: delivery.body,
   };
 }
@@ -104,7 +104,7 @@ const retryCommand = operatorCommand({
   args: {
     delivery: { ...deliveryArg, required: false },
     dead: flag(),
-    partner: { ...partnerArg, description: "With --dead: only this partner's" },
+    partner: { ...partnerOption, description: "With --dead: only this partner's" },
     since: sinceArg("With --dead: only those that became dead"),
     ...byArg,
   },

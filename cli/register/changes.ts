@@ -6,7 +6,7 @@ import { requirePartner } from "../../src/domain/partners.ts";
 import type { ArgsOf } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { partnerIdArg } from "../partners/credentials.ts";
+import { partnerOperand } from "../partners/credentials.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, printList } from "../terminal/output.ts";
 import { byFilterArg } from "./operator-name.ts";
@@ -43,7 +43,7 @@ export const changesCommand = operatorCommand({
 
 export const partnerHistoryCommand = operatorCommand({
   ...words["partners history"],
-  args: { ...partnerIdArg, ...listArgs },
+  args: { ...partnerOperand, ...listArgs },
   async act(operator, args) {
     await requirePartner(operator.partners, args.id);
     await printChanges(operator, args, `partner:${args.id}`);

@@ -32,7 +32,7 @@ import { hasRegister, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 import { hint, note, print, record, terminalWidth } from "../terminal/output.ts";
-import { wrapped } from "../terminal/tables.ts";
+import { wrapText } from "../terminal/tables.ts";
 import { byArg } from "./operator-name.ts";
 import { locationOf, serviceSettings } from "./register.ts";
 
@@ -221,7 +221,7 @@ async function askOne(question: Question, lines: AsyncIterator<string>): Promise
   const { name, words, hint, usual } = question;
   const choices = hint === "on|off" ? " (on or off)" : "";
   const enter = usual === "" ? " (Enter leaves it out)" : usual && ` [${usual}]`;
-  const prompt = wrapped(`${words}${choices}${enter ?? ""}:`, terminalWidth() - 1);
+  const prompt = wrapText(`${words}${choices}${enter ?? ""}:`, terminalWidth() - 1);
   for (;;) {
     process.stderr.write(`${prompt} `);
     const { value, done } = await lines.next();

@@ -115,8 +115,8 @@ const jwksCommand = operatorCommand({
 
 const historyCommand = operatorCommand({
   ...words["keys history"],
-  async act({ keys, secrets, clock, settingsInForce: { issuer }, issuerTold }, args) {
-    if (!issuerTold)
+  async act({ keys, secrets, clock, settingsInForce: { issuer }, hasSetIssuer }, args) {
+    if (!hasSetIssuer)
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
     const options = { issuer, secrets, now: clock.now() };
     const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);

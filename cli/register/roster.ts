@@ -224,10 +224,10 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
  */
 async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
   requireStateable(asked);
-  const { settingsInForce: defaults, issuerTold, keyKind } = operator;
+  const { settingsInForce: defaults, hasSetIssuer, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
   // A sandbox needs no configured issuer: the URL at which it listens is its issuer.
-  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
+  if (!hasSetIssuer && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
   // Throws LOG_BEHIND, as a service does, if the database has fewer log entries than its last checkpoint.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });

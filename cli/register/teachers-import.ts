@@ -19,7 +19,7 @@ import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { importDependencies, requireRegister, withContext } from "../open.ts";
-import { workerEntry } from "../program.ts";
+import { mainUrl } from "../program.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import {
   type Columns,
@@ -116,7 +116,7 @@ function importExtract(
       name: basename(file),
       bytes: createReadStream(file, { highWaterMark: readBytes }),
       reading: { ...reading, remembered: await rememberedMapping(settings) },
-      readSheet: sheetReaderIn(workerEntry()),
+      readSheet: sheetReaderIn(mainUrl()),
     };
     const pieces = notingMapping(readPieces(input, blindIndex));
     const result = await importRegister({ name: input.name, pieces }, importDependencies(operator), options);

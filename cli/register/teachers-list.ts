@@ -14,12 +14,12 @@ import { type ArgsOf, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
-import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
+import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
 
 export const filterArgs = {
-  status: choice(licenseStatuses, "Only those whose licence has this status today"),
-  certificate: choice(certificateStatuses, "Only those whose certificate has this status"),
+  status: choiceOption(licenseStatuses, "Only those whose licence has this status today"),
+  certificate: choiceOption(certificateStatuses, "Only those whose certificate has this status"),
   "expires-before": option(
     "DATE",
     "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",

@@ -11,8 +11,8 @@ import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/
 import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
-import { workerEntry } from "../program.ts";
-import { exitCodes, hint, note, noteTable, print, printableJson } from "../terminal/output.ts";
+import { mainUrl } from "../program.ts";
+import { exitCodes, hint, note, noteTable, print, safeJson } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 
@@ -70,7 +70,7 @@ export const mapCommand = command({
     if (show || forget)
       return withContext(configOf(args), (operator) => printOrForgetMapping(operator, args));
     const found = await suggestFor(file as string, args);
-    print(args, found, () => printableJson(withoutEmpty(found.mapping)));
+    print(args, found, () => safeJson(withoutEmpty(found.mapping)));
     if (args.json !== true) explainSuggestion(found);
     if (found.questions.length > 0) process.exitCode = exitCodes.refused;
     else hint(args, `tvs teachers import ${file} --map FILE --dry-run shows what it would do`);
@@ -79,7 +79,7 @@ export const mapCommand = command({
 
 async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
   const name = basename(file);
-  const readSheet = sheetReaderIn(workerEntry());
+  const readSheet = sheetReaderIn(mainUrl());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
@@ -130,7 +130,7 @@ async function printOrForgetMapping(
   const found = await rememberedMapping(settings);
   if (found === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
   const mapping = withoutEmpty(found);
-  if (args.forget !== true) return print(args, mapping, () => printableJson(mapping));
+  if (args.forget !== true) return print(args, mapping, () => safeJson(mapping));
   await rememberMapping(settings, null);
   const next = "forgotten; the next extract needs the register's own columns, or --map";
   print(args, { forgotten: true }, () => next);

@@ -31,13 +31,13 @@ import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Cell,
   type Columns,
+  escapeControls,
   hint,
   listing,
   note,
   print,
-  printable,
-  printableJson,
   record,
+  safeJson,
 } from "../terminal/output.ts";
 import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
@@ -99,12 +99,12 @@ const exportSubjectCommand = operatorCommand({
 
 function exportText(held: SubjectExport): string {
   const { exportedAt, record: stored, history, lookups, verifiedBy, watchedBy, notes } = held;
-  const names = (partners: readonly string[]) => partners.map(printable).join("\n") || "no partner";
+  const names = (partners: readonly string[]) => partners.map(escapeControls).join("\n") || "no partner";
   const { profile = null, ...fields } = stored ?? {};
   const sections: Record<string, string> = {
     RECORD:
       stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
-    ...(profile === null ? {} : { PROFILE: printableJson(profile) }),
+    ...(profile === null ? {} : { PROFILE: safeJson(profile) }),
     HISTORY: history.length === 0 ? "none" : listing(history, subjectHistoryColumns),
     "LOOKUPS BY PARTNERS": lookups.length === 0 ? "none" : listing(lookups, lookupColumns),
     "VERIFIED BY": names(verifiedBy),

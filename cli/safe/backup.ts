@@ -16,8 +16,8 @@ import {
 } from "../../src/store/driver/backup.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
-import { command, configOf, flag, type OurCommand, operand, option } from "../command.ts";
-import { closing, requireRegister } from "../open.ts";
+import { command, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
+import { closeAfter, requireRegister } from "../open.ts";
 import { exitCodes, hint, note, parseCount, print, readable, record } from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
 import { prepareOutput } from "./output-file.ts";
@@ -68,7 +68,7 @@ const makeCommand = command({
     announceWork("copying and checking", source);
     // A backup needs no master key.
     const driver = await openFile({ file: source });
-    const facts = await closing(driver, () => makeBackup(driver, file, replace));
+    const facts = await closeAfter(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
     print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
@@ -134,7 +134,7 @@ const verifyCommand = command({
   },
 });
 
-export const backupCommand: OurCommand = {
+export const backupCommand: TvsCommand = {
   ...makeCommand,
   subCommands: { verify: async () => verifyCommand },
 };

@@ -24,7 +24,7 @@ import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { command, configOf, group } from "../command.ts";
-import { type CommandContext, importDependencies, settingsOfRegister, withContext } from "../open.ts";
+import { type CommandContext, importDependencies, readStoredSettings, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
 import { locationOf } from "../register/register.ts";
 import { hint, print, printList, record } from "../terminal/output.ts";
@@ -169,7 +169,7 @@ export async function withSandbox<T>(
   run: (operator: CommandContext) => Promise<T>,
 ): Promise<T> {
   const config = configOf({ ...args, sandbox: true });
-  const stored = await settingsOfRegister(config);
+  const stored = await readStoredSettings(config);
   const location = locationOf(config);
   if (stored === null) {
     const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));

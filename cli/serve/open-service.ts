@@ -45,7 +45,7 @@ import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
 import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import { type CommandContext, type OpenOptions, openContext } from "../open.ts";
-import { workerEntry } from "../program.ts";
+import { mainUrl } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading, startSending } from "./housekeeping.ts";
 
@@ -132,8 +132,7 @@ export async function openService(
   }
 }
 
-const start = (data: OpensslOptions) =>
-  new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
+const start = (data: OpensslOptions) => new Worker(mainUrl(), { workerData: { role: "signer", ...data } });
 
 /**
  * Locks the database file; on a libSQL server, checks the settings of the services that run there.
@@ -157,9 +156,9 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
 
 /** Stores the settings that commands and other nodes need. The change is recorded under the name of the operator. */
 async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
-  const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
+  const { driver, clock, config, settingsInForce, remembered, hasSetIssuer, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
-  const all = { ...storedSettings(settingsInForce), [issuerSetName]: String(issuerTold) };
+  const all = { ...storedSettings(settingsInForce), [issuerSetName]: String(hasSetIssuer) };
   const changed = newSettings(all, remembered);
   if (Object.keys(changed).length > 0) await settings.write(changed);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));

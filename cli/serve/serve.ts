@@ -15,9 +15,9 @@ import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
-import { command, everyValue, readKeyKind, serveConfigOf } from "../command.ts";
+import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
-import { settingsOfRegister } from "../open.ts";
+import { readStoredSettings } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
 import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -29,16 +29,16 @@ export const serveCommand = command({
   ...words.serve,
   args: { ...serveArgs, ...byArg },
   async run({ args, rawArgs }) {
-    const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
+    const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, readRepeated(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
-    await serve(await serveConfig(flags, readKeyKind(flags)), process.env);
+    await serve(await serveConfig(flags, environmentOf(flags)), process.env);
   },
 });
 
 /** The settings of `serve`: flags first, then environment, then what `tvs init` stored. A sandbox ignores what is stored. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
   const config = serveConfigOf(flags, environment);
-  const stored = config.sandbox ? null : await settingsOfRegister(config);
+  const stored = config.sandbox ? null : await readStoredSettings(config);
   return stored === null ? config : readServeConfig(flags, environment, stored);
 }
 
@@ -131,7 +131,7 @@ async function announce(
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (operator.keyKind === "live") {
-    if (!operator.issuerTold) log.warn(noIssuer, { issuer: settings.issuer });
+    if (!operator.hasSetIssuer) log.warn(noIssuer, { issuer: settings.issuer });
     if (settings.allowPrivateWebhooks) log.warn(privateWebhooks);
     const { result, found, advice } = checkMasterKey(operator.config, null);
     if (result === "fail") log.warn("the master key is not safe where it is", { found, advice });

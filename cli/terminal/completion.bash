@@ -1,7 +1,7 @@
 # bash completion for tvs
 _tvs() {
   local line words=() COMPREPLY_ALL=()
-  # COMP_WORDS is parted at = and : as well; the line up to the cursor is not, once the shell's own words are joined.
+  # bash splits COMP_WORDS at = and : too, so the words are read from the line up to the cursor.
   local current="" begun=""
   read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
   [[ "${COMP_LINE:0:COMP_POINT}" == *[[:space:]] ]] && words+=("")
@@ -10,7 +10,7 @@ _tvs() {
   while IFS=$'\t' read -r line _; do
     [[ -n "$line" ]] && COMPREPLY_ALL+=("$line")
   done < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
-  # readline replaces only what follows the last = or : that it parts words at.
+  # readline replaces only the text after the last = or :, so each candidate loses the text before it.
   current="${COMP_WORDS[COMP_CWORD]}"
   [[ "$current" == "=" || "$current" == ":" ]] && current=""
   local prefix="${begun%"$current"}"

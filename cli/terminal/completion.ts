@@ -1,4 +1,4 @@
-/** Completion at Tab: the scripts for the shells, and the words that may come next on a command line. */
+/** Shell completion: the scripts for the shells, and the words that they offer at Tab. */
 
 import { parseArgs } from "node:util";
 import { topics } from "../../src/manual.ts";
@@ -9,19 +9,19 @@ import {
   commandsOf,
   commonArgs,
   configOf,
-  type FindIds,
-  type OurCommand,
   operand,
+  type ReadIds,
+  type TvsCommand,
 } from "../command.ts";
 import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 import { parseChoice, print } from "./output.ts";
 
-/** Each script calls `__complete` of the program on the line and shows the lines that come back. */
-export const scripts = { bash, zsh, fish } as const;
+/** The completion scripts by shell. Each runs `tvs __complete WORDS` and offers the lines that this prints. */
+export const completionScripts = { bash, zsh, fish } as const;
 
-const shells = Object.keys(scripts) as (keyof typeof scripts)[];
+const shells = Object.keys(completionScripts) as (keyof typeof completionScripts)[];
 
 export const completionCommand = command({
   description:
@@ -39,7 +39,7 @@ export const completionCommand = command({
   },
   async run({ args }) {
     const { shell } = args;
-    const script = scripts[shell];
+    const script = completionScripts[shell];
     print(args, { shell, script }, () => script);
   },
 });
@@ -50,19 +50,19 @@ type Words = readonly string[];
 type Candidate = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that may follow, a line each, and nothing where the shell should offer files.
- * @param words those before the cursor; the last one may be incomplete @returns 0, because a Tab shows no error
+ * Prints the words that may be at the cursor, one a line. If none is printed, the shell offers files.
+ * @param words those up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
-export async function complete(root: OurCommand, words: Words): Promise<number> {
-  const found = await candidates(root, words).catch((): Candidate[] => []);
+export async function printCandidates(root: TvsCommand, words: Words): Promise<number> {
+  const found = await findCandidates(root, words).catch((): Candidate[] => []);
   const oneLine = (text: string) =>
     text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
   process.stdout.write(found.map(([word, meaning]) => `${word}\t${oneLine(meaning)}\n`).join(""));
   return 0;
 }
 
-/** The words that may stand in place of the last one, which may be incomplete. */
-export async function candidates(root: OurCommand, words: Words): Promise<Candidate[]> {
+/** Lists the words that may replace the last one, which may be incomplete. */
+export async function findCandidates(root: TvsCommand, words: Words): Promise<Candidate[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
   const all = line.isHelp ? await helpOffers(line, root) : await offers(line, begun, words);
@@ -71,8 +71,8 @@ export async function candidates(root: OurCommand, words: Words): Promise<Candid
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-/** The words after `tvs help`: topics, commands without a topic of that name, and files after `--print`. */
-async function helpOffers({ command, operands, open }: Line, root: OurCommand): Promise<Candidate[]> {
+/** Lists the words that may follow `tvs help`: topics and other commands, or after `--print` the files. */
+async function helpOffers({ command, operands, open }: Line, root: TvsCommand): Promise<Candidate[]> {
   if (open !== null) return Object.keys((await import("./manual.ts")).printedFiles).map((name) => [name, ""]);
   if (operands > 0) return [];
   const pages = command === root ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
@@ -81,16 +81,16 @@ async function helpOffers({ command, operands, open }: Line, root: OurCommand): 
 }
 
 type Line = {
-  readonly command: OurCommand;
+  readonly command: TvsCommand;
   readonly operands: number;
-  /** The option whose value comes next. */
+  /** The option whose value is the next word; null if the next word is not a value. */
   readonly open: string | null;
-  /** Whether `help`, which is not in the table of commands, is the first word. */
+  /** Whether the first word is `help`, which the table of commands does not have. */
   readonly isHelp: boolean;
 };
 
-/** Reads the words before the cursor. */
-async function readLine(root: OurCommand, words: Words): Promise<Line> {
+/** Finds the command of the words before the cursor, and what kind of word comes next. */
+async function readLine(root: TvsCommand, words: Words): Promise<Line> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
   for (const word of words) {
@@ -122,12 +122,12 @@ async function offers(line: Line, begun: string, words: Words): Promise<Candidat
   return [...named, ...(positional === undefined ? [] : await values(command, positional[0], begun, words))];
 }
 
-async function subCommands(command: OurCommand): Promise<Candidate[]> {
+async function subCommands(command: TvsCommand): Promise<Candidate[]> {
   const all = Object.entries(commandsOf(command));
   return Promise.all(all.map(async ([name, load]) => [name, (await load()).description] as const));
 }
 
-function flags(command: OurCommand, words: Words): Candidate[] {
+function flags(command: TvsCommand, words: Words): Candidate[] {
   const own = Object.entries(argsOf(command)).filter(
     ([name, one]) => one.type !== "positional" && !words.includes(`--${name}`),
   );
@@ -137,7 +137,7 @@ function flags(command: OurCommand, words: Words): Candidate[] {
   ];
 }
 
-async function values(command: OurCommand, name: string, begun: string, words: Words): Promise<Candidate[]> {
+async function values(command: TvsCommand, name: string, begun: string, words: Words): Promise<Candidate[]> {
   const arg = argsOf(command)[name];
   const hint = arg?.valueHint ?? "";
   // A hint such as `call|item` names its choices.
@@ -153,13 +153,13 @@ async function values(command: OurCommand, name: string, begun: string, words: W
   return left.map((one) => [`${before}${one}`, ""]);
 }
 
-/** Ids from the database at hand. A Tab must neither make a data directory nor wait for a busy database. */
-async function lookUp(find: FindIds, words: Words): Promise<Candidate[]> {
+/** Reads ids from the database. A Tab must not make a data directory, and must not wait. */
+async function lookUp(find: ReadIds, words: Words): Promise<Candidate[]> {
   const text = { type: "string" } as const;
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
   const config = configOf(values);
-  // A server may be far away.
+  // A libSQL server may answer slowly.
   if (config.database.kind !== "file") return [];
   const { withContext } = await import("../open.ts");
   const found = await withContext(config, (operator) => find(operator, maxIds));

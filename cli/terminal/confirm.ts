@@ -3,19 +3,19 @@
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
 import { flag } from "../command.ts";
-import { printable, terminalWidth } from "./output.ts";
-import { wrapped } from "./tables.ts";
+import { escapeControls, terminalWidth } from "./output.ts";
+import { wrapText } from "./tables.ts";
 
 export const yesArg = {
   yes: flag("Do not ask for confirmation"),
 } as const;
 
-/** How long to wait for an answer in a pipe. It was written before the command began, or never will be. */
+/** How long to wait for an answer from a pipe. A script writes it before the command begins, or never. */
 const waitingAnswerMs = 500;
 
 /**
- * Asks for confirmation at a terminal; only y and yes agree. A script is not asked (decision D1.7), but an answer that
- * waits on its standard input counts.
+ * Asks for confirmation at a terminal; only `y` and `yes` agree. A script is not asked (decision D1.7): the command
+ * continues, unless the script wrote another answer to standard input.
  * @param consequence a sentence that says what cannot be undone @throws TvsError REFUSED if the answer is not yes
  */
 export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
@@ -26,11 +26,11 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
     throw new TvsError("REFUSED", `cancelled; nothing was changed: ${found}`);
   }
   if (process.stderr.isTTY !== true) return;
-  const question = `${wrapped(printable(consequence), terminalWidth())}\nContinue? [y/N] `;
-  // Questions go to stderr: stdout may be a file for the result alone.
+  const question = `${wrapText(escapeControls(consequence), terminalWidth())}\nContinue? [y/N] `;
+  // The question goes to stderr: stdout may be a file that gets only the result.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   process.stderr.write(question);
-  // Ctrl-D ends the input and counts as no. The promise of question() would never settle then.
+  // Ctrl-D ends the iterator, which means no. The promise of readline's question() would never settle.
   const { value: answer = "" } = await asked[Symbol.asyncIterator]().next();
   asked.close();
   if (!isYes(answer))
@@ -39,7 +39,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
 
 const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
-/** The first line on standard input; null without one, as under a timer. */
+/** Reads the first line of standard input. @returns null if it is empty, as when a timer runs the command */
 function waitingAnswer(): Promise<string | null> {
   const { stdin } = process;
   return new Promise((resolve) => {

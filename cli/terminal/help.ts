@@ -4,14 +4,14 @@ import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { storeError } from "../../src/store/driver/driver.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
-import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "../command.ts";
-import { exitCodeOf, printable, terminalWidth } from "./output.ts";
-import { wrapped } from "./tables.ts";
+import { argsOf, type Commands, commandsOf, commonArgs, type TvsCommand, version } from "../command.ts";
+import { escapeControls, exitCodeOf, terminalWidth } from "./output.ts";
+import { wrapText } from "./tables.ts";
 
 type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
-/** The narrowest column for meanings, in characters. With less room they go below the names. */
+/** The narrowest column for descriptions, in characters. In a narrower terminal they are printed below the names. */
 const leastMeaningWidth = 40;
 
 const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
@@ -21,8 +21,8 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs serve                                    go live
   tvs doctor                                   when something looks wrong`;
 
-/** The text of `tvs --help`: the commands by purpose, and the first steps. */
-export async function rootHelp({ description, sections = {} }: OurCommand): Promise<string> {
+/** Makes the text of `tvs --help`: the commands by purpose, and the first steps. */
+export async function rootHelp({ description, sections = {} }: TvsCommand): Promise<string> {
   const listings = await Promise.all(
     Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
   );
@@ -30,17 +30,17 @@ export async function rootHelp({ description, sections = {} }: OurCommand): Prom
   const more =
     "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs help --print FILE` prints alerts.yml (alert rules for Prometheus) or grafana-dashboard.json; `tvs completion bash|zsh|fish` enables completion in your shell.";
   return [
-    `${wrapped(`${description} (tvs ${version})`, terminalWidth())}\n`,
+    `${wrapText(`${description} (tvs ${version})`, terminalWidth())}\n`,
     section("USAGE", "  tvs COMMAND [OPTIONS]"),
     ...listings.map(([title, lines]) => section(title, listed(lines, nameWidth))),
     section("OPTIONS OF EVERY COMMAND", listed(Object.entries(commonArgs as ArgsDef).map(optionLine))),
     section("FIRST STEPS", firstSteps),
-    `\n${wrapped(more, terminalWidth())}\n`,
+    `\n${wrapText(more, terminalWidth())}\n`,
   ].join("");
 }
 
-/** The text of `--help`, in lines that fit the terminal. @param path the words of the command, program first */
-export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
+/** Makes the text of `--help`, in lines that fit the terminal. @param path the words of the command, `tvs` first */
+export async function helpText(command: TvsCommand, path: readonly string[]): Promise<string> {
   const { example } = command;
   const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
@@ -50,8 +50,8 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
   const groups = command.run === undefined ? ["COMMAND"] : [];
   const words = usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args);
   return [
-    `${wrapped(command.description, terminalWidth())}\n`,
-    section("USAGE", `  ${wrapped(words, terminalWidth() - 6, "\n      ")}`),
+    `${wrapText(command.description, terminalWidth())}\n`,
+    section("USAGE", `  ${wrapText(words, terminalWidth() - 6, "\n      ")}`),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(commandsOf(command)))),
@@ -63,7 +63,7 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
 
 const section = (name: string, body: string): string => (body === "" ? "" : `\n${name}\n${body}\n`);
 
-/** A usage line: the command, its operands and its required options; the rest is in the list of options. */
+/** Makes the usage line: command, operands and required options. `[OPTIONS]` means all other options. */
 function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")
@@ -87,7 +87,7 @@ async function commandLines(commands: Commands): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description } = await load();
-      // A list shows the first sentence. The command's own help shows all.
+      // A list of commands has the first sentence of each description. The command's own help has all of it.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),
   );
@@ -100,14 +100,14 @@ function listed(lines: readonly Line[], leastNameWidth = 0): string {
   return lines
     .map(([name, meaning]) =>
       isBeside
-        ? `  ${name.padEnd(names + gap)}${wrapped(meaning, terminalWidth() - indent, `\n${" ".repeat(indent)}`)}`
-        : `  ${name}\n      ${wrapped(meaning, terminalWidth() - 6, "\n      ")}`,
+        ? `  ${name.padEnd(names + gap)}${wrapText(meaning, terminalWidth() - indent, `\n${" ".repeat(indent)}`)}`
+        : `  ${name}\n      ${wrapText(meaning, terminalWidth() - 6, "\n      ")}`,
     )
     .join("\n");
 }
 
-/** A usage error with the whole usage: citty names only the first argument that is missing. */
-export function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
+/** Adds the usage line to an error of citty, which names only the first missing argument. */
+export function addUsage(error: unknown, command: TvsCommand, path: readonly string[]): unknown {
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
   const words = usage(path, Object.entries(argsOf(command)));
@@ -116,10 +116,10 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
 }
 
 /** Prints a failure in one line, with a stack trace only if TVS_DEBUG is set. @returns the exit code */
-export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
+export function printFailure(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
   const { code, message } = known;
-  process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
+  process.stderr.write(`${program}: ${escapeControls(message.replaceAll("\n", " "))}\n`);
   if (words.includes("--json")) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);

@@ -1,19 +1,19 @@
-/** Options of commands that list: choices, a start time, and a limit. */
+/** Options that several commands share: choices, a start time and a limit. */
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
 import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./output.ts";
 
-/** The largest `--limit`. */
+/** The largest `--limit` that is accepted. */
 const maxLimit = 100_000;
 
-/** One of a few words. */
-export function choice<const T extends string>(choices: readonly T[], description = "") {
+/** Defines an option whose value is one of a few words. */
+export function choiceOption<const T extends string>(choices: readonly T[], description = "") {
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }
 
-/** `all`, or some of the known words. @param words the description of the option */
-export function someOf<const T extends string>(known: readonly T[], words: string) {
+/** Defines an option whose value is `all`, or a list of known words. @param words its description */
+export function listOption<const T extends string>(known: readonly T[], words: string) {
   const read = (text: string, flag: string) => parseList(text, flag, known);
   return {
     ...option("all|A,B", `${words}, separated by commas`, read),
@@ -21,7 +21,7 @@ export function someOf<const T extends string>(known: readonly T[], words: strin
   };
 }
 
-/** A start time. @param which the rows that are kept, such as `Only those made` */
+/** Defines `--since`. @param which the rows that are listed, such as `Only those made` */
 export function sinceArg(which: string) {
   const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
   return option("TIME", words, readSince);
@@ -34,7 +34,7 @@ export function limitArg(defaultLimit: number) {
   };
 }
 
-/** Reads a time, or a duration back from now. @returns milliseconds since the epoch @throws TvsError USAGE */
+/** Reads a time; `24h` means 24 hours ago. @returns milliseconds since the epoch @throws TvsError USAGE */
 function readSince(text: string, flag: string): number {
   if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(text, flag);
   return parseTime(text, flag, ", or a duration such as 24h");

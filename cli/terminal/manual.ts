@@ -6,14 +6,14 @@ import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { linkedTopic, topicGroups, topics } from "../../src/manual.ts";
-import type { OurCommand } from "../command.ts";
+import type { TvsCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
-import { wrapped } from "./tables.ts";
+import { wrapText } from "./tables.ts";
 
 /** The files that `tvs help --print` writes for an operator who has the executable alone. */
 export const printedFiles: Readonly<Record<string, string>> = {
   "alerts.yml": alerts,
-  // The compiler takes every import of a .json file for its parsed value.
+  // For the compiler this import is the file's parsed value; at run time it is a text.
   "grafana-dashboard.json": String(dashboard),
 };
 
@@ -21,10 +21,10 @@ export const printedFiles: Readonly<Record<string, string>> = {
 type Explain = (words: readonly string[]) => Promise<number>;
 
 /**
- * Runs `tvs help WORDS`: prints the topics, a page, a command's help, or a page and the help of the command of that name.
- * @returns the exit code @throws TvsError USAGE for a word that names neither
+ * Runs `tvs help WORDS`: prints the list of topics, a page, a command's help, or both if a topic and a command share a
+ * name. @returns the exit code @throws TvsError USAGE if a word names neither
  */
-export async function help(words: readonly string[], root: OurCommand, explain: Explain): Promise<number> {
+export async function runHelp(words: readonly string[], root: TvsCommand, explain: Explain): Promise<number> {
   const [word] = words;
   if (word === undefined) {
     process.stdout.write(topicList());
@@ -45,13 +45,13 @@ export async function help(words: readonly string[], root: OurCommand, explain: 
   const meant = suggestion(word, [...commands, ...names]);
   if (meant !== "") throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
   return explain(words).catch((error) => {
-    // The message lists commands. Here a list of topics helps.
+    // That message lists all commands. A list of topics helps more here.
     if (!isTvsError(error, "USAGE") || !error.message.includes("; its commands: ")) throw error;
     throw new TvsError("USAGE", `there is no command or topic "${word}"; the topics are ${names.join(", ")}`);
   });
 }
 
-/** @throws TvsError USAGE for any words but the name of one file */
+/** Prints one of {@link printedFiles}. @throws TvsError USAGE unless the words are the name of one file */
 function printFile([name = "", ...rest]: readonly string[]): number {
   const text = Object.hasOwn(printedFiles, name) && rest.length === 0 ? printedFiles[name] : undefined;
   if (text === undefined)
@@ -60,7 +60,7 @@ function printFile([name = "", ...rest]: readonly string[]): number {
   return exitCodes.done;
 }
 
-/** The topics under the titles of their groups, in columns that line up across the groups. */
+/** Lists the topics below the titles of their groups. The columns of all groups are aligned. */
 function topicList(): string {
   const nameWidth = Math.max(...topics.map(({ name }) => name.length));
   const sections = topicGroups.map(({ title, topics: own }) => {
@@ -69,10 +69,10 @@ function topicList(): string {
   });
   const more =
     "`tvs --help` lists the commands, `tvs help COMMAND` explains one, and `tvs help TOPIC` prints a page. `tvs help --print FILE` prints alerts.yml or grafana-dashboard.json, for Prometheus and Grafana.";
-  return `${sections.join("")}\n${wrapped(more, terminalWidth())}\n`;
+  return `${sections.join("")}\n${wrapText(more, terminalWidth())}\n`;
 }
 
-/** Markdown as text in lines that fit the terminal. Code blocks keep their lines, for pasting. */
+/** Lays out Markdown for the terminal. Lines of code are not wrapped, so that they can be pasted. */
 function laidOut(markdown: string): string {
   const blocks = lexer(markdown).filter(({ type }) => type !== "space");
   return blocks.map(block).join("\n\n");
@@ -89,7 +89,7 @@ function block(token: Token): string {
     case "table":
       return tableOf(token as Tokens.Table);
     default:
-      return wrapped(inline((token as Tokens.Generic).tokens ?? [token]), terminalWidth());
+      return wrapText(inline((token as Tokens.Generic).tokens ?? [token]), terminalWidth());
   }
 }
 
@@ -97,18 +97,18 @@ function list({ items, ordered, start }: Tokens.List): string {
   return items
     .map(({ tokens }, index) => {
       const mark = ordered ? `${Number(start) + index}. ` : "- ";
-      return `${mark}${wrapped(inline(tokens), terminalWidth() - mark.length, `\n${" ".repeat(mark.length)}`)}`;
+      return `${mark}${wrapText(inline(tokens), terminalWidth() - mark.length, `\n${" ".repeat(mark.length)}`)}`;
     })
     .join("\n");
 }
 
 function tableOf({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
-  // A page in a pipe is read in a pager, so its tables have a terminal's width too.
+  // Output to a pipe is mostly read in a pager, so tables have a terminal's width there too.
   return table(cells(header), rows.map(cells), { isTTY: true, columns: terminalWidth() });
 }
 
-/** The text of a line. Code keeps its quotes, so that its end is visible. */
+/** Makes the text of inline Markdown. Code keeps its backquotes, which show where it ends. */
 function inline(tokens: readonly Token[] = []): string {
   return tokens
     .map((token): string => {
@@ -124,7 +124,7 @@ function inline(tokens: readonly Token[] = []): string {
 function link({ tokens, href }: Tokens.Link): string {
   const topic = linkedTopic(href)?.name;
   const text = inline(tokens);
-  // A link within the page.
+  // A link to a heading of the same page cannot be followed in a terminal.
   if (href.startsWith("#")) return text;
   return topic === undefined ? `${text} (${href})` : `${text} (\`tvs help ${topic}\`)`;
 }

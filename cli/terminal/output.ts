@@ -1,28 +1,28 @@
 import { readDuration } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
-import { layOut, member, wrapped } from "./tables.ts";
+import { layOutTable, nameAndValue, wrapText } from "./tables.ts";
 
-/** Control characters, and marks that reverse or hide text. Data of files and callers must not control the terminal. */
+/** Control characters, and characters that reverse or hide text. Data must not control the terminal. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A text that is safe for a terminal: invisible characters are written as JSON escapes. */
-export const printable = (text: string): string => text.replace(unprintable, escaped);
+/** Makes a text safe for a terminal: writes invisible characters as JSON escapes. */
+export const escapeControls = (text: string): string => text.replace(unprintable, escaped);
 
-/** Indented JSON that is safe for a terminal. */
-export function printableJson(value: object): string {
-  return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
+/** Writes a value as indented JSON that is safe for a terminal. */
+export function safeJson(value: object): string {
+  return JSON.stringify(value, null, 2).split("\n").map(escapeControls).join("\n");
 }
 
 function escaped(character: string): string {
-  // JSON writes a character beyond the basic plane as its two surrogates.
+  // JSON escapes a character above U+FFFF as two surrogates.
   return character
     .split("")
     .map((half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .join("");
 }
 
-/** Exit codes (decision D1.2): done or all valid; refused, not valid or not known; could not decide. */
+/** Exit codes (decision D1.2). 0: done, or all is valid. 1: refused, or one is not valid or not known. 2: undecided. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
 
 const undecidedCodes: readonly ErrorCode[] = [
@@ -41,24 +41,25 @@ type Asked = { json?: unknown };
 
 /** Prints a command's result: one JSON value with `--json`, else text. */
 export function print(args: Asked, value: unknown, human: () => string): void {
-  // JSON.stringify escapes control characters up to U+001F only.
-  process.stdout.write(args.json === true ? `${printable(JSON.stringify(value))}\n` : ensureLineEnd(human()));
+  // JSON.stringify escapes control characters only up to U+001F. `escapeControls` escapes the others.
+  const text = args.json === true ? escapeControls(JSON.stringify(value)) : human();
+  process.stdout.write(args.json === true ? `${text}\n` : ensureLineEnd(text));
 }
 
 /** Prints a note to stderr, so that stdout has only the result. */
 export function note(words: string): void {
-  // A note may quote the database.
-  const lines = words.split("\n").map(printable);
-  // A terminal would break lines within words, and a command could not be pasted.
+  // A note may quote text from the database, whose control characters must not reach the terminal.
+  const lines = words.split("\n").map(escapeControls);
+  // A terminal breaks long lines within words. A command in the note could not be pasted then.
   const shown = process.stderr.isTTY === true ? lines.map(hanging) : lines;
   process.stderr.write(ensureLineEnd(shown.join("\n")));
 }
 
-/** A line of a note, wrapped for the terminal with its own indentation. */
+/** Wraps a line of a note for the terminal. Further lines get the indentation of the first. */
 function hanging(line: string): string {
   const indent = /^ */.exec(line)?.[0] ?? "";
   const width = terminalWidth(process.stderr) - indent.length;
-  return indent + wrapped(line.slice(indent.length), width, `\n${indent}`);
+  return indent + wrapText(line.slice(indent.length), width, `\n${indent}`);
 }
 
 export function noteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -74,7 +75,7 @@ const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? te
 
 export type Cell = string | number | boolean | null | undefined;
 
-/** A table that fits the terminal. Elsewhere every row is one line, for `grep` and `cut`. */
+/** Makes a table that fits the terminal. In a pipe or file every row is one line, for `grep` and `cut`. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -82,12 +83,12 @@ export function table(
 ): string {
   const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
   const width = isTTY === true ? Math.max(columns ?? 80, 40) : null;
-  return layOut(head, cells, { width, heading: (title) => heading(title, isTTY) });
+  return layOutTable(head, cells, { width, heading: (title) => heading(title, isTTY) });
 }
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
 
-/** The columns of a list by their titles: the name of a member, or a function that makes the cell. */
+/** The columns of a table by title: each is the name of a member, or a function that makes the cell. */
 export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
 
 export function listing<T>(list: readonly T[], columns: Columns<T>): string {
@@ -103,7 +104,7 @@ export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T
   print(args, list, () => (list.length === 0 && none !== undefined ? none : listing(list, columns)));
 }
 
-/** A record, with a line for each member. A long list continues on further lines. */
+/** Makes a text with a line for each member. A long value continues on further lines. */
 export function record(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
@@ -111,35 +112,35 @@ export function record(members: Readonly<Record<string, Cell>>): string {
     .map(([name, value]) => {
       const text = cell(value);
       const pad = nameWidth - name.length;
-      // In a script's output only lists are wrapped. Other values stay on one line, for `grep`.
+      // Without a terminal only lists are wrapped. Other values stay on one line, for `grep`.
       const isOneLine = !isSeen && !text.includes(", ");
       if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
       const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
-      return member({ name, pad, value: text, width });
+      return nameAndValue({ name, pad, value: text, width });
     })
     .join("\n");
 }
 
-/** The width for text in columns: 40 to 100, and 80 without a terminal. */
+/** Returns the width for texts, in characters: that of the terminal, but 40 to 100; 80 without a terminal. */
 export function terminalWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
   return Math.min(Math.max(columns, 40), 100);
 }
 
-/** A sentence of a command's result: wrapped on a terminal, one line elsewhere. */
+/** Wraps a sentence of a command's result at a terminal. In a pipe or file it stays one line. */
 export function readable(sentence: string): string {
-  return process.stdout.isTTY === true ? wrapped(sentence, terminalWidth()) : sentence;
+  return process.stdout.isTTY === true ? wrapText(sentence, terminalWidth()) : sentence;
 }
 
-/** Cuts a time to the second to save columns. `--json` and records show milliseconds. */
+/** Removes the milliseconds of a time, to save columns in tables. `--json` and records show them. */
 function toSecond(text: string): string {
   return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
 }
 
 function cell(value: Cell): string {
-  return value === null || value === undefined || value === "" ? "-" : printable(String(value));
+  return value === null || value === undefined || value === "" ? "-" : escapeControls(String(value));
 }
 
-/** A title, bold at a terminal unless NO_COLOR is set. */
+/** Makes a title bold at a terminal, unless NO_COLOR is set. */
 export function heading(title: string, isTTY = process.stdout.isTTY): string {
   const colourful = isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
@@ -153,7 +154,7 @@ export function parseDuration(text: string, flag: string): number {
 }
 
 /**
- * Reads an ISO 8601 time with an offset, or a date, which begins at midnight UTC.
+ * Reads an ISO 8601 time with an offset, or a date, which means its midnight in UTC.
  * @param orElse other accepted forms, for the message @returns milliseconds since the epoch @throws TvsError USAGE
  */
 export function parseTime(text: string, flag: string, orElse = ""): number {

@@ -10,17 +10,17 @@ export type Bar = {
 
 const silent: Bar = { show: () => {}, stop: () => {} };
 
-/** Whether a bar is shown: at a terminal, and never in the log of a script or timer. */
+/** Whether a progress bar is shown: only if stderr is a terminal, so never in a log. */
 export const hasProgress = (): boolean => process.stderr.isTTY === true;
 
 type BarOptions = {
   readonly label: string;
-  /** The unit of the rate; MB for bytes. */
+  /** The unit of the rate. With `MB` the numbers are bytes. */
   readonly unit: string;
   readonly total?: number;
 };
 
-/** Makes a bar. It appears with the first step. */
+/** Makes a progress bar, which appears with the first `show`. */
 export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
   if (!hasProgress()) return silent;
   const startedAt = performance.now();
@@ -30,7 +30,7 @@ export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
       if (total === 0) return;
       bar ??= startBar(label, total);
       const perSecond = counted / Math.max(0.001, (performance.now() - startedAt) / 1_000);
-      // Before the first step the remaining time is unknown.
+      // Without any progress the remaining time cannot be computed.
       if (done > 0) bar.update(Math.min(done, total), { text: rateText(perSecond, unit) });
     },
     stop: () => bar?.stop(),
@@ -42,7 +42,7 @@ function startBar(label: string, total: number): SingleBar {
     {
       format: `${label} [{bar}] {percentage} %  {text}  {eta_formatted} left`,
       stream: process.stderr,
-      // The longest line fits 80 columns.
+      // With this size the longest line fits into 80 columns.
       barsize: 20,
       clearOnComplete: true,
       hideCursor: true,

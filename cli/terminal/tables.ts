@@ -1,4 +1,4 @@
-/** Tables for people: aligned if they fit the terminal, else wrapped, else a block of lines for each row. */
+/** Tables for people: aligned if they fit the terminal, else wrapped, else with a block of lines for each row. */
 
 import Table from "cli-table3";
 import stringWidth from "string-width";
@@ -15,7 +15,7 @@ type Layout = { readonly width: number | null; readonly heading: (title: string)
  * Lays out rows of printable cells. No cell is cut, so that an id can be pasted. In a table wider than the terminal
  * sentences are wrapped; if that is not enough, each row becomes a block of lines.
  */
-export function layOut(head: readonly string[], rows: readonly (readonly string[])[], layout: Layout) {
+export function layOutTable(head: readonly string[], rows: readonly (readonly string[])[], layout: Layout) {
   const { width } = layout;
   if (width === null || widthOf(head, rows) <= width) return aligned(head, rows, layout);
   const wrappedRows = wrapSentences(head, rows, width);
@@ -33,7 +33,7 @@ function widthOf(head: readonly string[], rows: readonly (readonly string[])[]):
   return widths.reduce((sum, one) => sum + one, 0) + columnGap * (widths.length - 1);
 }
 
-/** The rows with the widest column of sentences wrapped; null if the other columns leave too little room. */
+/** Wraps the widest column of sentences. @returns null if the other columns leave too little room */
 function wrapSentences(head: readonly string[], rows: readonly (readonly string[])[], width: number) {
   const widths = columnWidths(head, rows);
   const isText = (index: number) => rows.some((row) => (row[index] ?? "").includes(" "));
@@ -42,7 +42,7 @@ function wrapSentences(head: readonly string[], rows: readonly (readonly string[
   const room = width - (widthOf(head, rows) - (widths[column] ?? 0));
   const words = rows.flatMap((row) => (row[column] ?? "").split(" ")).map((one) => stringWidth(one));
   if (!isText(column) || room < leastWrappedWidth || Math.max(...words) > room) return null;
-  return rows.map((row) => row.map((text, index) => (index === column ? wrapped(text, room) : text)));
+  return rows.map((row) => row.map((text, index) => (index === column ? wrapText(text, room) : text)));
 }
 
 function aligned(head: readonly string[], rows: readonly (readonly string[])[], { heading }: Layout): string {
@@ -61,26 +61,26 @@ function aligned(head: readonly string[], rows: readonly (readonly string[])[], 
 function stacked(head: readonly string[], rows: readonly (readonly string[])[], { heading, width }: Layout) {
   const nameWidth = Math.max(...head.map((one) => stringWidth(one)));
   const line = (title: string, value: string) =>
-    member({ name: heading(title), pad: nameWidth - stringWidth(title), value, width: width ?? 80 });
+    nameAndValue({ name: heading(title), pad: nameWidth - stringWidth(title), value, width: width ?? 80 });
   return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
 }
 
-/** A name with its value. The value goes below the name if a word of it is too long for the room beside it. */
-export function member(options: { name: string; pad: number; value: string; width: number }): string {
+/** Writes a name and its value. If a word of the value does not fit beside the name, the value goes below the name. */
+export function nameAndValue(options: { name: string; pad: number; value: string; width: number }): string {
   const { name, pad, value, width } = options;
   const indent = stringWidth(name) + pad + columnGap;
   const longest = Math.max(...value.split(" ").map((one) => stringWidth(one)));
   if (indent + longest > width && longest > leastWrappedWidth)
-    return `${name}\n  ${wrapped(value, width - 2, "\n  ")}`;
+    return `${name}\n  ${wrapText(value, width - 2, "\n  ")}`;
   const room = Math.max(width - indent, leastWrappedWidth);
-  return `${name}${" ".repeat(pad + columnGap)}${wrapped(value, room, `\n${" ".repeat(indent)}`)}`;
+  return `${name}${" ".repeat(pad + columnGap)}${wrapText(value, room, `\n${" ".repeat(indent)}`)}`;
 }
 
 /** Wraps text between words. A long word stays whole, for copying, and a number stays with the word that it counts. */
-export function wrapped(text: string, width: number, lineBreak = "\n"): string {
+export function wrapText(text: string, width: number, lineBreak = "\n"): string {
   const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);
   return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
 }
 
-/** A private-use character, which wrapping takes for a letter. */
+/** A character for private use that replaces a space, so that no line breaks there. */
 const noBreak = "\ue000";

@@ -11,7 +11,7 @@ import type {
   StatementVerification,
   Verification,
 } from "../../src/partner/verification.ts";
-import { printable } from "../terminal/output.ts";
+import { escapeControls } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
 
@@ -29,7 +29,7 @@ function formatJson(verification: AnyVerification, { file, place: { line, index 
     ...(line === null ? {} : { line }),
     ...(index === null ? {} : { index }),
   };
-  return `${printable(JSON.stringify(object))}\n`;
+  return `${escapeControls(JSON.stringify(object))}\n`;
 }
 
 const colors = { valid: 32, refused: 31, undecidable: 33 };
@@ -41,7 +41,7 @@ function describeLocation({ file, place }: Location): string {
 
 function row(name: string, ...values: (string | number | null | undefined)[]): string[] {
   const known = values.filter((value) => value !== null && value !== undefined && value !== "");
-  return known.length === 0 ? [] : [`  ${name.padEnd(15)} ${printable(known.join(", "))}`];
+  return known.length === 0 ? [] : [`  ${name.padEnd(15)} ${escapeControls(known.join(", "))}`];
 }
 
 function colored(text: string, code: number | null): string {
@@ -59,7 +59,7 @@ function answerLines(verification: AnyVerification, color: boolean): string[] {
     [answer, answerColor] as const,
     ...(since === null ? [] : [[since, colors.undecidable] as const]),
   ];
-  return lines.map(([text, code]) => `  ${colored(printable(text), color ? code : null)}`);
+  return lines.map(([text, code]) => `  ${colored(escapeControls(text), color ? code : null)}`);
 }
 
 function areAllEligible(verification: AnyVerification): boolean {
@@ -112,7 +112,7 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
 function describeCheck({ name, ok, detail }: Check): string {
   // The mark "NO" before the name "compromise" would read as "no compromise".
   const mark = ok === null ? "not made" : ok ? "ok" : "FAILED";
-  return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${printable(detail)}`;
+  return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${escapeControls(detail)}`;
 }
 
 /** The reasons of inputs that were not verified, so no checks are printed. */
@@ -127,7 +127,7 @@ const unverified: ReadonlySet<string | null> = new Set([
 function explain({ reason, checks, claimedIssuer }: Verification): string {
   if (reason === null) return "";
   if (claimedIssuer !== null)
-    return `  ${reason}: It says it comes from ${printable(claimedIssuer)}, which is another service (nothing proves that it does). Check it there.`;
+    return `  ${reason}: It says it comes from ${escapeControls(claimedIssuer)}, which is another service (nothing proves that it does). Check it there.`;
   const isForm = checks[0]?.ok === false;
   const detail = isForm ? checks[0]?.detail : undefined;
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
@@ -142,7 +142,7 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
   const isColored = color && (isGood || !isGenuine);
   const word = colored(verdict, isColored ? colors[verdict] : null);
   const lines = [
-    `${word}  ${printable(describeLocation(location))}${explain(verification)}`,
+    `${word}  ${escapeControls(describeLocation(location))}${explain(verification)}`,
     ...(isGenuine ? row("signature", "genuine") : []),
     ...answerLines(verification, isGenuine && color),
     ...row(isStated ? "statementId" : "verificationId", verification.verificationId),

@@ -2,8 +2,8 @@
 
 import process from "node:process";
 import { runCommand } from "citty";
-import { moveKeyIdsLast, type OurCommand, version } from "../command.ts";
-import { fail, helpText, withUsage } from "../terminal/help.ts";
+import { moveKeyIdsLast, type TvsCommand, version } from "../command.ts";
+import { addUsage, helpText, printFailure } from "../terminal/help.ts";
 import { exitCodes } from "../terminal/output.ts";
 import { verifyCommand } from "./verify.ts";
 
@@ -12,7 +12,7 @@ const program = "tvs-verify";
 /** Options that every command of `tvs` has for its register. The package has no register, so its help omits them. */
 const ofRegister = ["data", "database", "sandbox"];
 
-async function help(command: OurCommand): Promise<string> {
+async function help(command: TvsCommand): Promise<string> {
   const args = Object.entries(command.args ?? {}).filter(([name]) => !ofRegister.includes(name));
   return helpText({ ...command, args: Object.fromEntries(args) }, [program]);
 }
@@ -26,11 +26,11 @@ async function runCommandLine(words: readonly string[]): Promise<number> {
     else if (words.length === 1 && isAsked("--version", "-v")) process.stdout.write(`${version}\n`);
     else
       await runCommand(command, { rawArgs: moveKeyIdsLast(words, command) }).catch((error: unknown) => {
-        throw withUsage(error, command, [program]);
+        throw addUsage(error, command, [program]);
       });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
-    return fail(error, words, program);
+    return printFailure(error, words, program);
   }
 }
 

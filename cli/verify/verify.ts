@@ -11,8 +11,8 @@ import type { Verdict } from "../../src/partner/reasons.ts";
 import { unopenedVerification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
-import { command, everyValue, type OurCommand } from "../command.ts";
-import { exitCodes, parseTime, printable } from "../terminal/output.ts";
+import { command, readRepeated, type TvsCommand } from "../command.ts";
+import { escapeControls, exitCodes, parseTime } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
 import { type AnyVerification, createFormat, type Format, type Location } from "./format.ts";
@@ -69,7 +69,7 @@ async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySett
 
 async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
   const { _: paths, ...flags } = args;
-  const [logKeys, lists] = ["log-key", "status-list"].map((name) => everyValue(rawArgs, name));
+  const [logKeys, lists] = ["log-key", "status-list"].map((name) => readRepeated(rawArgs, name));
   const given = await resolveSettings({ ...flags, "log-key": logKeys, "status-list": lists }, io.env);
   if (paths.length === 0)
     throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
@@ -86,7 +86,7 @@ function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): str
   if (trust?.basis !== "key-history") return "";
   const file = keyHistory ?? pack?.path ?? "";
   const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
-  return `trust rests on ${printable(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
+  return `trust rests on ${escapeControls(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
 /** Verifies all inputs. @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0 */
@@ -121,7 +121,7 @@ export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
     return await verifyAll(line, io);
   } catch (error) {
     if (!isTvsError(error)) throw error;
-    io.stderr(`${io.program ?? "tvs verify"}: ${printable(error.message)}\n`);
+    io.stderr(`${io.program ?? "tvs verify"}: ${escapeControls(error.message)}\n`);
     return exitCodes.undecided;
   }
 }
@@ -151,7 +151,7 @@ const example =
   "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
 /** @param program `tvs verify`, or the `tvs-verify` of the partners' package (decision D14.1) */
-export function verifyCommand(program: string): OurCommand {
+export function verifyCommand(program: string): TvsCommand {
   return command({
     description:
       "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be decided",

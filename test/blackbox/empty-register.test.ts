@@ -2,9 +2,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { withTempDir } from "../harness/folder.ts";
 import { csv, row } from "../harness/imports.ts";
-import { patienceMs, runWell, startService } from "../harness/program.ts";
+import { runWell, startService, testTimeoutMs } from "../harness/program.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "100", "--per-day", "100"];
 const purpose = "GENERAL_PUBLIC_VERIFICATION";

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
 
-setDefaultTimeout(4 * patienceMs);
+setDefaultTimeout(4 * testTimeoutMs);
 
 const nin = "99900000001";
 

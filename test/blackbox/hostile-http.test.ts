@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { until } from "../harness/eventually.ts";
 import { programWords } from "../harness/program.ts";
-import { get, openClient, type RawClient } from "../harness/raw-client.ts";
+import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
 import { teachers } from "./registry.ts";
 import { api, type Partner, sharedWorld } from "./world.ts";
 
@@ -135,14 +135,14 @@ test("requests in one write end the connection on Bun, and are all answered on D
 test("unread answers take no memory of the service on Bun, and harm nobody", async () => {
   const memory = () =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${world.service().pid}/status`, "utf8"))?.[1]);
-  const [answer = ""] = await answersTo(get(`${api}/docs/scalar.js`, "Connection: close"));
+  const [answer = ""] = await answersTo(rawGet(`${api}/docs/scalar.js`, "Connection: close"));
   const before = memory();
   const clients = await Promise.all(
     ports.flatMap((port) => Array.from({ length: 50 }, () => openClient(port))),
   );
   for (const client of clients) {
     client.socket.pause();
-    client.write(get(`${api}/docs/scalar.js`));
+    client.write(rawGet(`${api}/docs/scalar.js`));
   }
   expect(statusesIn((await answersTo(`${health}${host}${close}\r\n`)).join())).toEqual([200, 200]);
   // Held whole, the answers would take three times as much for as long as the connections are open. The collector frees

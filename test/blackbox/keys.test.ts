@@ -2,13 +2,13 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import jsonwebtoken from "jsonwebtoken";
 import { sleep, until, withinOneSecond } from "../harness/eventually.ts";
-import { patienceMs, runTvs } from "../harness/program.ts";
+import { runTvs, testTimeoutMs } from "../harness/program.ts";
 import type { Envelope, Health, Jwk, KeyInfo } from "./contract.ts";
 import { expectGenuine, fetchJwks, publicKeyOf } from "./jws.ts";
 import { teachers } from "./registry.ts";
 import { api, issuer, type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 type Rotated = { activeKid: string; previousKid: string; pendingKid: string };
 type History = { iss: string; iat: number; keys: (KeyInfo & { jwk: Jwk })[] };

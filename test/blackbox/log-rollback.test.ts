@@ -8,12 +8,12 @@ import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf } from "../fixtures/log-notes.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { patienceMs, runJson, runTvs, runWell, type Service, startService } from "../harness/program.ts";
+import { runJson, runTvs, runWell, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
 import { addPartner } from "./used-folder.ts";
 import { api, issuer } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const origin = `${new URL(issuer).host}/log`;
 const args = ["--issuer", issuer, "--public-per-minute", "100000"];

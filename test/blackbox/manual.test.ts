@@ -7,11 +7,11 @@ import { writeXlsx } from "hucre/xlsx";
 import { topics } from "../../src/manual.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, until } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
 
-setDefaultTimeout(6 * patienceMs);
+setDefaultTimeout(6 * testTimeoutMs);
 
 const notRun: Readonly<Record<string, string>> = {
   "sudo ": "changes the machine, as root; data/systemd.test.ts and blackbox/move-in.test.ts run it elsewhere",

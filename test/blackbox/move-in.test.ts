@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 import { openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
 
-setDefaultTimeout(2 * patienceMs);
+setDefaultTimeout(2 * testTimeoutMs);
 
 let shell: Shell;
 let installed = "";

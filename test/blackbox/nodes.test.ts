@@ -9,13 +9,13 @@ import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster
 import { until, untilAnswer } from "../harness/eventually.ts";
 import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
-import { patienceMs, runJson, runTvs, runWell } from "../harness/program.ts";
+import { runJson, runTvs, runWell, testTimeoutMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
 import { teacher } from "./registry.ts";
 import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
 import { api } from "./world.ts";
 
-setDefaultTimeout(3 * patienceMs);
+setDefaultTimeout(3 * testTimeoutMs);
 
 const rows = Array.from({ length: 3 }, (_, at) => teacher(`NO/DE/2024/0000${at}`, { t_id: `777000${at}` }));
 
@@ -97,11 +97,11 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       await killed.stop("SIGKILL");
       const killedAt = performance.now();
       for (const node of others) node.signal("SIGCONT");
-      await until(() => others.some((node) => node.stderr().includes("this service leads")), patienceMs);
+      await until(() => others.some((node) => node.stderr().includes("this service leads")), testTimeoutMs);
       // The lease of fifteen seconds, and the next look at it.
       expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
       for (const node of others) expect((await partner.check(node)).status).toBe(200);
-      await until(() => received.length === 2, 2 * patienceMs);
+      await until(() => received.length === 2, 2 * testTimeoutMs);
       expect(received[1]).toBe(received[0] ?? "");
       await killed.start();
       expect((await partner.check(killed)).status).toBe(200);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
 import { audienceOf, bearer, createTlsWorld, header, type TlsWorld, tId } from "./tls-world.ts";
 import { type Partner, readJson } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 let { world, first, second, call, callTls, addCertificate, statusOf } = {} as TlsWorld;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
+import { runTvs, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import { api } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;

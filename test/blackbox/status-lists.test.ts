@@ -3,9 +3,9 @@ import { copyFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
 import { withTempDir } from "../harness/folder.ts";
-import { patienceMs, runJson, runTvs, runWell, startService } from "../harness/program.ts";
+import { runJson, runTvs, runWell, startService, testTimeoutMs } from "../harness/program.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const api = "/v1/inter-agency";
 const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";

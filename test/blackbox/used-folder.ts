@@ -3,7 +3,7 @@ import { beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "../harness/folder.ts";
-import { type Finished, patienceMs, type RunOptions, runJson, runTvs } from "../harness/program.ts";
+import { type Finished, type RunOptions, runJson, runTvs, testTimeoutMs } from "../harness/program.ts";
 
 type UsedFolder = {
   readonly path: string;
@@ -17,7 +17,7 @@ type UsedFolder = {
 
 /** A used folder for all tests of a file, made before the first of them and removed after the last. */
 export function sharedUsedFolder(): UsedFolder {
-  setDefaultTimeout(patienceMs);
+  setDefaultTimeout(testTimeoutMs);
   const path = sharedFolder();
   const original = join(path, "original");
   let copies = 0;

@@ -6,7 +6,7 @@ import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
 import { type Folder, makeFolder } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
-import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
+import { runJson, runTvs, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
 import { type Row, teachers } from "./registry.ts";
 
@@ -59,7 +59,7 @@ export type World = {
 
 /** A world for all tests of a file, made before the first of them and ended after the last. */
 export function sharedWorld(options: WorldOptions = {}): World {
-  setDefaultTimeout(patienceMs);
+  setDefaultTimeout(testTimeoutMs);
   const { world, begin } = newWorld(options);
   beforeAll(begin);
   afterAll(() => world.end());

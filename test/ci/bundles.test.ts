@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder } from "../../.ci/build.ts";
-import { bundles, sourceFolders } from "../../.ci/bundles.ts";
-import { works } from "../../.ci/notices.ts";
+import { bundles, watchedFolders } from "../../.ci/bundles.ts";
+import { listWorks } from "../../.ci/notices.ts";
 import manifest from "../../package.json" with { type: "json" };
 
 // A stale bundle would verify by yesterday's rules. `npm run bundle` makes a new one.
@@ -18,7 +18,7 @@ test("the bundles of scripts are made from the present source", async () => {
 });
 
 test("the folders whose dates make bundles due have all their sources", async () => {
-  const isWatched = (path: string) => sourceFolders.includes(dirname(path));
+  const isWatched = (path: string) => watchedFolders.includes(dirname(path));
   for (const entry of [
     "src/site/verify-envelope/app.ts",
     "src/site/verify-envelope/extras.ts",
@@ -40,7 +40,7 @@ test("the bill of materials names every package of the notices, and the runtime"
   const { stdout } = spawnSync(words[0], words.slice(1), { encoding: "utf8" });
   const { components } = JSON.parse(stdout) as { components: { name: string; version: string }[] };
   const named = components.map(({ name, version }) => `${name} ${version}`);
-  const packages = works().map(({ title }) => title.replace(/ \(.*$/, ""));
+  const packages = listWorks().map(({ title }) => title.replace(/ \(.*$/, ""));
   expect(packages.length).toBeGreaterThan(40);
   for (const name of packages.slice(0, -1)) expect(named).toContain(name);
   expect(named).toContain(`bun ${manifest.devDependencies.bun}`);

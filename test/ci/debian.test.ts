@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { canPackage, packageFor } from "../../.ci/debian.ts";
+import { hasDpkgDeb, makeDebianPackage } from "../../.ci/debian.ts";
 import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
-import { works } from "../../.ci/notices.ts";
+import { listWorks } from "../../.ci/notices.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const parts = {
@@ -19,13 +19,13 @@ function withPackage(run: (folder: string, file: string) => void): Promise<void>
   return withTempDir(async (folder) => {
     const executable = join(folder, "program");
     writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
-    const name = packageFor({ ...parts, executable }, folder);
+    const name = makeDebianPackage({ ...parts, executable }, folder);
     expect(name).toBe("tvs_0.1.0_amd64.deb");
     run(folder, join(folder, name));
   });
 }
 
-describe.skipIf(!canPackage())("the Debian package", () => {
+describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
   test("the Debian package has the program, unit, completions and settings of root, and is reproducible", () =>
     withPackage((folder, file) => {
       const first = readFileSync(file);
@@ -46,7 +46,7 @@ describe.skipIf(!canPackage())("the Debian package", () => {
           "/usr/share/zsh/vendor-completions/_tvs",
         ].map((path) => [path, "root/root", "-rw-r--r--"]),
       ]);
-      packageFor({ ...parts, executable: join(folder, "program") }, folder);
+      makeDebianPackage({ ...parts, executable: join(folder, "program") }, folder);
       expect(readFileSync(file).equals(first)).toBe(true);
     }));
 
@@ -57,7 +57,7 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       const read = (path: string) => readFileSync(join(files, path), "utf8");
       expect(read("usr/lib/systemd/system/tvs.service")).toContain("\nExecStart=/usr/bin/tvs serve\n");
       const copyright = read("usr/share/doc/tvs/copyright");
-      for (const { folder: part } of works()) expect(copyright).toContain(`\nFiles: ${part}/*\n`);
+      for (const { folder: part } of listWorks()) expect(copyright).toContain(`\nFiles: ${part}/*\n`);
       const { stdout: input } = spawnSync("dpkg-deb", ["--info", file, "md5sums"], { encoding: "utf8" });
       expect(input).toContain("usr/bin/tvs\n");
       expect(spawnSync("md5sum", ["--check", "--quiet"], { cwd: files, input }).status).toBe(0);

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import { runJson, runTvs } from "../harness/command.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { type Finished, patienceMs, type Service, startService } from "../harness/program.ts";
+import { type Finished, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
 const vectorsFile = join(import.meta.dir, "../fixtures/webhooks/vectors.json");

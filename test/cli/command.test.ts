@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { runCommand } from "citty";
-import { command, everyValue, group, moveKeyIdsLast, option } from "../../cli/command.ts";
+import { command, group, moveKeyIdsLast, option, readRepeated } from "../../cli/command.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -83,8 +83,8 @@ test("a key id that begins with a dash is an operand, or the value of the option
 
 test("a flag that is given several times keeps all its values, in either spelling", () => {
   const rawArgs = ["--trusted-proxy", "10.0.0.1", "--port=0", "--trusted-proxy=10.0.0.2"];
-  expect(everyValue(rawArgs, "trusted-proxy")).toEqual(["10.0.0.1", "10.0.0.2"]);
-  expect(everyValue(rawArgs, "missing")).toBeUndefined();
+  expect(readRepeated(rawArgs, "trusted-proxy")).toEqual(["10.0.0.1", "10.0.0.2"]);
+  expect(readRepeated(rawArgs, "missing")).toBeUndefined();
 });
 
 test("a group loads none of its commands before one is run", () => {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { audience, folder as fixtures, issuer } from "../fixtures/envelope-tokens.ts";
 import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { patienceMs, programWords } from "../harness/program.ts";
+import { programWords, testTimeoutMs } from "../harness/program.ts";
 import { expectRefusal } from "../harness/refusal.ts";
 import { makeRegister } from "../harness/service.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 /** Runs a command whose reader has gone before it writes. @returns its exit code */
 async function codeUnread(...args: readonly string[]): Promise<number> {

@@ -3,7 +3,7 @@ import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
-import { attest, useQuota } from "../harness/evidence.ts";
+import { attest, storeQuotaUse } from "../harness/evidence.ts";
 import { anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let world: TestConsole;
@@ -27,7 +27,7 @@ const pageWith = async (text: string) => {
 test("the console shows quotas, keys and imports, and the commands to paste", async () => {
   const { operator } = world;
   const at = operator.clock.now();
-  await useQuota(operator.driver, {
+  await storeQuotaUse(operator.driver, {
     partnerId: "exam-body-a",
     kind: "day",
     startsAt: Math.floor(at / 86_400_000) * 86_400_000,

@@ -8,12 +8,12 @@ import { topics } from "../../src/manual.ts";
 import { createExposition, type Sources } from "../../src/metrics/exposition.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 import { type Change, checkInput, everythingWrong, hourMs, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 import { parseExposition } from "../metrics/exposition-parser.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const promtool = Bun.which("promtool");
 const rulesFile = join(import.meta.dir, "../../data/alerts.yml");

@@ -11,9 +11,9 @@ import { makeCertificate, type TestCertificate } from "../harness/certificates.t
 import { until } from "../harness/eventually.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const configurations = join(import.meta.dir, "../../data/proxies");
 const folder = sharedFolder();

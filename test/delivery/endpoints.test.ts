@@ -4,7 +4,7 @@ import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
 import { disableWebhook, enableWebhook } from "../../src/domain/webhooks.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
-import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
+import { acceptAll, regNos, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 test("an endpoint that answers 410 is disabled, and its deliveries are held until it is enabled", () =>
   withBoard(
@@ -64,7 +64,7 @@ test("an endpoint that never answers keeps no other endpoint waiting", () =>
     withEndpoint(
       () => null,
       (silent) =>
-        withEndpoint(takesAll, async ({ url, received }) => {
+        withEndpoint(acceptAll, async ({ url, received }) => {
           await world.subscribe("silent", silent.url);
           for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
           // Room for fewer than the silent one would take, and more deliveries than room.
@@ -96,7 +96,7 @@ test("an endpoint that never answers keeps no other endpoint waiting", () =>
   ));
 
 test("an endpoint gets nothing while it or its partner is disabled, and then what was held", () =>
-  withBoard(takesAll, async ({ world, received }) => {
+  withBoard(acceptAll, async ({ world, received }) => {
     const sender = world.sender();
     await world.put("A/B/C/1");
     await world.partners.disable("board", world.clock.now());

@@ -1,7 +1,7 @@
 /** Endpoints of the tests: raw sockets on loopback, so that an answer can be anything at all. */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
-import { inTime } from "../harness/eventually.ts";
+import { withTimeout } from "../harness/eventually.ts";
 
 export type Receiver = {
   readonly port: number;
@@ -57,7 +57,7 @@ export async function startReceiver(
   };
   const { port } = server.address() as AddressInfo;
   const open = () => `none of ${connections} connections was closed, after ${requests.length} requests`;
-  return { port, requests, connections: () => connections, closed: inTime(closed.promise, open), close };
+  return { port, requests, connections: () => connections, closed: withTimeout(closed.promise, open), close };
 }
 
 function listen(server: Server, { host = "127.0.0.1", port = 0 }: ReceiverOptions): Promise<void> {

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
-import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
+import { type Received, signatureOf, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
-import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
+import { acceptAll, regNos, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 test("a delivery arrives with the contract's headers and the event's exact bytes, and is recorded as delivered", () =>
-  withBoard(takesAll, async ({ world, received, secret }) => {
+  withBoard(acceptAll, async ({ world, received, secret }) => {
     const { id } = await world.put("A/B/C/1");
     await world.sender().settle();
     expect(received.length).toBe(1);
@@ -25,8 +25,11 @@ test("a delivery arrives with the contract's headers and the event's exact bytes
     expect(delivery?.deliveryId).toMatch(
       /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     );
-    expect(signature(request)).toMatchObject({ t: world.clock.now() / 1000, digests: [expect.any(String)] });
-    expect(signature(request).isOf(secret, 0)).toBe(true);
+    expect(signatureOf(request)).toMatchObject({
+      t: world.clock.now() / 1000,
+      digests: [expect.any(String)],
+    });
+    expect(signatureOf(request).isOf(secret, 0)).toBe(true);
     expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
   }));
 
@@ -43,7 +46,7 @@ test("a delivery keeps its ids in each attempt and gets a new signature", () =>
       expect(new Set(received.map(({ body }) => body)).size).toBe(1);
       for (const name of ["x-agency-event-id", "x-agency-delivery-id"])
         expect(new Set(received.map(({ headers }) => headers[name])).size).toBe(1);
-      const times = received.map((request) => signature(request).t);
+      const times = received.map((request) => signatureOf(request).t);
       expect(times.map((t) => t - (times[0] as number))).toEqual([0, 5, 35]);
       expect(await world.deliveries()).toEqual([["board", "delivered", 3]]);
     },
@@ -113,7 +116,7 @@ test("a dead delivery that is retried gets the whole schedule again", () =>
   ));
 
 test("a delivery goes to no private address unless private addresses are allowed now", () =>
-  withBoard(takesAll, async ({ world, received }) => {
+  withBoard(acceptAll, async ({ world, received }) => {
     await world.put("A/B/C/1");
     let allowed = false;
     const sender = world.sender({ allowPrivate: () => allowed });

@@ -8,9 +8,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Glob } from "bun";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { patienceMs } from "../harness/program.ts";
+import { testTimeoutMs } from "../harness/program.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const source = new URL("../../src/", import.meta.url);
 const length = 250_000;

@@ -3,7 +3,7 @@ import { contextForEvidence } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
-import { csv, placeOf, row, withImports } from "../harness/imports.ts";
+import { csv, row, withImports, withoutRegNo } from "../harness/imports.ts";
 
 /** Ten digits from zero on, as a script that has its own writes them. */
 const written = (number: string, zero: number) =>
@@ -76,14 +76,14 @@ test("an extract's texts with personal data are rejected and not stored", () =>
     const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: `of ${text}` }));
     const { report, inserted } = await add(csv(bad));
     expect(inserted).toBe(0);
-    expect(report.rejected.map(placeOf)).toEqual(
+    expect(report.rejected.map(withoutRegNo)).toEqual(
       fields.map((field, n) => ({ line: n + 2, field, code: "PERSONAL_DATA" })),
     );
     const profile = { employment: [{ employer: `school ${text}` }] };
     const { reg_no: regNo, name } = row(9) as { reg_no: string; name: string };
     const member = { regNo, name, source: "legacy", certificateStatus: "CLAIMED", profile };
     const json = await add(`${JSON.stringify(member)}\n`, { name: "a.ndjson" });
-    expect(json.report.rejected.map(placeOf)).toEqual([
+    expect(json.report.rejected.map(withoutRegNo)).toEqual([
       { line: 1, field: "profile", code: "PROFILE_INVALID" },
     ]);
     expect(everything()).not.toContain(text);

@@ -11,7 +11,7 @@ import {
   today,
   withImports,
 } from "../harness/imports.ts";
-import { numbers } from "../harness/random.ts";
+import { seededNumbers } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";
 import { addTried, countOf, seedOf } from "../harness/trial.ts";
 
@@ -71,7 +71,7 @@ test(
   () =>
     withImports(async (world) => {
       const { add, count } = world;
-      const below = numbers(seedOf(3));
+      const below = seededNumbers(seedOf(3));
       const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T;
       const someRow = (_: unknown, n: number) =>
         row(n + 1, {

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../src/store/driver/file.ts";
-import { closeOthers, runTvs } from "../harness/command.ts";
+import { closeDatabases, runTvs } from "../harness/command.ts";
 import { type Act, copyRegister, issuer } from "./acts.ts";
 import { diskFaults, endFaults, failAt } from "./failing-disk.ts";
 
@@ -52,7 +52,7 @@ export function changesBetween(before: Content, after: Content): Changed {
 export async function runWithoutFault(folder: string, act: Act) {
   const dataDir = copyRegister(folder, act);
   const before = await contentOf(dataDir);
-  await closeOthers();
+  await closeDatabases();
   failAt(folder, 0, diskFaults[0]);
   const { code, stderr } = await runTvs(act.words, { dataDir, env: issuer });
   const writes = endFaults();
@@ -75,11 +75,11 @@ export async function brokenPromises(
   const before = await contentOf(dataDir);
   const now = async () => changesBetween(before, await contentOf(dataDir));
   const succeeds = async (words: readonly string[]) => {
-    await closeOthers();
+    await closeDatabases();
     const { code, stdout, stderr } = await runTvs(words, { dataDir, env: issuer });
     if (code !== 0) wrong.push(`then tvs ${words.slice(0, 2).join(" ")} said ${stderr || stdout}`);
   };
-  await closeOthers();
+  await closeDatabases();
   const { code } = await attempt(dataDir);
   const left = await now();
   const counted = (found: Changed) => Object.entries(found).filter(([table]) => !act.leaves?.includes(table));
@@ -89,7 +89,7 @@ export async function brokenPromises(
     wrong.push(`half done: ${JSON.stringify(left)}`);
   // A command may fail although its commit is on the disk, because the failure came after that.
   if (code !== 0 && !(isDone && act.isAtomic)) {
-    await closeOthers();
+    await closeDatabases();
     const again = await runTvs(act.words, { dataDir, env: issuer });
     if (again.code !== 0 && !isDone) wrong.push(`run again, it said ${again.stderr}`);
     const end = await now();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { runJson, runWell } from "../harness/command.ts";
-import { answered, attestSome } from "../harness/evidence-log.ts";
+import { answerCall, attestSome } from "../harness/evidence-log.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { aPartner } from "../harness/samples.ts";
 
@@ -103,7 +103,8 @@ async function attestBehindLog(from: string, to: string): Promise<void> {
   const partner = { ...aPartner("agency"), perMinute: 1_000, perDay: 1_000 };
   const identifier = { regNo: "TR/2019/LA/2" };
   const questions = [{ identifier, purpose: "GENERAL_PUBLIC_VERIFICATION" }] as const;
-  for (let n = 0; n < 3; n++) await answered(service, { partner, operation: "eligibility-check", questions });
+  for (let n = 0; n < 3; n++)
+    await answerCall(service, { partner, operation: "eligibility-check", questions });
   cpSync(from, to, { recursive: true });
   await close();
 }

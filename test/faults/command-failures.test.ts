@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords } from "../harness/program.ts";
-import { numbers } from "../harness/random.ts";
+import { seededNumbers } from "../harness/random.ts";
 import { addTried, countOf, seedOf } from "../harness/trial.ts";
 import { brokenPromises, type Ended, runWithoutFault } from "./act-tries.ts";
 import { type Act, issuer, makeActs } from "./acts.ts";
@@ -54,7 +54,7 @@ if (isFailing)
   test("(child process) each command is killed, and its disk fails, at some of its writes", () =>
     withTempDir(async (folder) => {
       const acts = await makeActs(folder);
-      const draw = numbers(seed);
+      const draw = seededNumbers(seed);
       const wrong: string[] = [];
       for (const act of acts) {
         const { writes, done } = await runWithoutFault(folder, act);

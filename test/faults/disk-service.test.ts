@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { aClock } from "../harness/clock.ts";
 import { eventually } from "../harness/eventually.ts";
-import { numbers } from "../harness/random.ts";
+import { seededNumbers } from "../harness/random.ts";
 import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 import { addTried, countOf, seedOf } from "../harness/trial.ts";
 import { type Changed, changesBetween, contentOf } from "./act-tries.ts";
@@ -94,7 +94,7 @@ if (isFailing) {
 
 if (isFailing)
   test("a call on a failing disk is answered and stored, or neither", async () => {
-    const draw = numbers(seed);
+    const draw = seededNumbers(seed);
     const names = Object.keys(callsOf(0));
     const wrong: string[] = [];
     for (const name of names) {

@@ -4,12 +4,12 @@ import { Buffer } from "node:buffer";
 import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { workbookParts, zipOf } from "../harness/archive.ts";
+import { makeZip, workbookParts } from "../harness/archive.ts";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { childEnvironment, patienceMs, programWords } from "../harness/program.ts";
+import { childEnvironment, programWords, testTimeoutMs } from "../harness/program.ts";
 
-setDefaultTimeout(4 * patienceMs);
+setDefaultTimeout(4 * testTimeoutMs);
 
 const mebibyte = 1024 * 1024;
 const repeated = (open: string, piece: string, bytes: number) =>
@@ -27,7 +27,7 @@ const bombs: Readonly<Record<string, () => Record<string, string | Buffer>>> = {
 test.each(Object.keys(bombs))("a zip bomb of %s is refused within 512 MiB of memory", async (name) => {
   await withTempDir(async (folder) => {
     const file = join(folder, "bomb.xlsx");
-    writeFileSync(file, zipOf((bombs[name] as () => Record<string, string | Buffer>)()));
+    writeFileSync(file, makeZip((bombs[name] as () => Record<string, string | Buffer>)()));
     const child = Bun.spawn([...programWords, "teachers", "map", file], {
       env: childEnvironment({}),
       stdout: "ignore",

@@ -3,7 +3,7 @@
 import { deflateSync, inflateRawSync, inflateSync } from "node:zlib";
 import fc from "fast-check";
 import { signTexts } from "../fixtures/envelope-tokens.ts";
-import { zipOf } from "../harness/archive.ts";
+import { makeZip } from "../harness/archive.ts";
 
 const anyPlace = fc.nat({ max: 2 ** 31 - 1 });
 const anEdit = fc.record({ how: anyPlace, at: anyPlace, of: anyPlace });
@@ -133,7 +133,7 @@ function archived(whole: Buffer): Part[] {
   const members = membersOf(whole);
   return Object.entries(members).map(([name, content]) => ({
     content,
-    put: (made) => zipOf({ ...members, [name]: made }),
+    put: (made) => makeZip({ ...members, [name]: made }),
   }));
 }
 

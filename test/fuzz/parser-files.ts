@@ -7,7 +7,7 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { type ImportInput, readPieces } from "../../src/domain/import/read.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
-import { zipOf } from "../harness/archive.ts";
+import { makeZip } from "../harness/archive.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { membersOf } from "./parser-edits.ts";
 import type { Target } from "./parser-evidence.ts";
@@ -18,7 +18,7 @@ const isBook = (file: Buffer) => file[0] === 0x50;
 
 /** Removes the time of creation, so that the workbook is the same in every run. */
 function repacked(book: Buffer): Buffer {
-  return zipOf(
+  return makeZip(
     Object.fromEntries(Object.entries(membersOf(book)).filter(([name]) => !name.startsWith("docProps/"))),
   );
 }

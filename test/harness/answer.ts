@@ -1,9 +1,6 @@
 import type { App } from "../../src/http/serve.ts";
 
-/**
- * What an app answers, without a socket.
- * @param from the address that the request comes from
- */
+/** Sends a request to an app without a socket. @param from the source IP address */
 export async function answerOf(
   app: App,
   path: string,

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** An archive of parts, as the format has it (APPNOTE 4.3), so that a part may claim whatever size it likes. */
-export function zipOf(
+/** Makes a zip archive (APPNOTE 4.3). @param claim false unpacked sizes, by the name of the part */
+export function makeZip(
   parts: Readonly<Record<string, string | Buffer>>,
   claim: Readonly<Record<string, number>> = {},
 ): Buffer {
@@ -43,7 +43,7 @@ const contentTypes =
   `<Override PartName="/xl/worksheets/sheet1.xml" ContentType="${main}.worksheet+xml"/><Override PartName="/xl/worksheets/sheet2.xml" ContentType="${main}.worksheet+xml"/>` +
   `<Override PartName="/xl/styles.xml" ContentType="${main}.styles+xml"/><Override PartName="/xl/sharedStrings.xml" ContentType="${main}.sharedStrings+xml"/></Types>`;
 
-/** A workbook's parts with two sheets, the first of which is this XML. */
+/** Makes the parts of a workbook with two sheets. @param sheet the XML of the first sheet */
 export function workbookParts(
   sheet: string | Buffer,
   { properties = "" } = {},

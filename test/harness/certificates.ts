@@ -1,6 +1,4 @@
-/**
- * Certificates made at test time, so that no key lies in the repository and no fixture expires.
- */
+/** Certificates made at test time, so that the repository has no key and no fixture expires. */
 import { X509Certificate } from "node:crypto";
 
 /**
@@ -37,15 +35,15 @@ interface CertificateOptions {
   commonName: string;
   notBefore?: Date;
   notAfter?: Date;
-  /** Who signs it; the certificate signs itself when left out. */
+  /** The certificate that signs it; if undefined, it signs itself. */
   issuer?: TestCertificate;
-  /** An RSA key instead of an ECDSA one; it signs itself. */
+  /** Makes an RSA key instead of an ECDSA key. The certificate must sign itself. */
   isRsa?: true;
 }
 
 /**
- * Makes an ECDSA P-256 certificate for `localhost`, `127.0.0.1` and `::1`, good for a server and for a client.
- * Without dates it is valid from an hour ago until tomorrow.
+ * Makes an ECDSA P-256 certificate for `localhost`, `127.0.0.1` and `::1`, for a server or a client. By default it is
+ * valid from an hour ago until tomorrow.
  */
 export async function makeCertificate(options: CertificateOptions): Promise<TestCertificate> {
   const algorithm = options.isRsa ? RSA_2048 : EC_P256;

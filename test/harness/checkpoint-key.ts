@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, sign } from "node:crypto";
 
-/** An Ed25519 key that signs checkpoints, as a log has one. */
+/** Makes an Ed25519 key that signs checkpoints, as each evidence log has one. */
 export function aCheckpointKey() {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const raw = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");

@@ -10,20 +10,20 @@ import { startServer, type TestServer } from "./sqld.ts";
 /** @property args more options of every `serve` */
 type ClusterOptions = { readonly nodes: number; readonly args: readonly string[] };
 
-/** A register for commands and services: where it is, and the environment in which it is found. */
+/** A register: its data directory, and the environment by which commands and services find it. */
 type Register = { readonly dataDir: string; readonly env: Environment };
 
 export type ClusterNode = {
   /** The same after each start. */
   readonly url: string;
-  /** What is its own: beside the master key, if that were a file, the last checkpoint of the evidence log. */
+  /** The folder for the node's own files, such as the last checkpoint of the evidence log. */
   readonly dataDir: string;
-  /** Between the node and the libSQL server. */
+  /** The link between the node and the libSQL server. */
   readonly link: FaultProxy;
   start(): Promise<Service>;
-  /** What it has logged since its last start. */
+  /** The log since the last start. */
   stderr(): string;
-  /** Sends a signal and does not wait: SIGSTOP stops it in the middle of what it does, SIGCONT lets it go on. */
+  /** Sends a signal and does not wait. SIGSTOP pauses the node at any point, SIGCONT continues it. */
   signal(name: NodeJS.Signals): void;
   /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
   stop(signal?: Signal): Promise<number>;
@@ -32,12 +32,12 @@ export type ClusterNode = {
 export type Cluster = {
   readonly server: TestServer;
   readonly nodes: readonly ClusterNode[];
-  /** For commands, straight to the libSQL server. */
+  /** The register for commands, which connect to the libSQL server without a link. */
   readonly register: Register;
   close(): Promise<void>;
 };
 
-/** Starts everything; the first node makes the register. What it cannot start, it throws, and leaves nothing behind. */
+/** Starts the libSQL server and the nodes; the first node makes the register. If one fails, all are removed. */
 export async function startCluster({ nodes, args }: ClusterOptions): Promise<Cluster> {
   const folder = await makeFolder();
   const closers: (() => Promise<unknown>)[] = [folder.remove];

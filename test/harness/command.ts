@@ -1,6 +1,6 @@
 /**
- * A command run in this process: a tenth of what a process of its own costs. What is about processes (signals, threads,
- * a terminal, another user) starts one by `program.ts`, which has the same functions.
+ * Runs a command in this process, in a tenth of the time of a new process. Tests about processes (signals, threads, a
+ * terminal, another user) use `program.ts`, which has the same functions.
  */
 
 import { Readable } from "node:stream";
@@ -12,10 +12,10 @@ import {
   mainUrl,
   prepareRegister,
   type RunOptions,
-  succeeded,
+  requireSuccess,
 } from "./program.ts";
 
-/** One at a time, because a command has the process's streams, environment and exit code. */
+/** The last command. Commands run one after the other: each uses the streams and environment of the process. */
 let last: Promise<unknown> = Promise.resolve();
 
 export function runTvs(
@@ -36,14 +36,14 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
   const stderr = capture(process.stderr, restore);
   const input = Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)]);
   replace(process, "stdin", Object.assign(input, { fd: null }), restore);
-  // As main.ts has it: what a command writes is for its owner alone.
+  // The umask of main.ts: only the owner may read what a command writes.
   const umask = process.umask(0o077);
   const folder = process.cwd();
   if (cwd !== undefined) process.chdir(cwd);
   process.exitCode = 0;
-  // Another test of this process may have sent the log elsewhere.
+  // Another test of this process may have redirected the log.
   resetSync();
-  if (args[0] === "restore") await closeOthers();
+  if (args[0] === "restore") await closeDatabases();
   try {
     const code = await runCommandLine(args, mainUrl);
     return new Finished(code, stdout(), stderr());
@@ -56,10 +56,10 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
 }
 
 /**
- * Closes what earlier commands of this process had open, which the native driver does when it is collected: a process of
- * its own would be gone, and with it what keeps a database from being replaced.
+ * Closes the databases of earlier commands in this process, so that a restore can replace one. The native driver keeps
+ * a closed database open until it is garbage-collected.
  */
-export async function closeOthers(): Promise<void> {
+export async function closeDatabases(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     Bun.gc(true);
     await new Promise((resolve) => setImmediate(resolve));
@@ -102,7 +102,7 @@ function replaceEnvironment(env: Readonly<Record<string, string>>): () => void {
 }
 
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return succeeded(args, await runTvs(args, options));
+  return requireSuccess(args, await runTvs(args, options));
 }
 
 export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {

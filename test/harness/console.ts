@@ -13,7 +13,7 @@ import { makeRegister } from "./service.ts";
 export type Answered = { status: number; headers: IncomingHttpHeaders; text: string };
 export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
 
-/** The real service with its console on a free port, its clock moved by the test. */
+/** Opens the real service with its console on a free port. Only the test moves its clock. */
 export async function openTestConsole() {
   const folder = await makeFolder();
   const clock = aClock("2026-03-01T09:30:00Z");
@@ -28,14 +28,14 @@ export async function openTestConsole() {
   const { port } = consolePort;
   const { operator } = opened;
 
-  /** What `tvs console` prints. */
+  /** Makes a link, as `tvs console` prints it. */
   async function newLink(): Promise<string> {
     const location = parseConsoleLocation(readFileSync(consoleFile(config), "utf8"));
     return createConsoleLink(operator.secrets, location, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });
 
-  /** Header and all, as they are given: fetch would write a Host of its own. */
+  /** Sends a request with exactly these headers. fetch would replace Host. */
   function call(
     path: string,
     {
@@ -59,12 +59,12 @@ export async function openTestConsole() {
     });
   }
 
-  /** Opens a link, as a browser would. @returns the Cookie header of the session, the path of its pages, and a way to read one */
+  /** Opens a link as a browser does. @returns the Cookie header, the path of the pages, and a function that gets one */
   async function signIn(link?: string) {
     const { headers } = await call(pathOf(link ?? (await newLink())));
     const cookie = (headers["set-cookie"]?.[0] ?? "").replace(/;.*$/, "");
     const home = headers.location ?? "";
-    /** A page by its path in the session's folder, or by a link of another page. */
+    /** Gets a page, by its path below that of the session, or by a link of another page. */
     const get = (path: string) => {
       const address = new URL(path.replace(/^\//, "./"), `http://127.0.0.1${home}`);
       return call(pathOf(String(address)), { headers: { Cookie: cookie } });

@@ -7,12 +7,12 @@ import { openRemote } from "../../src/store/server/remote.ts";
 import { makeFolder } from "./folder.ts";
 import { noServer, startServer } from "./sqld.ts";
 
-/** A way to open one database several times, and to remove it at the end. */
+/** A kind of database. `create` makes one, which can be opened several times and is removed at the end. */
 export type DriverKind = {
   readonly name: string;
-  /** What {@link Driver.kind} says: some tests are about one of the two alone, and stand for it alone. */
+  /** The value of {@link Driver.kind}. Some tests are about one kind only. */
   readonly kind: Driver["kind"];
-  /** Why this kind cannot be tested here, or undefined when it can. */
+  /** Why this kind cannot be tested on this machine; undefined if it can. */
   readonly unavailable?: string;
   create(): Promise<{ open(): Promise<Driver>; destroy(): Promise<void> }>;
 };
@@ -38,7 +38,7 @@ const remote: DriverKind = {
 
 export const driverKinds: readonly DriverKind[] = [file, remote];
 
-export async function withEmpty(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
+export async function withDatabase(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
   const database = await kind.create();
   const driver = await database.open();
   try {
@@ -51,13 +51,13 @@ export async function withEmpty(kind: DriverKind, act: (driver: Driver) => Promi
 
 /** The database of one group of tests. */
 export type OpenDatabase = {
-  /** The connection that all of them share; there once `beforeAll` has begun. */
+  /** The connection that all tests of the group share. It is open from `beforeAll` on. */
   driver(): Driver;
-  /** Another connection, which the test closes. */
+  /** Opens another connection, which the test closes. */
   another(): Promise<Driver>;
 };
 
-/** Runs a group of tests for each kind of driver, over a database of its own with the program's schema. */
+/** Runs a group of tests for each kind of driver. Each time it gets a new database with the schema. */
 export function describeDrivers(
   title: string,
   tests: (kind: DriverKind, database: OpenDatabase) => void,

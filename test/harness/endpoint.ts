@@ -1,15 +1,15 @@
-/** A receiver of the contract's kind on the loopback interface. */
+/** A receiver of webhooks on the loopback interface. */
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type Received = { readonly headers: IncomingHttpHeaders; readonly body: string };
-/** What the endpoint does with a request; null leaves it without an answer. */
+/** The response to a request; null if the endpoint never responds. */
 export type Answer = { status: number; headers?: Record<string, string> } | null;
 
 export type Endpoint = { readonly url: string; readonly received: Received[] };
 
-/** The endpoint is gone when `act` has ended. */
+/** Runs a function with an endpoint, which is closed afterwards. */
 export async function withEndpoint(
   answer: (request: Received, count: number) => Answer | Promise<Answer>,
   act: (endpoint: Endpoint) => Promise<void>,
@@ -38,8 +38,8 @@ export async function withEndpoint(
   }
 }
 
-/** The signature header in its parts, and whether each `v1` is right for the body. */
-export function signature({ headers, body }: Received) {
+/** Splits the signature header. `isOf` checks whether a signature is that of a secret for the body. */
+export function signatureOf({ headers, body }: Received) {
   const [time = "", ...digests] = String(headers["x-agency-signature"]).split(",");
   const t = Number(time.slice("t=".length));
   const isOf = (secret: string, place: number) =>

@@ -1,6 +1,6 @@
-/** Waiting for what happens elsewhere: in a socket, a thread or another process. */
+/** Waiting for events in a socket, a thread or another process. */
 
-/** By then a machine that is busy with other things has come round to it. */
+/** How long to wait by default: long enough for a busy machine. */
 const patienceMs = 30_000;
 const longestPauseMs = 25;
 
@@ -9,8 +9,8 @@ export function sleep(ms: number): Promise<void> {
 }
 
 /**
- * Whether something comes to hold within `timeoutMs`. It is asked once more after that time has passed, so a slow
- * machine makes the answer later, never wrong.
+ * Polls a condition until it is true or `timeoutMs` has passed. The last check is after that time, so a slow machine
+ * makes the result later, never wrong.
  */
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
@@ -24,18 +24,18 @@ export async function eventually(
   return holds();
 }
 
-/** What a command changes, a running service honours within one second (decision D1.4). */
+/** Polls a condition for one second: within this time a running service applies a command's change (decision D1.4). */
 export function withinOneSecond(holds: () => boolean | Promise<boolean>): Promise<boolean> {
   return eventually(holds, 1_000);
 }
 
-/** Waits until something holds, and fails with its text when it does not come. */
+/** Polls a condition until it is true. @throws Error with the source of the condition if it stays false */
 export async function until(holds: () => boolean | Promise<boolean>, timeoutMs = patienceMs): Promise<void> {
   if (!(await eventually(holds, timeoutMs)))
     throw new Error(`waited ${timeoutMs} ms in vain until ${String(holds)}`);
 }
 
-/** Asks until the answer is the one that is waited for, and gives it. */
+/** Repeats a request until the answer is as expected. @returns the answer */
 export async function untilAnswer<T>(ask: () => Promise<T>, isIt: (answer: T) => boolean): Promise<T> {
   let answer = await ask();
   await until(async () => {
@@ -46,12 +46,12 @@ export async function untilAnswer<T>(ask: () => Promise<T>, isIt: (answer: T) =>
   return answer;
 }
 
-/** The same promise, but that it fails, and says what was waited for, when it is not kept in time. */
-export function inTime<T>(promise: Promise<T>, what: () => string): Promise<T> {
+/** Adds a time limit to a promise. @param what describes for the error what did not come */
+export function withTimeout<T>(promise: Promise<T>, what: () => string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`after ${patienceMs} ms: ${what()}`)), patienceMs);
   const kept = Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
-  // A rejection that no test awaits is not reported.
+  // If no test awaits the promise, its rejection is not reported.
   kept.catch(() => {});
   return kept;
 }

@@ -15,7 +15,7 @@ import { makeRegister } from "./service.ts";
 
 const config = (dataDir: string) => readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
 
-/** Answers `count` calls, in a register that is made with the first. */
+/** Answers `count` calls. The first use makes the register. */
 export async function attestSome(dataDir: string, count: number): Promise<void> {
   const isNew = !existsSync(join(dataDir, "tvs.db"));
   if (isNew) await makeRegister(dataDir);
@@ -27,13 +27,13 @@ export async function attestSome(dataDir: string, count: number): Promise<void> 
   }
   const question = { identifier: { regNo: "A/B/C/1" }, purpose: "EMPLOYER_BACKGROUND_CHECK" } as const;
   for (let done = 0; done < count; done++) {
-    await answered(service, { partner, operation: "eligibility-check", questions: [question] });
+    await answerCall(service, { partner, operation: "eligibility-check", questions: [question] });
   }
   await close();
 }
 
-/** The body of the answer to a call of a partner, past its credential and its scope. */
-export async function answered(
+/** Answers a partner's call, without checking credential and scope. @returns the body */
+export async function answerCall(
   { configuration, quota, verification }: Service,
   asked: { partner: Partner; operation: AttestedOperation; questions: readonly Question[] },
 ): Promise<string> {
@@ -52,7 +52,7 @@ export function withLog<T>(dataDir: string, run: (operator: CommandContext) => P
   return withContext(config(dataDir), run);
 }
 
-/** The newest checkpoint, signed if need be. */
+/** Returns the newest checkpoint. It is signed first if attestations wait for one. */
 export async function newestNote(dataDir: string): Promise<string> {
   return withLog(dataDir, async (operator) => {
     const checkpoint = await logWriterOf(operator).checkpoint();

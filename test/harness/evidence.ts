@@ -32,8 +32,8 @@ export function anAnsweredCall(
 }
 
 /**
- * Stores attestations as one answered call that read the database as it is now.
- * @returns what the partner's windows have used by then, null when it was refused
+ * Stores attestations as one call that read the present configuration.
+ * @returns the use of the partner's quota windows after the call; null if the commit was refused
  */
 export async function attest(
   driver: Driver,
@@ -46,7 +46,7 @@ export async function attest(
   return store.record(anAnsweredCall(attestations, { revision, ...changes }));
 }
 
-/** The checkpoint beside the master key, in memory. */
+/** Makes a store of the pinned checkpoint in memory, which is otherwise a file beside the master key. */
 export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint & { note: string | null } {
   const pinned = {
     note,
@@ -60,7 +60,7 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
   return pinned;
 }
 
-export async function useQuota(
+export async function storeQuotaUse(
   driver: Driver,
   { partnerId, kind, startsAt, used }: { partnerId: string; kind: string; startsAt: number; used: number },
 ): Promise<void> {

@@ -1,22 +1,22 @@
-/** A TCP proxy whose link fails as the test says: cut, silent, slow, or gone in the middle of a reply. */
+/** A TCP proxy with faults that the test chooses: connections are cut, silent, slow, or end within a reply. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { sleep } from "./eventually.ts";
 
-/** How a reply is lost: after so many of its bytes, of those requests alone that `of` takes; of all without it. */
+/** Which replies are cut off, and after how many bytes. `of` selects them by their request (default: all). */
 type LostReply = { readonly afterBytes: number; of?(request: string): boolean };
 
 export type FaultProxy = {
-  /** The address that leads to the target, with the scheme `http`. */
+  /** The URL of the proxy, with the scheme `http`. */
   readonly url: string;
-  /** Everything passes again. What a silent link has held back arrives now, as TCP would send it again. */
+  /** Ends the fault. What a silent link has held back is passed on, as TCP would send it again. */
   heal(): void;
   /** Resets every open connection, and each new one. */
   cut(): void;
-  /** Takes connections and bytes, and passes nothing on until it is healed. */
+  /** Accepts connections and bytes, and passes nothing on until `heal` is called. */
   silence(): void;
-  /** Passes everything on so many milliseconds later, in either direction. */
+  /** Delays everything by `ms`, in both directions. */
   delay(ms: number): void;
-  /** Passes requests on, and resets the connection in the reply: what was asked for is done, and nobody hears. */
+  /** Passes requests on and cuts the replies off: the target has executed a request, but the client cannot know. */
   loseReplies(loss: LostReply): void;
   close(): Promise<void>;
 };
@@ -25,13 +25,13 @@ type Link = {
   isCut: boolean;
   delayMs: number;
   loss: LostReply | null;
-  /** Settled while the link passes anything. */
+  /** Pending while the link is silent. */
   open: Promise<void>;
 };
 
 type Pair = { readonly near: Socket; readonly far: Socket; request: string; replied: number };
 
-/** Listens before the `http` address of a target on the loopback interface. */
+/** Starts a proxy. @param target an `http` URL on the loopback interface */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const link: Link = { isCut: false, delayMs: 0, loss: null, open: Promise.resolve() };
   const pairs = new Set<Pair>();
@@ -94,7 +94,7 @@ function join(near: Socket, { target, link, pairs }: { target: number; link: Lin
   });
 }
 
-/** A request whose client has given up is done all the same: nobody takes back what is on its way. */
+/** Closes the connection to the target after the reply: a request that was sent is executed in any case. */
 function endWhenReplied({ far, request, replied }: Pair): void {
   if (request === "" || replied > 0) far.end();
   else far.once("data", () => far.end());
@@ -105,7 +105,7 @@ function reset({ near, far }: Pair): void {
   far.resetAndDestroy();
 }
 
-/** One way through a connection: `onBytes` says what part of what came goes on. */
+/** One direction of a connection. `onBytes` returns what is passed on of the bytes; null: nothing. */
 type Way = {
   readonly from: Socket;
   readonly to: Socket;
@@ -113,7 +113,7 @@ type Way = {
   onEnd(): void;
 };
 
-/** Passes on what comes, in its order, when the link lets it. */
+/** Passes bytes on in their order, as soon as the link allows it. */
 function pass(link: Link, { from, to, onBytes, onEnd }: Way): void {
   let before = Promise.resolve();
   const afterwards = (act: () => void) => {
@@ -140,7 +140,7 @@ function readRequest(pair: Pair, bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** @returns null when the connection was reset here, before the first byte or within these */
+/** Passes bytes of a reply on. @returns null if the reply is cut off within these bytes */
 function passReply(pair: Pair, { bytes, loss }: { bytes: Buffer; loss: LostReply | null }): Buffer | null {
   const isLost = loss !== null && (loss.of?.(pair.request) ?? true);
   const left = isLost ? loss.afterBytes - pair.replied : Number.POSITIVE_INFINITY;

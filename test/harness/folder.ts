@@ -1,4 +1,4 @@
-/** Folders of the tests, gone when the tests are. */
+/** Temporary folders, removed after the tests. */
 import { afterAll } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -25,7 +25,7 @@ export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promi
   }
 }
 
-/** A folder for all tests of a file, or of the group in which it is asked for, removed after the last of them. */
+/** Makes a folder for all tests of a file or describe block. It is removed after the last test. */
 export function sharedFolder(): string {
   const path = mkdtempSync(prefix);
   afterAll(() => removeAll(path));

@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * A port below those that Linux gives to outgoing connections (32768 and up): until a server has come to its port, or
- * come back to it, no connection of somebody else may take it.
+ * Finds a free port below 32768. Linux uses higher ports for outgoing connections, so none takes this port before a
+ * server listens on it, or between two starts.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -15,8 +15,8 @@ import { type TestStores, withStoresAt } from "./store.ts";
 export const today = "2026-03-10";
 
 export type Issue = { line: number; regNo?: string; field: string | null; code: string };
-/** An issue without its registration number. */
-export const placeOf = ({ line, field, code }: Issue) => ({ line, field, code });
+/** Removes the registration number from an issue. */
+export const withoutRegNo = ({ line, field, code }: Issue) => ({ line, field, code });
 type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
 type Imported = ImportResult & { report: Report };
 
@@ -39,7 +39,7 @@ export type AddOptions = ImportOptions & {
   reading?: Reading;
 };
 
-/** Opens a register at noon of {@link today} in Lagos, with its imports. */
+/** Opens a register whose clock is at noon of {@link today} in Lagos, with functions for imports. */
 export function withImports(run: (world: TestImports) => Promise<void>): Promise<void> {
   return withStoresAt(`${today}T12:00:00+01:00`, async (stores) => {
     const { folder, driver, teachers, clock } = stores;
@@ -86,7 +86,7 @@ export function withImports(run: (world: TestImports) => Promise<void>): Promise
   });
 }
 
-/** Small pieces split rows and characters. */
+/** Splits a file into small pieces, with ends within rows and characters. */
 async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
@@ -108,7 +108,7 @@ export function commitChunk(
   return imports.commit(run, async () => ({ writes, next: { ...next, id: run.id } }));
 }
 
-/** An import store whose commits fail after the first `after` ones, as if the process had been killed. */
+/** Makes an import store that fails after `after` commits, as if the process had been killed. */
 export function failingAt(imports: ImportStore, after: number, error: Error): ImportStore {
   let commits = 0;
   return {
@@ -131,7 +131,7 @@ const plain: Cells = {
   license_expiry_date: "2090-02-28",
 };
 
-/** The row of a licensed and certified teacher. */
+/** Makes the row of a licensed and certified teacher. */
 export function row(number: number | string, changes: Cells = {}): Cells {
   return { ...plain, reg_no: `TR/2019/LA/${number}`, ...changes };
 }
@@ -140,7 +140,7 @@ export function rows(count: number, changes: Cells = {}): Cells[] {
   return Array.from({ length: count }, (_, n) => row(n + 1, changes));
 }
 
-/** CSV with the columns of all rows. */
+/** Writes rows as CSV, with the columns of all rows. */
 export function csv(records: readonly Cells[]): string {
   const columns = [...new Set(records.flatMap((one) => Object.keys(one)))];
   const lines = records.map((one) => columns.map((column) => quoted(one[column] ?? "")).join(","));

@@ -1,4 +1,4 @@
-/** Signing keys of the fixtures: making one takes a tenth of a second. */
+/** Signing keys of the fixtures, because making a new one takes a tenth of a second. */
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";
@@ -10,7 +10,7 @@ import { secrets } from "./samples.ts";
 
 export type KeyName = "active" | "pending" | "stranger" | "retired" | "compromised";
 
-/** One of the private keys that the fixtures hold, as a pending key. */
+/** Reads a private key of the fixtures, as a pending key. */
 export function fixtureKey(name: KeyName, now: number): Promise<SigningKey> {
   return importKey(readKey(name), secrets, now);
 }
@@ -43,8 +43,8 @@ export async function signOne(
   return signature ?? "";
 }
 
-/** Checks with a library of its own, none of those that sign here. */
-export function verifies(ring: KeyRing, kid: string, asked: { input: string; signature: string }): boolean {
+/** Whether a signature is valid, checked by `node:crypto`, which no engine signs with. */
+export function isSignedBy(ring: KeyRing, kid: string, asked: { input: string; signature: string }): boolean {
   const jwk = ring.keys.find((key) => key.kid === kid)?.jwk;
   const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
   return createVerify("RSA-SHA256")

@@ -1,4 +1,4 @@
-/** Small pictures, and those that a checker of pictures must refuse. */
+/** Small PNG pictures, and damaged ones that must be refused. */
 
 import { crc32, deflateSync } from "node:zlib";
 
@@ -17,7 +17,7 @@ function chunk(name: string, content: Uint8Array): Buffer {
   return Buffer.concat([length, body, crc]);
 }
 
-/** @param color 6 is RGB with alpha */
+/** Makes the header of a picture. @param color the colour type; 6 is RGB with alpha */
 function header({ width, height, depth = 8, color = 6 }: Header, interlace = 0): Buffer {
   const content = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, depth, color, 0, 0, interlace]);
   content.writeUInt32BE(width, 0);
@@ -37,7 +37,7 @@ export function png(width = 3, height = 3): Buffer {
   return pngOf(header({ width, height }), packed(height * (1 + width * 4)));
 }
 
-/** Pictures that are none, by what is wrong with them. */
+/** Damaged pictures, by their damage. */
 export function damagedPngs(): Readonly<Record<string, Buffer>> {
   const nine = header({ width: 3, height: 3 });
   const whole = 3 * (1 + 3 * 4);
@@ -68,7 +68,7 @@ export function damagedPngs(): Readonly<Record<string, Buffer>> {
   };
 }
 
-/** Pictures in the forms that drawing programs save. */
+/** Valid pictures, as drawing programs save them. */
 export function wholePngs(): Readonly<Record<string, Buffer>> {
   const size = { width: 3, height: 3 };
   return {
@@ -86,7 +86,7 @@ export function wholePngs(): Readonly<Record<string, Buffer>> {
         chunk("IDAT", deflateSync(Buffer.alloc(12), { level: 9 }).subarray(at, at === 0 ? 6 : 99)),
       ),
     ),
-    // Of the seven passes five have pixels.
+    // Interlacing has seven passes. Of a picture with 3 × 3 pixels five passes have pixels.
     interlaced: pngOf(header({ ...size, depth: 8, color: 0 }, 1), packed(2 + 2 + 3 + 2 * 2 + 4)),
   };
 }

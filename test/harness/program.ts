@@ -1,17 +1,17 @@
 /**
- * The program as a user knows it: a command line and an address. TVS_COMMAND names the program, so
- * that the same tests hold for the source on Bun, the compiled executable and the source on Deno.
+ * Runs the program as a user does, by command line and URL. TVS_COMMAND names the program, so that the same tests run
+ * with the source on Bun, the compiled executable and the source on Deno.
  */
 import { fileURLToPath } from "node:url";
 import { sleep } from "./eventually.ts";
 
-/** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
-export const patienceMs = 60_000;
+/** The timeout of tests that start processes. Each test file sets it for itself. */
+export const testTimeoutMs = 60_000;
 
-/** Where the program begins, and a thread of it. */
+/** The URL of main.ts, the entry of the program and of its threads. */
 export const mainUrl = new URL("../../cli/main.ts", import.meta.url);
 
-/** The words that start the program: a JSON array, or words parted by spaces, in TVS_COMMAND. */
+/** The words that start the program. TVS_COMMAND has them as a JSON array, or separated by spaces. */
 export const programWords: readonly string[] = readCommand(process.env.TVS_COMMAND ?? "");
 
 function readCommand(text: string): string[] {
@@ -22,8 +22,8 @@ function readCommand(text: string): string[] {
 export type Environment = Readonly<Record<string, string>>;
 
 /**
- * The environment of a child: ours, without what would steer the program. The signing engine is let through, so that a
- * suite can be run with each.
+ * Makes the environment of a child process: ours, without variables that change the program. The signing engine stays,
+ * so that a suite can be run with each.
  */
 export function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
@@ -34,7 +34,7 @@ export function childEnvironment(env: Environment): Record<string, string> {
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
 }
 
-/** A command that has ended. A class, so that two are equal when they have said the same. */
+/** The result of a command. It is a class because `toEqual` would compare the method of an object. */
 export class Finished {
   readonly code: number;
   readonly stdout: string;
@@ -46,7 +46,7 @@ export class Finished {
     this.stderr = stderr;
   }
 
-  /** The one JSON value on stdout. @throws SyntaxError when stdout is anything else */
+  /** Parses stdout. @throws SyntaxError if it is not exactly one JSON value */
   json<T>(): T {
     return JSON.parse(this.stdout) as T;
   }
@@ -58,16 +58,16 @@ export type RunOptions = {
   readonly stdin?: string | Uint8Array;
   readonly env?: Environment;
   readonly cwd?: string;
-  /** The words that start another program than the one that TVS_COMMAND tells. */
+  /** The words that start the program, instead of those of TVS_COMMAND. */
   readonly program?: readonly string[];
-  /** Makes no register for a command that needs one. */
+  /** Whether a missing register is not made, which the command needs. */
   readonly isBare?: boolean;
 };
 
-/** The commands by which tests fill a folder: like {@link startService}, they find a register there. */
+/** The commands for which a missing register is made, as for {@link startService}. */
 const filling = ["teachers import", "partners add", "keys import"];
 
-/** Makes the register that a command needs and none has made. */
+/** Makes the register that a command needs, if it is missing. */
 export async function prepareRegister(
   words: readonly string[],
   environment: Environment,
@@ -79,7 +79,7 @@ export async function prepareRegister(
   await makeMissingRegister(words, environment);
 }
 
-/** Concurrent tests share the machine: more commands at once than this only wait for each other. */
+/** The most commands that run at once. More would only wait for the processors. */
 const maxCommands = 4;
 let running = 0;
 const waiting: (() => void)[] = [];
@@ -90,7 +90,7 @@ export async function runTvs(args: readonly string[], options: RunOptions = {}):
   try {
     return await runNow(args, options);
   } finally {
-    // The place goes to who waits longest, or is free.
+    // The slot goes to the command that has waited longest, or becomes free.
     const next = waiting.shift();
     if (next === undefined) running--;
     else next();
@@ -134,11 +134,11 @@ export async function runToEnd(
 }
 
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return succeeded(args, await runTvs(args, options));
+  return requireSuccess(args, await runTvs(args, options));
 }
 
-/** @throws Error with what it said, of a command that did not succeed */
-export function succeeded(args: readonly string[], finished: Finished): Finished {
+/** Requires that a command succeeded. @throws Error with its stderr if not */
+export function requireSuccess(args: readonly string[], finished: Finished): Finished {
   if (finished.code !== 0)
     throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
   return finished;
@@ -152,7 +152,7 @@ export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
 export type Service = {
   readonly url: string;
-  /** The address of the TLS port; empty without one. */
+  /** The URL of the TLS port; empty if that port is off. */
   readonly tlsUrl: string;
   readonly pid: number;
   stdout(): string;
@@ -160,7 +160,7 @@ export type Service = {
   /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
   stop(signal?: Signal): Promise<number>;
   signal(name: Signal): void;
-  /** Resolves with the exit code, or 128 and more after a signal. */
+  /** Resolves with the exit code, which is 128 plus the number of a signal that ended the process. */
   readonly exited: Promise<number>;
 };
 
@@ -168,7 +168,7 @@ type ServeOptions = {
   args?: readonly string[];
   env?: Environment;
   dataDir: string;
-  /** As for a command. */
+  /** As in {@link RunOptions}. */
   program?: readonly string[];
   isBare?: boolean;
 };
@@ -236,7 +236,7 @@ function collect(stream: ReadableStream<Uint8Array>) {
   };
 }
 
-/** Waits for the next minute of the clock when this one has fewer than `seconds` left: each minute has its own quota. */
+/** Waits for the next clock minute if fewer than `seconds` of this one are left, because each has its own quota. */
 export async function roomInMinute(seconds = 10): Promise<void> {
   const leftMs = 60_000 - (Date.now() % 60_000);
   if (leftMs < seconds * 1_000) await sleep(leftMs + 50);

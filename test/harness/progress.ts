@@ -1,4 +1,4 @@
-/** Tells the launcher, which says it aloud, the file of each test that is done. It is loaded before the tests. */
+/** Loaded before the tests by test/run.ts: adds the file of each finished test to a list, for the progress. */
 import { afterEach } from "bun:test";
 import { appendFileSync } from "node:fs";
 

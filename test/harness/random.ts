@@ -1,5 +1,5 @@
-/** Numbers that look random and are the same in every run, so that what fails can be repeated from its seed. */
-export function numbers(seed: number): (below: number) => number {
+/** Makes a generator of pseudorandom numbers. The same seed gives the same numbers, so a failure can be repeated. */
+export function seededNumbers(seed: number): (below: number) => number {
   let state = (seed * 2_654_435_761) >>> 0;
   return (below) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

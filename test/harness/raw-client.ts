@@ -1,15 +1,15 @@
-/** A client that writes bytes as they come and sees what the server does with the connection. */
+/** A client that writes any bytes and sees how the server ends the connection. */
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { TestCertificate } from "./certificates.ts";
-import { inTime } from "./eventually.ts";
+import { withTimeout } from "./eventually.ts";
 
 export interface RawClient {
   readonly socket: Socket;
   write(text: string | Uint8Array): void;
-  /** Resolves with everything received so far once it contains `text`; rejects when the connection ends before. */
+  /** Resolves with all received text once it contains `text`. Rejects if the connection ends before. */
   receives(text: string): Promise<string>;
-  /** Resolves with everything received when the server has closed the connection, or reset it. */
+  /** Resolves with all received text when the server has closed or reset the connection. */
   readonly closed: Promise<string>;
   /** Writes one byte every few milliseconds until the connection ends. */
   drip(): void;
@@ -17,9 +17,9 @@ export interface RawClient {
 
 interface RawClientOptions {
   port: number;
-  /** Where it comes from; 127.0.0.1 unless it is said. */
+  /** The source IP address (default 127.0.0.1). */
   localAddress?: string;
-  /** The port that it comes from; any free one unless it is said. */
+  /** The source port (default: any free port). */
   localPort?: number;
   tls?: boolean;
   certificate?: TestCertificate;
@@ -27,7 +27,7 @@ interface RawClientOptions {
   tlsVersion?: "TLSv1.2" | "TLSv1.3";
 }
 
-/** Connects, with TLS if asked, and resolves when requests can be written. */
+/** Connects, with TLS if `tls` is set. Resolves when requests can be written. */
 export async function openClient(options: RawClientOptions): Promise<RawClient> {
   const { port, localAddress, localPort } = options;
   const from = { ...(localAddress ? { localAddress } : {}), ...(localPort ? { localPort } : {}) };
@@ -60,10 +60,10 @@ function watch(socket: Socket | TLSSocket): RawClient {
     received += chunk.toString("latin1");
     wake();
   });
-  // A reset is one of the ways in which the server closes.
+  // If the server resets the connection, the socket emits an error. That is a way of closing.
   socket.on("error", () => {});
   const ended = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
-  const closed = inTime(ended, () => `the connection is still open and received ${JSON.stringify(received)}`);
+  const closed = withTimeout(ended, () => `still open and received ${JSON.stringify(received)}`);
   void ended.then(wake);
   return {
     socket,
@@ -87,6 +87,6 @@ function watch(socket: Socket | TLSSocket): RawClient {
   };
 }
 
-export function get(path: string, ...headers: string[]): string {
+export function rawGet(path: string, ...headers: string[]): string {
   return `GET ${path} HTTP/1.1\r\nHost: test\r\n${headers.map((line) => `${line}\r\n`).join("")}\r\n`;
 }

@@ -1,4 +1,4 @@
-/** Readings for the checks of console and doctor: nothing is wrong, except what a test changes. */
+/** Readings for the checks of console and doctor. Nothing is wrong, except for what a test changes. */
 
 import type { CheckInput } from "../../src/domain/checks.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
@@ -24,7 +24,7 @@ const anImport = {
   ...{ inserted: 0, updated: 0, unchanged: 0, events: 0 },
 };
 
-/** A log whose checkpoint is an hour old, of which an attestation waits for the next one for four minutes. */
+/** A log with a checkpoint that is an hour old. An attestation has waited for the next one for four minutes. */
 export const aLog: LogFigures = {
   ...{ log: 1, origin: "verify.example/log", size: 9, signedSize: 8, signedAt: now - hourMs },
   ...{ waiting: 2, missing: 0, uncoveredSince: now - 240_000 },
@@ -62,7 +62,7 @@ export function checkInput({ credentials, activatedAt = now, ...readings }: Chan
   };
 }
 
-/** As much as can be wrong at once. */
+/** Readings in which as many checks as possible find a problem. */
 export const everythingWrong: Change = {
   activatedAt: now - 91 * dayMs,
   quotas: [quota("nearly", 95), quota("spent", 100), quota("gone", 100, 1)],

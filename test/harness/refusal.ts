@@ -2,8 +2,8 @@ import { expect } from "bun:test";
 import type { Finished } from "./program.ts";
 
 /**
- * Expects of a command that it was refused: by its exit code, with no result, and in one line that says why.
- * @param words a part of that line
+ * Expects a refused command: the exit code, an empty stdout, and one line with the reason on stderr.
+ * @param words parts of that line
  */
 export async function expectRefusal(
   run: Finished | Promise<Pick<Finished, "code" | "stdout" | "stderr">>,

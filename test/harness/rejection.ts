@@ -1,8 +1,7 @@
 /**
- * What a promise is rejected with, or undefined.
- *
- * `expect(promise).rejects` spins the event loop, and in Bun 1.4.5 messages of a worker thread then
- * no longer arrive: a rejection that takes several turns hangs the test.
+ * Returns the error with which a promise is rejected, or undefined. `expect(promise).rejects` is not usable: it spins
+ * the event loop, and in Bun 1.4.5 messages of a worker thread then do not arrive. A rejection that takes several turns
+ * hangs the test.
  */
 export function rejection(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(

@@ -11,7 +11,7 @@ import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { lagos } from "./clock.ts";
 
-/** Records with everything filled in, of which a test changes what it is about. */
+/** Complete records, of which a test changes the members that it is about. */
 
 /** The bytes 0 to 31 as a master key: every value derived from it can be computed elsewhere. */
 export const masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
@@ -92,7 +92,7 @@ export function aTeacherWrite(regNo: string, changes: Partial<TeacherContent> = 
   return planImport(regNo, changes, 1_700_000_000_000);
 }
 
-/** What an import at this time writes of a new teacher. */
+/** Makes the write by which an import at this time adds a teacher. */
 export function planImport(regNo: string, changes: Partial<TeacherContent>, at: number): TeacherWrite {
   const content = aTeacher(regNo, changes);
   return planWrite(null, content, { action: "import", actor: "test", calendar: lagos, at });
@@ -109,7 +109,7 @@ export function aStoredTeacher(changes: Partial<StoredTeacher> = {}): StoredTeac
   };
 }
 
-/** Verification `n`, with an id that carries its time as those of the service do. */
+/** Makes attestation number `n`. Its id contains its time, as the ids of the service do. */
 export function anAttestation(n: number, changes: Partial<Attestation> = {}): Attestation {
   const issuedAt = changes.issuedAt ?? 1_700_000_000 + n;
   const time = (issuedAt * 1000).toString(16).padStart(12, "0");

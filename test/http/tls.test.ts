@@ -5,7 +5,7 @@ import { type ConnectionOptions, connect } from "node:tls";
 import { type Limits, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
-import { get, openClient, type RawClient } from "../harness/raw-client.ts";
+import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
 
 const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };
@@ -60,7 +60,7 @@ async function connected(options: Parameters<typeof openClient>[0]): Promise<Raw
 /** Connects a TLS client, and waits for an answer to it. */
 async function served(port: number, localAddress?: string): Promise<RawClient> {
   const client = await connected({ port, tls: true, ...(localAddress ? { localAddress } : {}) });
-  client.write(get("/"));
+  client.write(rawGet("/"));
   await client.receives("seen nobody;");
   return client;
 }
@@ -68,7 +68,7 @@ async function served(port: number, localAddress?: string): Promise<RawClient> {
 /** Connects a client, and expects that it is closed before the handshake or before an answer. */
 async function refused(port: number): Promise<void> {
   const client = await connected({ port, tls: true }).catch(() => null);
-  client?.write(get("/"));
+  client?.write(rawGet("/"));
   expect((await client?.closed) ?? "").toBe("");
 }
 
@@ -101,7 +101,7 @@ test.each<[offered: ConnectionOptions, agreed: string]>([
 test("the listener behind the TLS port refuses a program on this machine that connects to it directly", async () => {
   const { inner } = await start();
   const client = await connected({ port: inner });
-  client.write(get("/"));
+  client.write(rawGet("/"));
   expect(await client.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
 });
 
@@ -109,13 +109,13 @@ test("a program at another loopback address does not get the certificate of a cl
   const { port, inner } = await start();
   const certificate = await makeCertificate({ commonName: "agency" });
   const agency = await connected({ port, tls: true, certificate });
-  agency.write(get("/"));
+  agency.write(rawGet("/"));
   await agency.receives(`seen ${certificate.fingerprint256};`);
   const link = innerLinkPort(inner);
   const thief = await connected({ port: inner, localAddress: "127.0.0.2", localPort: link });
-  thief.write(get("/"));
+  thief.write(rawGet("/"));
   expect(await thief.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
-  agency.write(get("/"));
+  agency.write(rawGet("/"));
   await agency.receives(`seen ${certificate.fingerprint256};HTTP/1.1 200`);
 });
 
@@ -131,7 +131,7 @@ test("the TLS port accepts no more connections than its limit, including those i
   const silent = await connected({ port });
   const client = await served(port);
   await refused(port);
-  client.write(get("/again"));
+  client.write(rawGet("/again"));
   await client.receives("seen nobody;HTTP/1.1 200");
   silent.socket.destroy();
   await until(() => served(port).then(Boolean, () => false));
@@ -160,7 +160,7 @@ test("a connection to the TLS port ends if the client's handshake is silent or t
 test("a connection to the TLS port ends if the client sends plain text", async () => {
   const { port } = await start();
   const client = await connected({ port });
-  client.write(get("/"));
+  client.write(rawGet("/"));
   expect(await client.closed).not.toContain("HTTP/1.1");
 });
 
@@ -168,7 +168,7 @@ test("a connection to the TLS port ends if the client does not read its answer",
   const { port } = await start({ idleTimeoutMs: 1_000 });
   const client = await connected({ port, tls: true });
   client.socket.pause();
-  client.write(get("/large"));
+  client.write(rawGet("/large"));
   await until(() => client.socket.bytesWritten > 0);
   await until(() => Promise.resolve(establishedTo(port) === 0));
   client.socket.resume();

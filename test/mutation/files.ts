@@ -1,5 +1,5 @@
-/** What is mutated, and the tests that must notice: quick ones, in one process, since each mutant runs them all. */
-export const files: Readonly<Record<string, readonly string[]>> = {
+/** The files that are mutated, each with the tests that must fail. They are quick, because each mutant runs all. */
+export const mutatedFiles: Readonly<Record<string, readonly string[]>> = {
   // The verifier.
   "src/partner/verify-envelope.ts": [
     "test/partner/verify-envelope.test.ts",

@@ -1,15 +1,15 @@
 /**
- * `bun test/mutation/main.ts [FILE…]`: mutates the files of `files.ts`, or those whose path has one of the words given, and
- * prints what came of it. Fails when a mutant survives that nobody has named, or a file's score is below 90 %.
+ * `bun test/mutation/main.ts [WORD…]`: mutates the files of `files.ts`, or those whose path contains a word, and prints
+ * their scores. Fails if survivors.txt does not name a survivor, or if a score is below 90 %.
  */
 
 import Table from "cli-table3";
-import { files } from "./files.ts";
+import { mutatedFiles } from "./files.ts";
 import { percentOf, type Score, scoreOf } from "./score.ts";
 
 const least = 90;
 const words = process.argv.slice(2);
-const chosen = Object.keys(files).filter(
+const chosen = Object.keys(mutatedFiles).filter(
   (file) => words.length === 0 || words.some((word) => file.includes(word)),
 );
 const scores: Score[] = [];

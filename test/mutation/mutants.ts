@@ -1,16 +1,16 @@
-/** The mutants of one file, by Stryker: each is the file with one small change, which some test must notice. */
+/** Makes the mutants of a file with Stryker. A mutant is the file with one small change, which a test must notice. */
 
 import { type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 
-/** What came of one; `name` is the same as long as that place of the file is, whatever its number of line. */
+/** A mutant with the result of its tests. `name` is the change without the number of its line. */
 export type Mutant = { readonly name: string; readonly outcome: "killed" | "looped" | "survived" };
 
 type Place = { readonly line: number; readonly column: number };
 
-/** What is used here of Stryker's report. */
+/** The members that are used of a mutant in Stryker's report. */
 type Reported = {
   readonly replacement: string;
   readonly status: string;
@@ -20,10 +20,10 @@ type Reported = {
 const root = resolve(import.meta.dirname, "../..");
 const cache = join(root, ".cache");
 
-/** A mutant counts as endless when its tests take so many times as long as without a change, plus some seconds. */
+/** The time limit, after which a mutant is an endless loop: five times as long as without a change, plus 4 s. */
 const patience = { timeoutMS: 4000, timeoutFactor: 5 };
 
-/** What Stryker calls it, and what it is called here. */
+/** The outcomes, by their names in Stryker. */
 const outcomes: Readonly<Record<string, Mutant["outcome"]>> = {
   Killed: "killed",
   Timeout: "looped",
@@ -42,7 +42,7 @@ function settingsOf(file: string, tests: readonly string[], folder: string) {
     ignorePatterns: ["/.cache", "/dist", "/data/*.db*"],
     reporters: ["json"],
     jsonReporter: { fileName: relative(root, join(folder, "report.json")) },
-    // Its own preparations are for other compilers than the one that Bun has built in.
+    // Stryker must not prepare the sources for the compiler: Bun compiles them itself.
     tsconfigFile: "none.json",
     disableTypeChecks: false,
     plugins: [],
@@ -51,8 +51,8 @@ function settingsOf(file: string, tests: readonly string[], folder: string) {
 }
 
 /**
- * The environment without what asks a trial for more, and without where trials tell: no mutant is a trial.
- * @param folder holds what tests leave that are ended in the middle
+ * Makes an environment without TVS_ variables, which would lengthen randomised tests.
+ * @param folder gets the temporary files of tests that are killed
  */
 function plainEnvironment(folder: string): NodeJS.ProcessEnv {
   const plain = Object.entries(process.env).filter(([name]) => !name.startsWith("TVS_"));
@@ -60,11 +60,11 @@ function plainEnvironment(folder: string): NodeJS.ProcessEnv {
 }
 
 /**
- * Runs Stryker in a process group of its own, and ends that with all in it: tests that stop at their first failure leave
- * their servers running. @returns its exit code
+ * Runs Stryker in a process group of its own, and kills the whole group at the end: tests that stop at their first
+ * failure leave their servers running. @returns its exit code
  */
 async function runStryker(settings: string, folder: string): Promise<number> {
-  // It needs Node: Bun reads one of the packages below it differently.
+  // Stryker needs Node: Bun loads one of its packages differently.
   const words = ["node_modules/@stryker-mutator/core/bin/stryker.js", "run", settings];
   const options: SpawnOptions = { cwd: root, env: plainEnvironment(folder), stdio: ["ignore", 2, 2] };
   const child = spawn("node", words, { ...options, detached: true });
@@ -72,7 +72,7 @@ async function runStryker(settings: string, folder: string): Promise<number> {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // Nobody is left in it.
+      // The group has no process left.
     }
   };
   const interrupt = () => process.exit(130);
@@ -86,11 +86,8 @@ async function runStryker(settings: string, folder: string): Promise<number> {
 }
 
 /**
- * Runs the tests once for each mutant, in a copy of the project.
- *
- * @param file what is mutated, by its path from the root
- * @param tests the test files that hold it
- * @throws Error when they fail without any change, or Stryker does
+ * Runs the tests of a file once for each mutant, in a copy of the project. @param file its path from the root
+ * @throws Error if the tests fail without a change, or Stryker fails
  */
 export async function mutantsOf(file: string, tests: readonly string[]): Promise<Mutant[]> {
   mkdirSync(cache, { recursive: true });

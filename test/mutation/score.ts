@@ -1,26 +1,26 @@
-/** Which mutants survive, and which of them are named with the reason why no test can kill them. */
+/** Finds the mutants that survive. survivors.txt names those that no test can kill, with the reason. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { files } from "./files.ts";
+import { mutatedFiles } from "./files.ts";
 import { mutantsOf } from "./mutants.ts";
 
-/** Of one file: how many of its mutants some test kills, and what has to be looked at. */
+/** The score of a file: how many of its mutants the tests kill, and which of the others need a look. */
 export type Score = {
   readonly file: string;
   readonly mutants: number;
   readonly killed: number;
-  /** How many of the killed mutants did not end in time. */
+  /** How many of the killed mutants ran into the time limit. */
   readonly looped: number;
   readonly named: number;
-  /** What survives without a reason, as it is to be named. */
+  /** Survivors that survivors.txt does not name, each as it has to be written there. */
   readonly unnamed: readonly string[];
-  /** Reasons for what does not survive any more. */
+  /** Names in survivors.txt of mutants that do not survive any more. */
   readonly stale: readonly string[];
 };
 
-/** By file, the survivors that are named: survivors.txt says how. @throws Error for a line that is out of place */
-export function readNamed(text: string): Map<string, string[]> {
+/** Reads survivors.txt. @returns the named survivors by file @throws Error if a line is at a wrong place */
+export function readSurvivors(text: string): Map<string, string[]> {
   const named = new Map<string, string[]>();
   let current: string[] = [];
   let isDue = false;
@@ -37,16 +37,16 @@ export function readNamed(text: string): Map<string, string[]> {
   return named;
 }
 
-export const namedSurvivors = readNamed(readFileSync(join(import.meta.dirname, "survivors.txt"), "utf8"));
+export const namedSurvivors = readSurvivors(readFileSync(join(import.meta.dirname, "survivors.txt"), "utf8"));
 
-/** The share of the mutants that tests kill, in percent; those that nothing can kill count against it. */
+/** Returns the percentage of mutants that the tests kill. Named survivors reduce it too. */
 export const percentOf = ({ mutants, killed }: Score) => (100 * killed) / mutants;
 
-/** Mutates one file of `files`. @throws Error when its tests fail without a change */
+/** Mutates one file of `files`. @throws Error if its tests fail without a change */
 export async function scoreOf(file: string): Promise<Score> {
-  const mutants = await mutantsOf(file, files[file] ?? []);
+  const mutants = await mutantsOf(file, mutatedFiles[file] ?? []);
   const names = namedSurvivors.get(file) ?? [];
-  // One that is known to survive did not loop: the machine was busy.
+  // A named survivor that ran into the time limit did not loop: the machine was busy.
   const looped = mutants.filter(({ name, outcome }) => outcome === "looped" && !names.includes(name));
   const survived = mutants
     .filter((one) => one.outcome !== "killed" && !looped.includes(one))

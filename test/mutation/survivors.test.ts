@@ -1,23 +1,23 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { files } from "./files.ts";
-import { namedSurvivors, readNamed } from "./score.ts";
+import { mutatedFiles } from "./files.ts";
+import { namedSurvivors, readSurvivors } from "./score.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-test("every file that is mutated is there, with its tests", () => {
-  const paths = Object.entries(files).flatMap(([file, tests]) => [file, ...tests]);
+test("every mutated file exists, and each of its tests", () => {
+  const paths = Object.entries(mutatedFiles).flatMap(([file, tests]) => [file, ...tests]);
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  expect([...namedSurvivors.keys()].filter((file) => !(file in files))).toEqual([]);
+  expect([...namedSurvivors.keys()].filter((file) => !(file in mutatedFiles))).toEqual([]);
 });
 
-test("a survivor is named with a reason, below its file", () => {
+test("survivors.txt names each survivor below its file, with a reason", () => {
   const text = "# Said first.\na.ts\n  x → y\n  y → z @ x + y\n    Both are the same.\nb.ts\n";
-  expect([...readNamed(text)]).toEqual([
+  expect([...readSurvivors(text)]).toEqual([
     ["a.ts", ["x → y", "y → z @ x + y"]],
     ["b.ts", []],
   ]);
   for (const wrong of ["a.ts\n  x → y\nb.ts", "a.ts\n  x → y", "a.ts\n    why"])
-    expect(() => readNamed(wrong)).toThrow("survivors.txt");
+    expect(() => readSurvivors(wrong)).toThrow("survivors.txt");
 });

@@ -1,4 +1,4 @@
-import { setWorkerEntry } from "../../cli/program.ts";
+import { setMainUrl } from "../../cli/program.ts";
 import { prepareSandbox } from "../../cli/sandbox/sandbox.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
@@ -9,7 +9,7 @@ import type { AppOptions } from "../../src/service.ts";
 import { makeFolder } from "../harness/folder.ts";
 
 // The sandbox prints how this program is called.
-setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
+setMainUrl(new URL("../../cli/main.ts", import.meta.url));
 
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
@@ -30,7 +30,7 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
   const opened = await openService(config, { defaultIssuer: listener.url });
   const { operator, service } = opened;
   // It prints command lines of the program, and main.ts is not what runs here.
-  setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
+  setMainUrl(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
   if (options.statusList === false) await operator.stores.settings.write({ status_list: "off" });
   await service.configuration.refresh();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { apiTypes, ofContract, type Schemas, schemaTypes, typesFile } from "../../.ci/schema-types.ts";
+import { apiTypes, contractTypes, type Schemas, schemaTypes, typesFile } from "../../.ci/schema-types.ts";
 import { openApiDocument } from "../../src/api/openapi.ts";
 import { withTempDir } from "../harness/folder.ts";
 
@@ -30,7 +30,7 @@ test("the client's types are made from the OpenAPI document", () => {
 
 test("the contract's types are those of the OpenAPI document", async () => {
   const { schemas } = openApiDocument("https://teachers.example").components as { schemas: Schemas };
-  const pairs = Object.entries(ofContract).map(([name, own]) => [name, `Contract.${own}`]);
+  const pairs = Object.entries(contractTypes).map(([name, own]) => [name, `Contract.${own}`]);
   const imports = [
     'import type * as Of from "./document.ts";',
     `import type * as Contract from ${JSON.stringify(join(partner, "contract.ts"))};`,

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
-import { aRing, fixtureKey, signOne, verifies } from "../harness/keys.ts";
+import { aRing, fixtureKey, isSignedBy, signOne } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
 import { cryptoMbFile, signerThreads, startThreads } from "./machine.ts";
@@ -59,8 +59,8 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
         ] as const) {
           const signature = await signOne(signer, kid, "input");
           expect(signature).toMatch(/^[\w-]{342}$/);
-          expect(verifies(ring, kid, { input: "input", signature })).toBe(true);
-          expect(verifies(ring, other, { input: "input", signature })).toBe(false);
+          expect(isSignedBy(ring, kid, { input: "input", signature })).toBe(true);
+          expect(isSignedBy(ring, other, { input: "input", signature })).toBe(false);
         }
       });
     });
@@ -78,7 +78,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
         );
         const wrong = asked.filter(({ kid, inputs }, call) => {
           return inputs.some(
-            (input, i) => !verifies(ring, kid, { input, signature: signed[call]?.[i] ?? "" }),
+            (input, i) => !isSignedBy(ring, kid, { input, signature: signed[call]?.[i] ?? "" }),
           );
         });
         expect(wrong).toEqual([]);
@@ -98,13 +98,13 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
         expect(await rejection(signer.sign(before.active.kid, ["late"]))).toMatchObject(noKey);
         const signatures = [...(await Promise.all(waiting)), ...(await batch)];
         const wrong = [...asked, ...asked].filter((input, i) => {
-          return !verifies(before, before.active.kid, { input, signature: signatures[i] ?? "" });
+          return !isSignedBy(before, before.active.kid, { input, signature: signatures[i] ?? "" });
         });
         expect(wrong).toEqual([]);
         const late = range(40).map((i) => `after ${i}`);
         const signed = await signer.sign(after.active.kid, late, { bulk: true });
         const isRight = (input: string, i: number) =>
-          verifies(after, after.active.kid, { input, signature: signed[i] ?? "" });
+          isSignedBy(after, after.active.kid, { input, signature: signed[i] ?? "" });
         expect(late.every(isRight)).toBe(true);
       });
     });

@@ -7,7 +7,7 @@ import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { aRing, signOne, verifies } from "../harness/keys.ts";
+import { aRing, isSignedBy, signOne } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
 
@@ -47,7 +47,7 @@ test("the chosen signing engine is logged in one line, and signs", async () => {
     expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
     expect(signer.reason === null).toBe(signer.engine.name !== "webcrypto");
     const signature = await signOne(signer, ring.active.kid, input);
-    expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
+    expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
   });
 });
 
@@ -85,7 +85,7 @@ test("a service falls back to WebCrypto where OpenSSL is missing or is another l
         expect(signer.reason).toBeString();
         expect(logged.map((line) => JSON.parse(line).level)).toEqual(["WARN"]);
         const signature = await signOne(signer, ring.active.kid, input);
-        expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
+        expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
       });
       const forced = openSigner({ secrets, engine: "openssl", library });
       const error = await rejection(forced);

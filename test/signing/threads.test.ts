@@ -3,7 +3,7 @@ import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
-import { aRing, verifies } from "../harness/keys.ts";
+import { aRing, isSignedBy } from "../harness/keys.ts";
 import { secrets } from "../harness/samples.ts";
 import { signerThreads, startThreads } from "./machine.ts";
 
@@ -33,7 +33,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       await workers[0]?.terminate();
       const signatures = await signing;
       expect(
-        inputs.filter((input, i) => !verifies(ring, kid, { input, signature: signatures[i] ?? "" })),
+        inputs.filter((input, i) => !isSignedBy(ring, kid, { input, signature: signatures[i] ?? "" })),
       ).toEqual([]);
       await startThreads(signer, kid, 2);
       expect([workers.length, signer.threads().deaths]).toEqual([3, 1]);

@@ -14,7 +14,7 @@ import { createStatusListStore, moveTeacherIds } from "../../src/store/status-li
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { useQuota } from "../harness/evidence.ts";
+import { storeQuotaUse } from "../harness/evidence.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 /** The behaviour of the stores over every driver. */
@@ -71,7 +71,7 @@ describeDrivers("stores", (_kind, opened) => {
   test("a charge is added to its own quota window, and old windows are deleted", async () => {
     const quota = createQuotaStore(driver, createCommits(driver));
     const charge = (startsAt: number, used: number) =>
-      useQuota(driver, { partnerId: "q", kind: "minute", startsAt, used });
+      storeQuotaUse(driver, { partnerId: "q", kind: "minute", startsAt, used });
     const used = async (starts?: WindowStarts) =>
       Object.fromEntries(
         (await quota.windows(starts))
@@ -97,7 +97,7 @@ describeDrivers("stores", (_kind, opened) => {
     await quota.prune({ minute: 600_000, day: 0 });
     expect(await used()).toEqual({ 600000: 4, 660000: 1 });
     // Charges that share a commit are decided one by one.
-    await useQuota(driver, { partnerId: "q1", kind: "day", startsAt: 0, used: 9 });
+    await storeQuotaUse(driver, { partnerId: "q1", kind: "day", startsAt: 0, used: 9 });
     const together = [
       pay(660_000, 2),
       pay(660_000, 2),

@@ -10,7 +10,7 @@ import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { numbers } from "../harness/random.ts";
+import { seededNumbers } from "../harness/random.ts";
 import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
 
 const partnerIds = ["a", "b", "c", "d", "e"];
@@ -22,7 +22,7 @@ type Planned = { teacherId: number; eventType: EventType; eventId: string };
 
 describeDrivers("events", (_kind, database) => {
   let driver: Driver;
-  const below = numbers(7);
+  const below = seededNumbers(7);
   const isLikely = (chance: number) => below(1_000) < chance * 1_000;
 
   beforeAll(async () => {

@@ -17,7 +17,7 @@ import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { beginImport, commitChunk } from "../harness/imports.ts";
-import { numbers } from "../harness/random.ts";
+import { seededNumbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
 /** A record in which no two fields of one type have the same value: whatever is swapped shows. */
@@ -152,7 +152,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
   });
 
   test("the SQL rules about licences agree with the domain's on every date", async () => {
-    const pick = numbers(7);
+    const pick = seededNumbers(7);
     const dates = ["2026-03-09", "2026-03-10", "2026-03-11"] as const;
     const date = () => (pick(4) === 0 ? null : (dates[pick(3)] ?? null));
     const statuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;

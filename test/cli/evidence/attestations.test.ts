@@ -6,7 +6,7 @@ import { readConfig } from "../../../src/config.ts";
 import { pruneAttestations } from "../../../src/domain/evidence/retention.ts";
 import type { SignedEnvelope } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
-import { answered } from "../../harness/evidence-log.ts";
+import { answerCall } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
@@ -34,14 +34,14 @@ async function attest(folder: string) {
   const ask = async (identifier: { regNo: string } | { nin: string }) => {
     const question = { identifier, purpose, context: { correlationId: "case 9" } } as const;
     const operation = "eligibility-check";
-    return JSON.parse(await answered(service, { partner, operation, questions: [question] }));
+    return JSON.parse(await answerCall(service, { partner, operation, questions: [question] }));
   };
   const made = [await ask({ regNo: "A/B/C/1" }), await ask({ nin: "12345678901" })];
   const questions = [
     { identifier: { tId: 7 }, purpose },
     { identifier: { tId: 8 }, purpose },
   ] as const;
-  const batchBody = await answered(service, { partner, operation: "batch", questions });
+  const batchBody = await answerCall(service, { partner, operation: "batch", questions });
   await close();
   return { envelopes: made as SignedEnvelope[], batchBody };
 }

@@ -5,7 +5,7 @@ import { apiKeyId } from "../../../src/domain/credentials.ts";
 import { eventTypes } from "../../../src/partner/contract.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
-import { useQuota } from "../../harness/evidence.ts";
+import { storeQuotaUse } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
@@ -105,8 +105,8 @@ test("tvs partners show shows keys, certificates and the use of the open quota w
   await withTestContext(dataDir, async ({ driver, clock }) => {
     const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
     const partnerId = "counted";
-    await useQuota(driver, { partnerId, kind: "day", startsAt: startsAt(86_400_000), used: 12 });
-    await useQuota(driver, { partnerId, kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 });
+    await storeQuotaUse(driver, { partnerId, kind: "day", startsAt: startsAt(86_400_000), used: 12 });
+    await storeQuotaUse(driver, { partnerId, kind: "minute", startsAt: startsAt(60_000) - 300_000, used: 5 });
   });
   const shown = await json("show", "counted");
   expect(shown.keys).toHaveLength(1);

@@ -2,8 +2,8 @@ import { beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { argsOf, commandsOf, type OurCommand } from "../../../cli/command.ts";
-import { root } from "../../../cli/commands.ts";
+import { argsOf, commandsOf, type TvsCommand } from "../../../cli/command.ts";
+import { rootCommand } from "../../../cli/commands.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
@@ -215,7 +215,7 @@ const changing = [
 ];
 
 test.each(changing)("tvs %s takes --by", async (words) => {
-  let command: OurCommand = root;
+  let command: TvsCommand = rootCommand;
   for (const word of words.split(" ")) {
     const load = commandsOf(command)[word];
     if (load === undefined) throw new Error(`there is no ${words}`);

@@ -5,11 +5,11 @@ import type { KeyInfo } from "../../blackbox/contract.ts";
 import { expectOneLine } from "../../blackbox/used-folder.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { patienceMs, type RunOptions, runTvs as runProcess, startService } from "../../harness/program.ts";
+import { type RunOptions, runTvs as runProcess, startService, testTimeoutMs } from "../../harness/program.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const folder = sharedFolder();
 const used = join(folder, "used");

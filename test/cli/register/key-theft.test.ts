@@ -23,11 +23,11 @@ import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
 import { answerOf } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
-import { patienceMs } from "../../harness/program.ts";
+import { testTimeoutMs } from "../../harness/program.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister as makeEmptyRegister } from "../../harness/service.ts";
 
-setDefaultTimeout(4 * patienceMs);
+setDefaultTimeout(4 * testTimeoutMs);
 
 const issuer = "https://verify.example.org";
 

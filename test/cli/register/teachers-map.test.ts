@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { patienceMs } from "../../harness/program.ts";
+import { testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 const folder = sharedFolder();
 let run = 0;
 let data = "";

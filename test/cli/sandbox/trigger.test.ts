@@ -10,12 +10,12 @@ import { runJson, runTvs } from "../../harness/command.ts";
 import { withEndpoint } from "../../harness/endpoint.ts";
 import { until } from "../../harness/eventually.ts";
 import { makeFolder } from "../../harness/folder.ts";
-import { patienceMs, type Service, startService } from "../../harness/program.ts";
+import { type Service, startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 import { openSite } from "../../pages/site.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { patienceMs, type Service, startService } from "../../harness/program.ts";
+import { type Service, startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(testTimeoutMs);
 
 const linkPattern =
   /^console (http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+) \(opens once, within five minutes\)$/m;

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { root } from "../../../cli/commands.ts";
-import { candidates } from "../../../cli/terminal/completion.ts";
+import { rootCommand } from "../../../cli/commands.ts";
+import { findCandidates } from "../../../cli/terminal/completion.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { runToEnd } from "../../harness/program.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 async function offered(...words: string[]): Promise<string[]> {
-  const found = await candidates(root, ["--data", dataDir, ...words]);
+  const found = await findCandidates(rootCommand, ["--data", dataDir, ...words]);
   return found.map(([word]) => word);
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ArgsDef } from "citty";
-import { command, type OurCommand } from "../../../cli/command.ts";
-import { root } from "../../../cli/commands.ts";
+import { command, type TvsCommand } from "../../../cli/command.ts";
+import { rootCommand } from "../../../cli/commands.ts";
 import { helpText } from "../../../cli/terminal/help.ts";
 import words from "../../../data/commands.json" with { type: "json" };
 import { runTvs } from "../../harness/command.ts";
@@ -18,16 +18,16 @@ const importing = command({
   async run() {},
 });
 
-async function leaves(command: OurCommand, path: string[]): Promise<[string, OurCommand][]> {
+async function leaves(command: TvsCommand, path: string[]): Promise<[string, TvsCommand][]> {
   const below = Object.entries(command.subCommands ?? {}).map(async ([name, load]) =>
     leaves(await load(), [...path, name]),
   );
-  const own: [string, OurCommand][] = command.run === undefined ? [] : [[path.join(" "), command]];
+  const own: [string, TvsCommand][] = command.run === undefined ? [] : [[path.join(" "), command]];
   return [...own, ...(await Promise.all(below)).flat()];
 }
 
 test("every command has examples of itself with options that it has", async () => {
-  const all = await leaves(root, ["tvs"]);
+  const all = await leaves(rootCommand, ["tvs"]);
   expect(all.length).toBeGreaterThan(50);
   for (const [words, { example = "", args }] of all) {
     expect(example).toContain(words);
@@ -40,7 +40,7 @@ test("every command has examples of itself with options that it has", async () =
 
 test("every option has a description, and data/commands.json describes no other", async () => {
   const described: Readonly<Record<string, { example: unknown; options?: object }>> = words;
-  const all = await leaves(root, ["tvs"]);
+  const all = await leaves(rootCommand, ["tvs"]);
   for (const [path, { args = {} }] of all) {
     const mute = Object.entries(args as ArgsDef).filter(([, { description = "" }]) => description === "");
     const known = Object.keys(described[path.slice(4)]?.options ?? {});
@@ -53,7 +53,7 @@ test("every option has a description, and data/commands.json describes no other"
 
 test("tvs --help names every command once", async () => {
   const { stdout } = await runTvs(["--help"]);
-  for (const name of Object.keys(root.subCommands ?? {}))
+  for (const name of Object.keys(rootCommand.subCommands ?? {}))
     expect([name, stdout.match(new RegExp(`^  ${name} `, "gm"))?.length]).toEqual([name, 1]);
 });
 

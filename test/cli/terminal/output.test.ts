@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { limitArg, sinceArg } from "../../../cli/terminal/lists.ts";
 import {
+  escapeControls,
   exitCodeOf,
   exitCodes,
   parseCount,
   parseDuration,
   parseTime,
-  printable,
   record,
   table,
 } from "../../../cli/terminal/output.ts";
@@ -106,7 +106,7 @@ test("a record's long list continues on further lines, and no word is broken", (
 
 test("a hidden character beyond the basic plane is escaped as two surrogates, and readable text stays", () => {
   const hidden = "a\u{e0041}b";
-  expect(printable(hidden)).toBe("a\\udb40\\udc41b");
-  expect(JSON.parse(`"${printable(hidden)}"`)).toBe(hidden);
-  expect(printable("Adé Ọbí 😀 教師")).toBe("Adé Ọbí 😀 教師");
+  expect(escapeControls(hidden)).toBe("a\\udb40\\udc41b");
+  expect(JSON.parse(`"${escapeControls(hidden)}"`)).toBe(hidden);
+  expect(escapeControls("Adé Ọbí 😀 教師")).toBe("Adé Ọbí 😀 教師");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { layOut, member } from "../../../cli/terminal/tables.ts";
+import { layOutTable, nameAndValue } from "../../../cli/terminal/tables.ts";
 
 const heading = (title: string) => title;
 
@@ -10,27 +10,27 @@ const rows = [
 ];
 
 test("a table counts a wide character as two columns", () => {
-  expect(layOut(head, rows, { width: null, heading })).toBe(
+  expect(layOutTable(head, rows, { width: null, heading })).toBe(
     ["NAME    NOTE", "王小明  a sentence of several words", "Ada     another one"].join("\n"),
   );
 });
 
 test("a table wraps a sentence that wide characters leave too little room for", () => {
   const width = "王小明".length + 2 + "a sentence of several words".length;
-  expect(layOut(head, rows, { width, heading })).toBe(
+  expect(layOutTable(head, rows, { width, heading })).toBe(
     ["NAME    NOTE", "王小明  a sentence of several", "        words", "Ada     another one"].join("\n"),
   );
 });
 
 test("a member's value is wrapped by columns of the terminal, not by characters", () => {
   const value = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
-  const [, second] = member({ name: "title", pad: 0, value, width: 40 }).split("\n");
+  const [, second] = nameAndValue({ name: "title", pad: 0, value, width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 
 test("a wrapped line keeps a number with the word that it counts", () => {
   const value = "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND";
-  expect(member({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
+  expect(nameAndValue({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
     "licenses           57 VALID, 2 EXPIRED,",
     "0 REVOKED, 1 NOT_FOUND",
   ]);

@@ -17,7 +17,7 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { aClock } from "../../harness/clock.ts";
-import { driverKinds, withEmpty } from "../../harness/drivers.ts";
+import { driverKinds, withDatabase } from "../../harness/drivers.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
@@ -139,7 +139,7 @@ for (const kind of driverKinds)
       test(
         `a kill before any write of ${name} loses nothing, and the next run heals`,
         () =>
-          withEmpty(kind, async (driver) => {
+          withDatabase(kind, async (driver) => {
             let steps = 0;
             for (let isOver = false; !isOver; steps++) {
               await wipe(driver);

@@ -5,11 +5,11 @@ import {
   type AddOptions,
   csv,
   failingAt,
-  placeOf,
   row,
   rows,
   type TestImports,
   withImports,
+  withoutRegNo,
 } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -163,7 +163,7 @@ test("a row is refused when the operator has revoked or deactivated its teacher 
     const { report, updated, rejected } = await add(extract, { through: beforeCommit(imports, change) });
     expect({ updated, rejected }).toEqual({ updated: 3, rejected: 2 });
     const code = "CHANGED_MEANWHILE";
-    expect(report.rejected.map(placeOf)).toEqual([2, 3].map((line) => ({ line, field: null, code })));
+    expect(report.rejected.map(withoutRegNo)).toEqual([2, 3].map((line) => ({ line, field: null, code })));
     expect(await find("TR/2019/LA/1")).toMatchObject({ licenseRevokedOn: "2026-03-10", state: null });
     expect(await find("TR/2019/LA/2")).toMatchObject({ active: false, state: null });
     for (const n of [3, 4, 5])
@@ -180,6 +180,6 @@ test("a row whose identifier another teacher got after the check is rejected, an
     const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));
     const { report, inserted } = await add(extract, { through: beforeCommit(imports, taken) });
     expect(inserted).toBe(4);
-    expect(report.rejected.map(placeOf)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
+    expect(report.rejected.map(withoutRegNo)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
     expect(await count("SELECT count(*) FROM teachers")).toBe(5);
   }));

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { csv, placeOf, row, rows, withImports } from "../../harness/imports.ts";
+import { csv, row, rows, withImports, withoutRegNo } from "../../harness/imports.ts";
 
 const unreadable = { email: "x" };
 
@@ -14,7 +14,7 @@ test("the report is in the order of the file, and a rejected row counts once and
     ]);
     const { report, rejected, warnings, inserted } = await add(extract, { dryRun: true });
     expect([inserted, rejected, warnings]).toEqual([1, 4, 2]);
-    expect(report.rejected.map(placeOf)).toEqual([
+    expect(report.rejected.map(withoutRegNo)).toEqual([
       { line: 3, field: "nin", code: "NIN_INVALID" },
       { line: 4, field: "reg_no", code: "DUPLICATE_REG_NO" },
       { line: 5, field: "t_id", code: "T_ID_INVALID" },
@@ -41,7 +41,7 @@ test("a row that gives a teacher another teacher's identifier is rejected", () =
     const asked = csv([row(2, { nin, t_id: "7" }), row(1, { nin, t_id: "7", name: "Another" })]);
     const { report, rejected, updated } = await add(asked, { dryRun: true });
     expect([rejected, updated]).toEqual([1, 1]);
-    expect(report.rejected.map(placeOf)).toEqual([
+    expect(report.rejected.map(withoutRegNo)).toEqual([
       { line: 2, field: "t_id", code: "DUPLICATE_T_ID" },
       { line: 2, field: "nin", code: "DUPLICATE_NIN" },
     ]);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { readCsv, type TableRecord } from "../../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../../src/domain/import/fields.ts";
-import { numbers } from "../../harness/random.ts";
+import { seededNumbers } from "../../harness/random.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
@@ -24,7 +24,7 @@ const cells = [
 ];
 
 test.each(["strict", "lenient"] as const)("CSV is read in pieces of any size: %s", async (rules) => {
-  const pick = numbers(1);
+  const pick = seededNumbers(1);
   for (let round = 0; round < 200; round++) {
     const newline = pick(2) === 0 ? "\n" : "\r\n";
     const quote = (cell: string) =>

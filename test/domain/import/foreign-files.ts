@@ -2,7 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { writeXlsx } from "hucre/xlsx";
-import { numbers } from "../../harness/random.ts";
+import { seededNumbers } from "../../harness/random.ts";
 
 export type Person = {
   readonly regNo: string;
@@ -33,7 +33,7 @@ const firstNames = ["Adaeze", "Ngozi", "José", "Halima", "Tunde", "Zoë", "Chin
 
 /** @param maxDay 12 for ambiguous dates */
 function people(seed: number, { maxDay = 28 } = {}): Person[] {
-  const below = numbers(seed);
+  const below = seededNumbers(seed);
   const pick = (names: readonly string[]) => names[below(names.length)] ?? "";
   return Array.from({ length: 40 }, (_, index) => ({
     regNo: `LA/20${10 + below(10)}/PRI/${String(index + 1).padStart(5, "0")}`,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { parseMapping } from "../../../src/domain/import/mapping.ts";
-import { csv, placeOf, row, rows, type TestImports, withImports } from "../../harness/imports.ts";
+import { csv, row, rows, type TestImports, withImports, withoutRegNo } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const words = { REVOKED: "REVOKED", "Struck off": "REVOKED", Good: "VALID", Lapsed: "EXPIRED" };
@@ -47,7 +47,7 @@ test("a mapped word revokes, and an unmapped word rejects its row", () =>
   withImports(async (world) => {
     const standing = (...given: string[]) => csv(given.map((one, n) => row(n + 1, { Standing: one })));
     const result = await world.add(standing("Struck off", "Good", "Gone", "LAPSED"), mapped());
-    expect(result.report.rejected.map(placeOf)).toEqual([
+    expect(result.report.rejected.map(withoutRegNo)).toEqual([
       { line: 4, field: "license_status", code: "LICENSE_STATUS_INVALID" },
     ]);
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { CFB } from "@e965/xlsx";
 import type { TableRecord } from "../../../src/domain/import/csv.ts";
 import { readWorkbook } from "../../../src/domain/import/workbook.ts";
-import { workbookParts, zipOf } from "../../harness/archive.ts";
+import { makeZip, workbookParts } from "../../harness/archive.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const sheetXml = (rows: string) => `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
@@ -18,7 +18,7 @@ function bookOf(
   others: Readonly<Record<string, string | Buffer>> = {},
   properties = "",
 ): Buffer {
-  return zipOf({
+  return makeZip({
     ...workbookParts(sheetXml(rows), { properties }),
     "xl/styles.xml": styles,
     "xl/sharedStrings.xml":
@@ -84,11 +84,11 @@ const megabyte = "x".repeat(1024 * 1024);
 const cell = '<c r="A1"><v>1</v></c>';
 // biome-ignore format: a table reads better in rows
 const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
-  ["is an archive of something else", () => zipOf({ "hello.txt": "hello" }), /zip archive and no workbook/],
+  ["is an archive of something else", () => makeZip({ "hello.txt": "hello" }), /zip archive and no workbook/],
   ["is cut short", () => bookOf(`<row>${cell}</row>`).subarray(0, 900), /damaged/],
   ["unpacks to much from little", () => bookOf(megabyte.repeat(40)), /larger than tvs reads/],
   ["says that it unpacks to gigabytes",
-    () => zipOf({ "xl/workbook.xml": megabyte }, { "xl/workbook.xml": 1.5 * 1024 ** 3 }),
+    () => makeZip({ "xl/workbook.xml": megabyte }, { "xl/workbook.xml": 1.5 * 1024 ** 3 }),
     /larger than tvs reads/],
   ["has a cell beyond all columns", () => bookOf('<row r="1"><c r="XFD1"><v>1</v></c></row>'),
     /more than 256 columns/],

@@ -10,7 +10,7 @@ import {
   termKind,
 } from "../../../src/domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
-import { numbers } from "../../harness/random.ts";
+import { seededNumbers } from "../../harness/random.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(9));
 const nin = (value: string): TeacherKey => ({ by: "nin", value: index.nin(value) });
@@ -77,7 +77,7 @@ function phoneByLibrary(text: string): string | null {
 
 /** Numbers of all lengths and countries, with and without separators, from a fixed seed. */
 function randomNumbers(count: number): string[] {
-  const below = numbers(20_261_122);
+  const below = seededNumbers(20_261_122);
   const oneOf = (texts: readonly string[]) => texts[below(texts.length)] as string;
   const beginnings = ["", ..."0 00 009 234 +234 2340 +2340 + +44 +1 0234 1 7".split(" ")];
   const between = ["", "", "", "", "", "", " ", "-", ".", "(", ")", "/", "+", "x", "\u0660", "\n", "\u200b"];
@@ -177,7 +177,7 @@ test("a NIN or phone number is a personal term in the digits of any script and i
 });
 
 test("a registration number that is typed exactly is always looked up first", () => {
-  const below = numbers(21);
+  const below = seededNumbers(21);
   const pick = <T>(of: readonly T[]): T => of[below(of.length)] as T;
   const signs = ["-", " ", "\\", "–", ".", "A", "b", "0", "1", "٣", "TR", "2019"];
   const part = () => Array.from({ length: 1 + below(4) }, () => pick(signs)).join("");

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { blockRows, type Driver, insertRows } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
-import { describeDrivers, withEmpty } from "../../harness/drivers.ts";
+import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 /** The behaviour of every driver. */
@@ -18,7 +18,7 @@ describeDrivers("driver", (kind, opened) => {
 
   /** Runs over a database of its own, because the tables of the other tests are foreign to this program. */
   const withOwn = (act: (own: Driver) => Promise<void>) =>
-    withEmpty(kind, (own) => makeSchema(own).then(() => act(own)));
+    withDatabase(kind, (own) => makeSchema(own).then(() => act(own)));
 
   test("a driver gives back stored values of every type", async () => {
     const bytes = new Uint8Array([0, 1, 255]);

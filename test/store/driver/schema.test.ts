@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
-import { driverKinds, withEmpty } from "../../harness/drivers.ts";
+import { driverKinds, withDatabase } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 
@@ -22,7 +22,7 @@ const numbers = async (driver: Driver) =>
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
     test("the schema is made in an empty database, and holdsRegister makes nothing", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         expect(await holdsRegister(driver)).toBe(false);
         expect(await readSchema(driver)).toBe(0);
         expect(await objects(driver)).toEqual([]);
@@ -36,14 +36,14 @@ for (const kind of driverKinds) {
       }));
 
     test("the schema is made once when two programs start together", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         await Promise.all([makeSchema(driver, steps), makeSchema(driver, steps)]);
         expect(await numbers(driver)).toEqual([1, 2]);
         expect(await driver.query("SELECT value FROM revision")).toEqual([{ value: 2 }]);
       }));
 
     test("a later schema step keeps what is stored", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         await makeSchema(driver, [first]);
         await driver.batch([statement("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
         await makeSchema(driver, steps);
@@ -55,7 +55,7 @@ for (const kind of driverKinds) {
       }));
 
     test("a schema whose maker was killed is completed by the next program", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         const cutOff = (number: number): Driver => ({
           ...driver,
           batch: (all) => {
@@ -74,7 +74,7 @@ for (const kind of driverKinds) {
       }));
 
     test("no schema step is made while an older service runs", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         await makeSchema(driver, [first]);
         const served = { ...driver, serviceRunning: async () => true };
         expect(await rejection(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
@@ -82,7 +82,7 @@ for (const kind of driverKinds) {
       }));
 
     test("a newer schema is refused in one line that says what to do", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         await makeSchema(driver, steps);
         const before = await objects(driver);
         const refusal = (await rejection(makeSchema(driver))) as { code: string; message: string };
@@ -94,7 +94,7 @@ for (const kind of driverKinds) {
       }));
 
     test("the schema is not made in another program's database", () =>
-      withEmpty(kind, async (driver) => {
+      withDatabase(kind, async (driver) => {
         await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
         expect(await rejection(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
         expect((await objects(driver)).map(({ name }) => name)).toEqual(["customers"]);
