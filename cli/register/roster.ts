@@ -10,7 +10,7 @@ import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { asUtf8, type Encoding, markedEncoding } from "../../src/domain/import/text.ts";
 import { privateKeyOf, signingAlgorithm } from "../../src/domain/keys.ts";
 import { openWindows } from "../../src/domain/quota-windows.ts";
-import { type AskedList, evaluateList, sealStatement } from "../../src/domain/statements.ts";
+import { evaluateList, type ListRequest, sealStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
   listedTeacher,
@@ -127,7 +127,7 @@ function printStatement(args: object, statement: SignedStatement): void {
 /** Reads and checks the rows of a list; only the results stay in memory. @throws TvsError INPUT_UNREADABLE */
 async function checkFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
-  const listed: AskedList["teachers"][number][] = [];
+  const listed: ListRequest["teachers"][number][] = [];
   let header: RosterHeader | undefined;
   let checks: Promise<RosterRow>[] = [];
   try {
@@ -222,7 +222,7 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
  * @returns the statement as JSON
  * @throws TvsError USAGE for a list that the API would refuse, REFUSED without an issuer, LOG_BEHIND
  */
-async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
+async function stateOwnList(operator: CommandContext, asked: ListRequest): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
@@ -236,7 +236,7 @@ async function stateOwnList(operator: CommandContext, asked: AskedList): Promise
   return text;
 }
 
-function requireStateable({ purpose, list, teachers }: AskedList): void {
+function requireStateable({ purpose, list, teachers }: ListRequest): void {
   const { name, reference } = list;
   const labels = { name, ...(reference === null ? {} : { reference }) };
   const rows = teachers.map(({ identifier, name: listed }) => ({ ...identifier, name: listed ?? "" }));
@@ -251,7 +251,7 @@ function requireStateable({ purpose, list, teachers }: AskedList): void {
 
 async function attempt(
   operator: CommandContext,
-  asked: AskedList,
+  asked: ListRequest,
   snapshot: Snapshot,
 ): Promise<string | null> {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;

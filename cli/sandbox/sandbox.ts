@@ -14,7 +14,7 @@ import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
   demoPartner,
-  endingSoon,
+  expiringTeacher,
   sandboxExtract,
   sandboxTeachers,
   stateTeachers,
@@ -134,10 +134,10 @@ async function fillSandbox(operator: CommandContext): Promise<void> {
     await importFixtures(operator, sandboxTeachers);
     return;
   }
-  const soon = await find(endingSoon.regNo);
+  const soon = await find(expiringTeacher.regNo);
   const today = calendar.dateAt(clock.now());
   if (soon?.licenseExpiryDate != null && soon.licenseExpiryDate < today)
-    await importFixtures(operator, [endingSoon]);
+    await importFixtures(operator, [expiringTeacher]);
 }
 
 function importSample(operator: CommandContext): Promise<ImportResult> {

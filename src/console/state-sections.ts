@@ -7,7 +7,7 @@ import { checkClockDifference } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
-import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
+import type { EndpointFigures, QuotaFigures } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
@@ -57,7 +57,7 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   });
 }
 
-type Use = QuotaReading["use"]["day"];
+type Use = QuotaFigures["use"]["day"];
 
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
@@ -115,7 +115,7 @@ export function webhooksSection(state: ConsoleState): Markup {
   })}${commandBox(commandLine("webhooks list"))}`;
 }
 
-function endpointRow(endpoint: EndpointReading, backlog: PartnerBacklog | undefined, state: ConsoleState) {
+function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefined, state: ConsoleState) {
   const { partnerId, host, lastError } = endpoint;
   const error =
     lastError === null
@@ -124,7 +124,7 @@ function endpointRow(endpoint: EndpointReading, backlog: PartnerBacklog | undefi
   return [partnerId, host, endpointBadge(endpoint, state.now), ...backlogCells(backlog, state), error];
 }
 
-function endpointBadge({ disabledReason, failingSince }: EndpointReading, now: number): Markup {
+function endpointBadge({ disabledReason, failingSince }: EndpointFigures, now: number): Markup {
   if (disabledReason === "operator") return badge("quiet", "disabled");
   if (disabledReason !== null)
     return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");

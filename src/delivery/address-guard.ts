@@ -6,7 +6,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { KeyKind } from "../domain/credentials.ts";
-import { inTime } from "../domain/deadline.ts";
+import { withTimeout } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Settings } from "../domain/settings.ts";
 
@@ -140,7 +140,7 @@ async function lookUp(host: string, options: ResolveOptions): Promise<string[]> 
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
   // The system's resolver knows no deadline.
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
-  const found = await inTime(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
+  const found = await withTimeout(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
     throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
   });

@@ -10,10 +10,10 @@ const personalPart = 3;
 /** At least as many blocks are counted, at most twice as many (70 MB). The least recent are forgotten. */
 const rememberedBlocks = 100_000;
 
-export type AddressDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
+export type LimitDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
 
 /** Counts a call of an address. @param blocks the blocks of the address, the narrowest first */
-type Count = (blocks: readonly string[]) => AddressDecision;
+type Count = (blocks: readonly string[]) => LimitDecision;
 
 type AddressLimit = {
   /** Counts a lookup. */

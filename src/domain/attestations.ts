@@ -79,7 +79,7 @@ export function describeAttestation(one: Attestation) {
 }
 
 /** The stored form of an identifier. An unknown number that may be a NIN or a phone number is left out. */
-export function askedFor(
+export function storedReference(
   key: TeacherKey,
   teacher: Teacher | null,
   index: BlindIndex,

@@ -3,14 +3,14 @@
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 
 /** The actor of a store's writes. */
-export type Acting = {
+export type WriteContext = {
   /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
 
 /** The actor of the service's own changes. */
-export const service: Acting = { actor: "service", clock: systemClock };
+export const serviceActor: WriteContext = { actor: "service", clock: systemClock };
 
 export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
@@ -35,7 +35,7 @@ export type RecordedChange = {
 
 /** The actor of a filter's text, in which `cli:` may be left out. */
 export function actorNamed(text: string): string {
-  return text === service.actor || text.startsWith("cli:") ? text : `cli:${text}`;
+  return text === serviceActor.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }
 
 export function describeChange({ at, ...change }: RecordedChange) {

@@ -7,7 +7,7 @@ import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
-import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
+import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
 import { rotationOf } from "./rotation.ts";
 import { describeLicensed, type TeacherCounts } from "./status.ts";
 
@@ -176,7 +176,7 @@ function checkHeld(areHeld: boolean): Check {
 }
 
 function checkEndpoint(
-  { partnerId, disabledReason, failingSince, lastError }: EndpointReading,
+  { partnerId, disabledReason, failingSince, lastError }: EndpointFigures,
   now: number,
   explainError: CheckInput["explainError"],
 ): Check[] {
@@ -214,7 +214,7 @@ function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
   return checks;
 }
 
-function checkQuota({ partner, use }: QuotaReading): Check[] {
+function checkQuota({ partner, use }: QuotaFigures): Check[] {
   const { used, limit } = use.day;
   const { partnerId, disabledAt } = partner;
   if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];

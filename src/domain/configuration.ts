@@ -2,11 +2,11 @@ import type { KeyStore } from "../store/keys.ts";
 import type { PartnerStore } from "../store/partners.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, createCalendar } from "./clock.ts";
-import { loadCredentialBook } from "./credentials.ts";
+import { loadCredentialIndex } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
 import { jwks, type KeyRing, keyRing, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
-import { createSerial } from "./serial.ts";
+import { createSerialQueue } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { teacherIdsAfterName } from "./status-list/lists.ts";
 
@@ -32,7 +32,7 @@ export type ConfigurationDependencies = {
 /** Keeps the snapshot. JWKS and active key change in one step, so no envelope is signed by an unpublished key. */
 export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
-  const inTurn = createSerial();
+  const inTurn = createSerialQueue();
   /** The next reload, which has not begun. A reload that is running may miss a change that its caller knows of. */
   let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
@@ -139,7 +139,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
     dependencies.settings.read(),
-    loadCredentialBook(dependencies.partners),
+    loadCredentialIndex(dependencies.partners),
     dependencies.keys.list(),
   ]);
   if (before !== undefined) requireSameRegister(before, keys);

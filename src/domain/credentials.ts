@@ -70,7 +70,7 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
 }
 
 /** The credentials of a request, strongest first (contract C17). */
-export type Presented = {
+export type PresentedCredentials = {
   /** Of the TLS connection, then of a trusted proxy's header. */
   readonly certificates: readonly PresentedCertificate[];
   /** Of `Authorization`, then of `x-agency-api-key`. */
@@ -79,7 +79,7 @@ export type Presented = {
   readonly hasOtherAuthorization: boolean;
 };
 
-export type Authenticated = {
+export type AuthenticatedCaller = {
   readonly partner: Partner;
   /** Key id or fingerprint, for the evidence log. */
   readonly credential: string;
@@ -92,7 +92,7 @@ export type CredentialIndex = {
   readonly certificates: ReadonlyMap<string, ClientCertificate>;
 };
 
-export async function loadCredentialBook(store: PartnerStore): Promise<CredentialIndex> {
+export async function loadCredentialIndex(store: PartnerStore): Promise<CredentialIndex> {
   const [partners, apiKeys, certificates] = await Promise.all([
     store.partners(),
     store.unrevokedKeys(),
@@ -119,10 +119,10 @@ export function credentialsOf(
 
 /** Finds the caller by the first valid credential: an unknown certificate does not hide a valid key. */
 export function authenticate(
-  { certificates, keys }: Presented,
+  { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
-): Authenticated | null {
+): AuthenticatedCaller | null {
   for (const certificate of certificates) {
     const found = byCertificate(certificate, book, options.now);
     if (found !== null) return found;
@@ -153,7 +153,7 @@ const refusedCredentials = {
   unknown: ["CREDENTIAL_INVALID", "a valid client certificate, Bearer key or x-agency-api-key is required"],
 } as const satisfies Readonly<Record<string, readonly [code: ApiErrorCode, message: string]>>;
 
-export function credentialRefused(fault: keyof typeof refusedCredentials): TvsError {
+export function credentialError(fault: keyof typeof refusedCredentials): TvsError {
   const [code, message] = refusedCredentials[fault];
   return new TvsError(code, message);
 }
@@ -162,8 +162,8 @@ export function credentialRefused(fault: keyof typeof refusedCredentials): TvsEr
  * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed key
  * does not learn whether the key or its partner exists, has ended or is disabled.
  */
-export function refusalOf(
-  { certificates, keys, hasOtherAuthorization }: Presented,
+export function credentialFaultOf(
+  { certificates, keys, hasOtherAuthorization }: PresentedCredentials,
   kind: KeyKind,
 ): keyof typeof refusedCredentials {
   const faults = keys.map((key) => faultOf(key, kind));
@@ -189,7 +189,7 @@ function byKey(
   text: string,
   book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
-): Authenticated | null {
+): AuthenticatedCaller | null {
   const keyId = apiKeyId(text, options.kind);
   if (keyId === null) return null;
   // Computed for an unknown id too, so that the time of a refusal does not show which ids exist.
@@ -199,7 +199,7 @@ function byKey(
   return enabled(book, record.partnerId, record.keyId);
 }
 
-function enabled(book: CredentialIndex, partnerId: string, credential: string): Authenticated | null {
+function enabled(book: CredentialIndex, partnerId: string, credential: string): AuthenticatedCaller | null {
   const partner = book.partners.get(partnerId);
   return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
 }

@@ -25,7 +25,7 @@ export function createClockWatch(read: ReadClock, clock: Clock, onChange: (check
     /** Whether nothing may be signed. */
     isWrong: () => isWrong(aheadMs),
     async look(): Promise<void> {
-      aheadMs = await readAhead(read, clock);
+      aheadMs = await readClockAhead(read, clock);
       const check = checkClockDifference(aheadMs);
       if (check.result !== last.result) onChange(check);
       last = check;
@@ -35,7 +35,7 @@ export function createClockWatch(read: ReadClock, clock: Clock, onChange: (check
 
 /** Compares the clocks before a command writes. @throws TvsError CLOCK_WRONG */
 export async function requireRightClock(read: ReadClock, clock: Clock): Promise<void> {
-  const aheadMs = await readAhead(read, clock);
+  const aheadMs = await readClockAhead(read, clock);
   if (!isWrong(aheadMs)) return;
   const message =
     `this machine's clock is ${describe(aheadMs)} the database's, and what it would sign would bear a wrong time; ` +
@@ -54,7 +54,7 @@ export function checkClockDifference(aheadMs: number): Check {
 }
 
 /** The least difference that is certain: the database read its clock at some time between two readings of ours. */
-export async function readAhead(read: ReadClock, clock: Clock): Promise<number> {
+export async function readClockAhead(read: ReadClock, clock: Clock): Promise<number> {
   const before = clock.now();
   const databaseNow = await read();
   if (databaseNow === null) return 0;

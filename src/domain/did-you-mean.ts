@@ -10,7 +10,7 @@ export function didYouMean(given: string, known: readonly string[]): string | nu
   const folded = fold(given);
   const allowed = Math.max(1, Math.floor(folded.length / 3));
   const [best] = known
-    .map((word) => ({ word, slips: slipsBetween(folded, fold(word)) }))
+    .map((word) => ({ word, slips: editDistance(folded, fold(word)) }))
     .sort((one, other) => one.slips - other.slips);
   if (best !== undefined && best.slips <= allowed) return best.word;
   // A unique prefix is enough, however short.
@@ -28,7 +28,7 @@ function fold(word: string): string {
 }
 
 /** The edit distance of two words, where two swapped neighbours are one edit; the longer length for long texts. */
-export function slipsBetween(one: string, other: string): number {
+export function editDistance(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;
   const swapped = Array.from(

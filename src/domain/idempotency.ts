@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { canonicalJson } from "../partner/canonical-json.ts";
 import type { IdempotencyStore } from "../store/idempotency.ts";
 import type { Clock } from "./clock.ts";
-import { inTime } from "./deadline.ts";
+import { withTimeout } from "./deadline.ts";
 import { TvsError } from "./errors.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
@@ -69,7 +69,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const cameAt = performance.now();
       for (let first = running.get(name); first !== undefined; first = running.get(name)) {
         const ms = waitMs - (performance.now() - cameAt);
-        await inTime(
+        await withTimeout(
           first.catch(() => {}),
           { ms, late: stillRunning },
         );

@@ -153,7 +153,7 @@ export async function signKeyHistory(
     iat: Math.floor(options.now / 1000),
     keys: ring.keys.map((key) => ({ ...describeKey(key), jwk: key.jwk })),
   };
-  return (await signerAs("key-history+jwt", ring, options.secrets))(payload);
+  return (await createJwsSigner("key-history+jwt", ring, options.secrets))(payload);
 }
 
 /**
@@ -161,7 +161,7 @@ export async function signKeyHistory(
  * @param typ the `typ` of the JOSE header
  * @returns a function that signs claims as a compact JWS
  */
-export async function signerAs(
+export async function createJwsSigner(
   typ: string,
   { active }: KeyRing,
   secrets: Secrets,

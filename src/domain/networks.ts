@@ -2,12 +2,12 @@
 import ipaddr from "ipaddr.js";
 import { TvsError } from "./errors.ts";
 
-export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 /** A block of addresses: its first address, and the number of shared leading bits. */
-export type Network = readonly [base: Address, bits: number];
+export type Network = readonly [base: IpAddress, bits: number];
 
 /** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null for another text */
-export function parseAddress(text: string): Address | null {
+export function parseIpAddress(text: string): IpAddress | null {
   // A zone (`fe80::1%eth0`) names a network interface.
   const bare = text.replace(/%.*$/, "");
   // ipaddr.js would also read `1`, `0x7f.1` and `010.0.0.1`, the last one as octal.
@@ -18,7 +18,7 @@ export function parseAddress(text: string): Address | null {
 /** Reads an address or a CIDR block. @throws TvsError CONFIG_INVALID that names the entry */
 export function parseNetwork(entry: string): Network {
   const [address, bits, ...rest] = entry.trim().split("/");
-  const parsed = parseAddress(address ?? "");
+  const parsed = parseIpAddress(address ?? "");
   const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
   const widest = parsed?.kind() === "ipv4" ? 32 : 128;
   if (parsed === null || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
@@ -35,7 +35,7 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-export function isInside(address: Address, networks: readonly Network[]): boolean {
+export function isInside(address: IpAddress, networks: readonly Network[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;
     return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);

@@ -41,7 +41,7 @@ export function forgottenWindows(now: number): WindowStarts {
 }
 
 /** Unix epoch seconds at which the window ends. */
-export function endOf(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
+export function windowEnd(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
   return (startsAt + windowMs[kind]) / 1000;
 }
 

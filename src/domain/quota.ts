@@ -3,7 +3,6 @@ import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import {
-  endOf,
   keepWindowMs,
   openWindows,
   type QuotaCharge,
@@ -11,6 +10,7 @@ import {
   type WindowKind,
   type WindowStarts,
   type WindowsUsed,
+  windowEnd,
 } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
@@ -214,7 +214,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       return used !== null;
     },
     /** The calls used of the day, as this process knows them, and its end in milliseconds since the epoch. */
-    day: () => ({ used: account().used.day, endsAt: endOf("day", requireOwner().known.day) * 1000 }),
+    day: () => ({ used: account().used.day, endsAt: windowEnd("day", requireOwner().known.day) * 1000 }),
     /** The state that the database reported; undefined if it was not read, because memory may be wrong. */
     state: (): QuotaState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
@@ -237,8 +237,8 @@ function left({ perMinute, perDay }: Partner, used: WindowsUsed): Readonly<Recor
 function stateOf({ partner, known, used }: Account, now: number): QuotaState {
   const { perMinute, perDay } = partner;
   const { minute, day } = left(partner, used);
-  const resetAt = endOf("minute", known.minute);
-  const dayEndsIn = secondsUntil(endOf("day", known.day), now);
+  const resetAt = windowEnd("minute", known.minute);
+  const dayEndsIn = secondsUntil(windowEnd("day", known.day), now);
   return {
     limit: perMinute,
     remaining: Math.min(minute, day),
@@ -258,7 +258,7 @@ function secondsUntil(time: number, now: number): number {
 /** The refusal by the day if the day has too little room, because its wait is longer; else by the minute. */
 function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
   const window = left(account.partner, account.used).day < calls ? "day" : "minute";
-  const resetAt = endOf(window, account.known[window]);
+  const resetAt = windowEnd(window, account.known[window]);
   const retryAfterSeconds = Math.max(1, secondsUntil(resetAt, now));
   return new QuotaExceeded({ ...stateOf(account, now), resetAt, window, retryAfterSeconds });
 }

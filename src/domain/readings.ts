@@ -11,9 +11,9 @@ import { countTeachers } from "./status.ts";
 
 /** The figures from the database for console, metrics and doctor. */
 export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
-export type QuotaReading = Readings["quotas"][number];
+export type QuotaFigures = Readings["quotas"][number];
 /** An endpoint with its host only, because its URL may contain a secret of the partner. */
-export type EndpointReading = Readings["endpoints"][number];
+export type EndpointFigures = Readings["endpoints"][number];
 
 /** The newest readings (null before the first), and whether the last attempt to renew them failed. */
 export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };

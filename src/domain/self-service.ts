@@ -16,7 +16,7 @@ import {
 import { TvsError } from "./errors.ts";
 import { describeEventFilter } from "./event-filter.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
-import type { Admitted } from "./verification.ts";
+import type { AdmittedCall } from "./verification.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
@@ -68,7 +68,7 @@ export function createSelfService({
     /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
     delivery: requireDelivery,
     /** Makes a delivery due now, even an acknowledged one. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
-    async retry({ authenticated, snapshot }: Admitted, deliveryId: string): Promise<DeliveryDetail> {
+    async retry({ authenticated, snapshot }: AdmittedCall, deliveryId: string): Promise<DeliveryDetail> {
       const { partnerId } = authenticated.partner;
       const known = await requireDelivery(partnerId, deliveryId);
       const by = { partnerId, revision: snapshot.revision };
@@ -89,7 +89,7 @@ function isUuid(text: string): boolean {
 type SelfFacts = { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number };
 
 /** A partner's terms, credentials and webhook, as the partner sees them. */
-export function describeSelf({ snapshot, authenticated }: Admitted, { endpoint, day, now }: SelfFacts) {
+export function describeSelf({ snapshot, authenticated }: AdmittedCall, { endpoint, day, now }: SelfFacts) {
   const { partner, credential } = authenticated;
   const { credentials } = snapshot;
   const { partnerId, name, scopes, purposes, perMinute, perDay, eventFilter } = partner;

@@ -3,7 +3,7 @@
 import { type Clock, systemClock, timersOf } from "./clock.ts";
 
 /** Returns a function that runs `run` when every earlier call has ended or failed. */
-export function createSerial(): <T>(run: () => Promise<T>) => Promise<T> {
+export function createSerialQueue(): <T>(run: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (run) => {
     const turn = last.then(run);

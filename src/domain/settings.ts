@@ -179,7 +179,7 @@ function onOff(isOn: boolean): "on" | "off" {
 }
 
 /** The settings whose stored value differs. Only these are written, because another node may have changed others. */
-export function newSettings(
+export function changedSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,
 ): Record<string, string> {

@@ -18,7 +18,7 @@ import {
   statementType,
 } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
-import { type Attestation, askedFor, type StatedPerson, statementStatus } from "./attestations.ts";
+import { type Attestation, type StatedPerson, statementStatus, storedReference } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoSeconds } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
@@ -33,13 +33,13 @@ import { meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
 /** A checked request for a statement. */
-export type AskedList = {
+export type ListRequest = {
   readonly purpose: Purpose;
   readonly list: StatementList;
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 
-export type Evaluation = {
+export type EvaluationContext = {
   readonly teachers: TeacherReader;
   readonly blindIndex: BlindIndex;
   readonly policy: Policy;
@@ -47,7 +47,7 @@ export type Evaluation = {
 };
 
 /** A list with the verdict on each row, before it is signed. */
-type EvaluatedList = Pick<AskedList, "purpose" | "list"> & {
+type EvaluatedList = Pick<ListRequest, "purpose" | "list"> & {
   /** JSON, in the order of the list. */
   readonly rows: readonly string[];
   readonly rowsRoot: string;
@@ -72,8 +72,8 @@ const rowsInTurn = 24;
 
 /** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID for a person under more than three names */
 export async function evaluateList(
-  { purpose, list, teachers: listed }: AskedList,
-  evaluation: Evaluation,
+  { purpose, list, teachers: listed }: ListRequest,
+  evaluation: EvaluationContext,
 ): Promise<EvaluatedList> {
   const { blindIndex } = evaluation;
   const people = new Map<string, Person>();
@@ -160,7 +160,7 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
 
 /** The stored row about a person; none for an unknown identifier that cannot be a NIN. */
 function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
-  const { ninIndex } = askedFor(key, teacher, index);
+  const { ninIndex } = storedReference(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
   const { eligible, status } = verdict;
   return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];

@@ -6,18 +6,18 @@ import {
   type AnsweredCall,
   type Attestation,
   type AttestedOperation,
-  askedFor,
   contextForEvidence,
+  storedReference,
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { type Configuration, nullIfRotated, type Snapshot } from "./configuration.ts";
-import type { Authenticated } from "./credentials.ts";
+import type { AuthenticatedCaller } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
 import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { QuotaCall } from "./quota.ts";
-import { type AskedList, evaluateList, sealStatement } from "./statements.ts";
+import { evaluateList, type ListRequest, sealStatement } from "./statements.ts";
 import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
@@ -29,17 +29,17 @@ export type Question = {
 };
 
 /** A call's questions, or the list of a statement. A call without an idempotency key runs each time. */
-export type Asked = {
+export type VerificationRequest = {
   readonly questions: readonly Question[];
-  readonly list?: AskedList | undefined;
+  readonly list?: ListRequest | undefined;
   readonly idempotency?: IdempotentBody | undefined;
 };
 
 /** An authenticated call, and the snapshot that it was authenticated with. */
-export type Admitted = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
+export type AdmittedCall = { readonly snapshot: Snapshot; readonly authenticated: AuthenticatedCaller };
 
-type VerificationCall = Admitted &
-  Asked & {
+type VerificationCall = AdmittedCall &
+  VerificationRequest & {
     readonly operation: AttestedOperation;
     readonly requestId: string;
     readonly quota: QuotaCall;
@@ -158,7 +158,7 @@ async function attest(dependencies: VerificationDependencies, call: Verification
 async function state(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
-  list: AskedList,
+  list: ListRequest,
 ): Promise<Done> {
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
@@ -226,7 +226,7 @@ function evidenceOf(
     purpose: question.purpose,
     policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,
-    ...askedFor(key, teacher, blindIndex),
+    ...storedReference(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: contextForEvidence(question.context),

@@ -4,7 +4,7 @@ import type { Signer } from "../domain/envelopes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type KeyRing, pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { createSerial } from "../domain/serial.ts";
+import { createSerialQueue } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
@@ -69,7 +69,7 @@ export async function openSigner(options: SignerOptions) {
   }
 
   /** Rings are loaded one after the other, so that the last one that was asked for stays. */
-  const inTurn = createSerial();
+  const inTurn = createSerialQueue();
   return {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */

@@ -1,4 +1,4 @@
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
@@ -35,7 +35,7 @@ const ofFingerprint = "FROM certificates WHERE partner_id = ? AND fingerprint = 
 export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
 /** Partners with their API keys and client certificates. @param acting who is recorded as the author of changes */
-export function createPartnerStore(driver: Driver, acting = service) {
+export function createPartnerStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });

@@ -1,4 +1,4 @@
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import { ConflictError } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention.ts";
 import {
@@ -28,7 +28,7 @@ const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName]
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
 /** Settings by name, and their revision. @param acting who is recorded as the author of changes */
-export function createSettingsStore(driver: Driver, acting = service) {
+export function createSettingsStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
     recorded({ action: "set", kind: "setting", id: name, detail: shown.includes(name) ? value : null });

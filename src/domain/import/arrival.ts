@@ -1,7 +1,7 @@
 /** The columns of an extract: missing, misspelled and unread ones. */
 
 import type { AppliedImport } from "../../store/imports.ts";
-import { slipsBetween } from "../did-you-mean.ts";
+import { editDistance } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -67,7 +67,7 @@ export function closestField(name: string): ImportField | null {
   // No two fields are so similar that the order would matter.
   const near = squeezedFields.find(
     ({ squeezed: known }) =>
-      slipsBetween(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
+      editDistance(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
   );
   return near?.field ?? null;
 }

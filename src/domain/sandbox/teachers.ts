@@ -53,15 +53,15 @@ export const stateTeachers = sandboxTeachers.slice(0, states.length);
 export const trapTeachers = sandboxTeachers.slice(states.length);
 
 /** The default teacher of `tvs trigger`, and the teacher whose licence ends soon. */
-export const [triggered, endingSoon] = trapTeachers as [SandboxTeacher, SandboxTeacher];
+export const [triggerTeacher, expiringTeacher] = trapTeachers as [SandboxTeacher, SandboxTeacher];
 
 const soonDays = 20;
 
-/** Makes an extract in NDJSON, which has profiles. The licence of `endingSoon` ends 20 days after `today`. */
+/** Makes an extract in NDJSON, which has profiles. The licence of `expiringTeacher` ends 20 days after `today`. */
 export function sandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
   const rows = teachers.map(({ shows: _shows, ...teacher }) => ({
     ...teacher,
-    ...(teacher.regNo === endingSoon.regNo ? { licenseExpiryDate: addDays(today, soonDays) } : {}),
+    ...(teacher.regNo === expiringTeacher.regNo ? { licenseExpiryDate: addDays(today, soonDays) } : {}),
   }));
   return `${rows.map((row) => JSON.stringify(row)).join("\n")}\n`;
 }

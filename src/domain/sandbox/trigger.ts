@@ -10,7 +10,7 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
 import { type HistoryEntry, planWrite } from "../teachers/store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
-import { triggered } from "./teachers.ts";
+import { triggerTeacher } from "./teachers.ts";
 
 type TriggerDependencies = {
   readonly teachers: TeacherStore;
@@ -19,7 +19,7 @@ type TriggerDependencies = {
   readonly actor: string;
 };
 
-export type Triggered = {
+export type TriggeredEvent = {
   readonly teacher: StoredTeacher;
   readonly event: TeacherEvent;
   /** Events of the preparing changes, in order. */
@@ -102,7 +102,7 @@ const maxAttempts = 10;
 export async function triggerEvent(
   dependencies: TriggerDependencies,
   { eventType, key }: { eventType: EventType; key: TeacherKey },
-): Promise<Triggered> {
+): Promise<TriggeredEvent> {
   const { teachers, calendar, clock } = dependencies;
   const { change, first } = ways[eventType];
   const before: TeacherEvent[] = [];
@@ -147,7 +147,7 @@ export async function triggerRevocation(dependencies: {
 }) {
   const { stores, configuration, clock } = dependencies;
   const { calendar } = configuration.current();
-  const key = { by: "regNo", value: triggered.regNo } as const;
+  const key = { by: "regNo", value: triggerTeacher.regNo } as const;
   const { event } = await triggerEvent(
     { teachers: stores.teachers, calendar, clock, actor: "service" },
     { eventType: "license.revoked", key },
