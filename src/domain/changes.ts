@@ -1,15 +1,15 @@
-/** The record of changes (decision D1.10). A teacher's record also has a history of its own. */
+/** The changes of operators and service, which are recorded (decision D1.10). A teacher also has a history. */
 
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 
-/** The actor of a store's writes. */
+/** The actor and the clock that a store records with its writes. */
 export type WriteContext = {
   /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
 
-/** The actor of the service's own changes. */
+/** The actor of changes that the service makes without an operator. */
 export const serviceActor: WriteContext = { actor: "service", clock: systemClock };
 
 export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
@@ -19,7 +19,7 @@ export type Change = {
   readonly action: string;
   readonly kind: ChangedKind;
   readonly id: string;
-  /** The new state. It is kept permanently, so it has no secret and nothing about a teacher. */
+  /** The new state. It is never deleted, so it contains no secret and nothing about a teacher. */
   readonly detail?: string | null;
 };
 
@@ -28,12 +28,12 @@ export type RecordedChange = {
   readonly at: number;
   readonly actor: string;
   readonly action: string;
-  /** Kind and id, with a colon between. */
+  /** `KIND:ID`, such as `partner:acme`. */
   readonly subject: string;
   readonly detail: string | null;
 };
 
-/** The actor of a filter's text, in which `cli:` may be left out. */
+/** Completes an actor that an operator typed without `cli:`. */
 export function actorNamed(text: string): string {
   return text === serviceActor.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }

@@ -19,7 +19,7 @@ const apiKeyPattern = new RegExp(
   `^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`,
 );
 
-/** The live keys of a partner at most: the one in use and its successor. */
+/** The most live API keys of a partner: the key in use and its successor. */
 export const maxLiveKeys = 2;
 
 /** A new API key. `text` is shown once; only `record` is stored. */
@@ -45,7 +45,7 @@ function randomBase62(length: number): string {
   return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
 }
 
-/** CRC-32 in base 62. A typing error is found without the database. */
+/** The last six characters of an API key: its CRC-32 in base 62, which shows a typing error without the database. */
 function checksum(body: string): string {
   let rest = crc32(body) >>> 0;
   let digits = "";
@@ -56,14 +56,14 @@ function checksum(body: string): string {
   return digits;
 }
 
-/** Kind and id of a well-formed key; null for another text, such as a mistyped key. */
+/** Reads kind and id of an API key. @returns null for another text, such as a mistyped key */
 function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
   const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
   if (kind === undefined || keyId === undefined) return null;
   return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
 }
 
-/** The id of a well-formed key of this kind; null for another text. */
+/** Reads the id of an API key of this kind. @returns null for another text */
 export function apiKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
@@ -71,9 +71,9 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
 
 /** The credentials of a request, strongest first (contract C17). */
 export type PresentedCredentials = {
-  /** Of the TLS connection, then of a trusted proxy's header. */
+  /** From the TLS connection, then from a trusted proxy's header. */
   readonly certificates: readonly PresentedCertificate[];
-  /** Of `Authorization`, then of `x-agency-api-key`. */
+  /** From `Authorization`, then from `x-agency-api-key`. */
   readonly keys: readonly string[];
   /** Whether `Authorization` is anything but `Bearer` and one key. */
   readonly hasOtherAuthorization: boolean;
@@ -85,7 +85,7 @@ export type AuthenticatedCaller = {
   readonly credential: string;
 };
 
-/** Partners and credentials by their ids and fingerprints. Never altered, only replaced. */
+/** Partners by id, API keys by key id, certificates by fingerprint. An index is immutable; a reload replaces it. */
 export type CredentialIndex = {
   readonly partners: ReadonlyMap<string, Partner>;
   readonly apiKeys: ReadonlyMap<string, ApiKey>;
@@ -117,7 +117,7 @@ export function credentialsOf(
   ];
 }
 
-/** Finds the caller by the first valid credential: an unknown certificate does not hide a valid key. */
+/** Finds the caller by the first valid credential, so an unknown certificate does not hide a valid key. */
 export function authenticate(
   { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
@@ -134,7 +134,7 @@ export function authenticate(
   return null;
 }
 
-/** Code and message of each 401. `unknown` is the same for every credential that needs a look into the database. */
+/** Code and message of each 401. Credentials that were looked up get `unknown` only, which does not show if they exist. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",
@@ -159,8 +159,8 @@ export function credentialError(fault: keyof typeof refusedCredentials): TvsErro
 }
 
 /**
- * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed key
- * does not learn whether the key or its partner exists, has ended or is disabled.
+ * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed
+ * key does not learn whether the key exists, is live, or belongs to a disabled partner.
  */
 export function credentialFaultOf(
   { certificates, keys, hasOtherAuthorization }: PresentedCredentials,
@@ -208,14 +208,14 @@ export function isLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
-/** The end of a partner's last credential of one kind, in milliseconds since the epoch. */
+/** When a partner's last credential of one kind expires, in milliseconds since the epoch. */
 type CredentialEnd = {
   readonly partnerId: string;
   readonly kind: "key" | "certificate";
   readonly endsAt: number;
 };
 
-/** When each enabled partner needs another key or certificate; none for a partner with a key that never ends. */
+/** Lists when each enabled partner's last key and last certificate expire; no entry for a kind that never expires. */
 export function credentialEnds({ partners, apiKeys, certificates }: CredentialIndex): CredentialEnd[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialEnd>();
@@ -232,7 +232,7 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialIn
   );
 }
 
-/** A key as the commands show it, without its hash; times in ISO 8601. */
+/** Describes an API key for the commands, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const ended = key.revokedAt === null ? "expired" : "revoked";
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
@@ -255,7 +255,7 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
   return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/** Issues a further key; the current one ends after the overlap. @throws TvsError REFUSED if two keys are live */
+/** Issues a new key; the current key expires after the overlap. @throws TvsError REFUSED if two keys are live */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
@@ -270,7 +270,7 @@ export async function issueApiKey(
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }
 
-/** Revokes a key. @returns the key, and whether it was its partner's last live one. @throws TvsError NOT_KNOWN */
+/** Revokes a key. @returns the key; `isLast` if its partner has no other live key. @throws TvsError NOT_KNOWN */
 export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
   const unknown =

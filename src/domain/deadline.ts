@@ -1,6 +1,5 @@
 /**
- * Waits for a promise, at most `ms` milliseconds. Its work is not cancelled; a late result is ignored.
- * @param options `late` makes the error after the time limit
+ * Awaits a promise for at most `ms` milliseconds, then throws the error of `late`. The promise's work is not cancelled.
  */
 export async function withTimeout<T>(
   promise: Promise<T>,
@@ -15,7 +14,7 @@ export async function withTimeout<T>(
   }
 }
 
-/** @returns whether the promise is fulfilled within `ms` milliseconds */
+/** True if the promise is fulfilled within `ms` milliseconds. */
 export function resolvesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
   return withTimeout(promise, { ms, late: () => new Error("late") }).then(
     () => true,
