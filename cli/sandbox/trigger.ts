@@ -10,7 +10,7 @@ import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** More deliveries than an event has in a sandbox. */
+/** The deliveries that are searched for those of the event; a sandbox has fewer per event. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({

@@ -12,12 +12,12 @@ export type KeyState = "pending" | "active" | "retired" | "compromised";
 /** One key of the JWKS document (contract C11). */
 type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
-/** A key of the ring. Times are milliseconds since the epoch. */
+/** A signing key. Times are milliseconds since the epoch. */
 export type SigningKey = {
   readonly kid: string;
   readonly state: KeyState;
   readonly jwk: PublicJwk;
-  /** The private key as PKCS #8, sealed under the kid; null after it was destroyed. */
+  /** The private key (PKCS #8), encrypted and bound to the kid; null after it was destroyed. */
   readonly sealed: Uint8Array | null;
   readonly createdAt: number;
   readonly publishedAt: number;
@@ -49,7 +49,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
   if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
   if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
-  // Partners refuse a whole key set with such a key, and a published key stays in the set.
+  // Partners refuse a whole key set that contains such a key, and published keys stay in the set.
   if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`)))
     throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
   if (!signs(privateKey, pem))
@@ -58,7 +58,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   return pendingKey({ n, e, pkcs8 }, secrets, now);
 }
 
-/** Whether the key signs correctly: a damaged private key can be read without an error. */
+/** True if the key signs correctly: a damaged private key can be read without an error. */
 function signs(privateKey: KeyObject, pem: string): boolean {
   const probe = Buffer.from("tvs");
   try {
@@ -93,7 +93,7 @@ async function pendingKey(
   };
 }
 
-/** Gives an empty ring its first two keys. @returns false if it has keys already */
+/** Makes the first two keys of a new register. @returns false if the register has keys already */
 export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
   const [active, pending] = await Promise.all([
@@ -109,7 +109,7 @@ export type KeyRing = {
   readonly pending: SigningKey;
 };
 
-/** @throws TvsError INTERNAL without an active or a pending key, which the store never allows */
+/** Makes a key ring. @throws TvsError INTERNAL if no key is active or pending, which the store never allows */
 export function keyRing(keys: readonly SigningKey[]): KeyRing {
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");
@@ -124,7 +124,7 @@ export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
 }
 
 /**
- * Marks a key as compromised since a time. The pending key replaces an active one immediately.
+ * Marks a key as compromised since a time. If the key is active, the pending key replaces it immediately.
  * @throws TvsError NOT_KNOWN for an unknown kid, REFUSED for a time in the future
  */
 export async function compromiseKey(
@@ -141,7 +141,7 @@ export async function compromiseKey(
 }
 
 /**
- * Signs the list of every key with its window, for verifying old envelopes offline (decision D5.4).
+ * Signs the list of all keys with the time in which each was in use, to verify old envelopes offline (decision D5.4).
  * @returns a compact JWS of `typ` `key-history+jwt`
  */
 export async function signKeyHistory(
@@ -157,7 +157,7 @@ export async function signKeyHistory(
 }
 
 /**
- * Prepares signing with the active key outside the signing queue, by WebCrypto.
+ * Prepares signing with the active key by WebCrypto, outside the queue that signs envelopes.
  * @param typ the `typ` of the JOSE header
  * @returns a function that signs claims as a compact JWS
  */
@@ -185,7 +185,7 @@ export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
 export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 
 /**
- * Unseals a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
+ * Decrypts a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
  * @throws TvsError INTERNAL for a destroyed key, MASTER_KEY_WRONG
  */
 export function pkcs8Of(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
@@ -193,7 +193,7 @@ export function pkcs8Of(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuff
   return secrets.open(key.sealed, key.kid) as Uint8Array<ArrayBuffer>;
 }
 
-/** Unseals a private key for signing; it cannot be exported. */
+/** Decrypts a private key for signing; it cannot be exported. */
 export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
   const pkcs8 = pkcs8Of(key, secrets);
   try {
@@ -203,7 +203,7 @@ export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<C
   }
 }
 
-/** The public facts of a key; times in ISO 8601. */
+/** Describes a key without its private half; times in ISO 8601. */
 export function describeKey(key: SigningKey) {
   return {
     kid: key.kid,

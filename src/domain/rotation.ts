@@ -10,13 +10,13 @@ import type { Secrets } from "./secrets.ts";
 export const publishAheadMs = 24 * 3_600_000;
 
 type RotationOptions = {
-  /** Allows a pending key that has been public for less. */
+  /** Allows a pending key that has been public for less than {@link publishAheadMs}. */
   readonly immediately: boolean;
   readonly now: number;
 };
 
 /**
- * Reads the two keys of a rotation, before an operator is asked to confirm it.
+ * Reads the active and the pending key, and checks that they may rotate, before an operator is asked to confirm.
  * @returns `early` is true if partners may not have seen the pending key yet
  * @throws TvsError REFUSED for an early rotation without `immediately`
  */
@@ -45,10 +45,10 @@ export async function rotateKeys(
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
 
-/** How long a signing key serves before a rotation is due. A later rotation breaks nothing. */
+/** How long a signing key is active before a rotation is due. A later rotation breaks nothing. */
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
-/** When the next rotation is due, and possible without `--now`; in milliseconds since the epoch. */
+/** Says when the next rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */
 export function rotationOf({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
   const possibleAt = pending.publishedAt + publishAheadMs;

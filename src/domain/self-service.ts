@@ -45,8 +45,8 @@ export function createSelfService({
     watches,
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
-     * A page of events in commit order, after the event `after`, or from the oldest.
-     * @throws TvsError EVENTS_GONE if `after` is not kept, or is not an event of this partner
+     * Gives a page of events in commit order: after the event `after`, or from the oldest.
+     * @throws TvsError EVENTS_GONE if the event `after` is not kept any more, or is not an event of this partner
      */
     async events(
       partnerId: string,
@@ -88,7 +88,7 @@ function isUuid(text: string): boolean {
 
 type SelfFacts = { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number };
 
-/** A partner's terms, credentials and webhook, as the partner sees them. */
+/** Describes a partner's terms, credentials and webhook for the partner. */
 export function describeSelf({ snapshot, authenticated }: AdmittedCall, { endpoint, day, now }: SelfFacts) {
   const { partner, credential } = authenticated;
   const { credentials } = snapshot;
@@ -113,14 +113,14 @@ function describeCredential(one: ApiKey | ClientCertificate) {
     : { fingerprint: one.fingerprint, createdAt: isoTime(one.addedAt), expiresAt: isoTime(one.validTo) };
 }
 
-/** Failures that would show how the operator's network resolves a name. */
+/** Errors that a partner sees as ADDRESS_REFUSED only: they would show how the operator's network resolves a name. */
 const ofAddress = ["ENDPOINT_INVALID", "HOST_UNRESOLVED"];
 
 function outcomeOf(error: string | null): string {
   return error === null ? "ACKNOWLEDGED" : ofAddress.includes(error) ? "ADDRESS_REFUSED" : error;
 }
 
-/** A delivery as its partner sees it. */
+/** Describes a delivery for its partner. */
 export function describeOwnDelivery(one: Delivery | DeliveryDetail) {
   const { partnerId: _, lastError, heldBy, ...shown } = describeDelivery(one);
   const held = heldBy === null || heldBy === "endpoint" ? heldBy : "operator";

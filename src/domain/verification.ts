@@ -28,7 +28,7 @@ export type Question = {
   readonly context?: object | undefined;
 };
 
-/** A call's questions, or the list of a statement. A call without an idempotency key runs each time. */
+/** The questions of a call, or the list of a statement. Without an idempotency key, a repeated call runs again. */
 export type VerificationRequest = {
   readonly questions: readonly Question[];
   readonly list?: ListRequest | undefined;
@@ -75,8 +75,8 @@ type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & 
 };
 
 /**
- * Looks teachers up, applies the policy, signs, and commits the evidence before the answer leaves. The commit checks the
- * preconditions; if one has changed, the caller retries the call (decision D4.8).
+ * Looks teachers up, applies the policy, signs, and commits the evidence before the answer is sent. The commit checks
+ * the preconditions; if one has changed, the caller retries the call (decision D4.8).
  *
  * A failed lookup or signature is an error. "Not found" is signed only if the register answered that it has nobody
  * (decision D2.2).
@@ -84,14 +84,14 @@ type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & 
 export function createVerification(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
-  /** Answers and commits. @returns null if the commit was refused, which has stored nothing */
+  /** Answers a call and commits its evidence. @returns null if the commit was refused and stored nothing */
   async function perform(
     call: VerificationCall,
     pendingRecord: PendingRecord | null,
   ): Promise<StoredAnswer | null> {
     const { snapshot, quota, list } = call;
     const done = await nullIfRotated(configuration, snapshot, () =>
-      list === undefined ? attest(dependencies, call) : state(dependencies, call, list),
+      list === undefined ? attest(dependencies, call) : attestList(dependencies, call, list),
     );
     if (done === null) return null;
     const { answer, ...evidence } = done;
@@ -107,8 +107,8 @@ export function createVerification(dependencies: VerificationDependencies) {
 
   return {
     /**
-     * Answers a call with an envelope for each question, or with one statement over a list. A replay costs one call of the
-     * minute.
+     * Answers a call with an envelope for each question, or with one statement about a list. A replayed answer is
+     * charged as one call of the minute's quota.
      * @returns null if a precondition has changed; nothing was stored, and the caller authenticates and tries again
      */
     async answer(call: VerificationCall): Promise<Answer | null> {
@@ -128,7 +128,7 @@ export function createVerification(dependencies: VerificationDependencies) {
   };
 }
 
-/** Answers questions. The quota is checked before anybody is looked up. */
+/** Answers questions with envelopes. The quota is checked before anybody is looked up. */
 async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
   const { signer, clock } = dependencies;
   const { snapshot, authenticated, questions, quota } = call;
@@ -154,8 +154,8 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   };
 }
 
-/** Answers with one statement over a list: one call of the minute, and of the day one for each row. */
-async function state(
+/** Answers with one statement about a list, charged as one call of the minute's quota and as its rows of the day's. */
+async function attestList(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
   list: ListRequest,
@@ -163,7 +163,7 @@ async function state(
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
-  // A list takes long to read, so the day's quota is checked before.
+  // The lookups of a list take long, so the day's quota is checked before them.
   quota.expectOfDay(list.teachers.length);
   const evaluated = await evaluateList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);

@@ -6,7 +6,7 @@ import type { Partner } from "./partners.ts";
 import { cleanTerm, meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
-/** Canonical numbers; no number is in both lists. */
+/** Canonical registration numbers; no number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
 export const maxWatchChange = 2_000;
