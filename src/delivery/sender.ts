@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
-import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
+import { nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import { type Attempt, createEndpointQueues, type EndpointQueues } from "./endpoint-queues.ts";
@@ -22,7 +22,7 @@ const senderLimits = {
 };
 type SenderLimits = typeof senderLimits;
 
-/** The time of a lease beside the deadline: an attempt also resolves a name (5 s at most) and makes two commits. */
+/** The part of a lease after the deadline: an attempt also resolves a name (5 s at most) and makes two commits. */
 const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
 const errorPauseMs = 2_000;
@@ -118,7 +118,7 @@ export function startSender(dependencies: SenderDependencies) {
   }
 
   return {
-    /** Polls now; resolves when every due delivery that may be sent was sent. */
+    /** Polls now; resolves when every due delivery that may be sent has had its attempt. */
     async settle(): Promise<void> {
       intake.markStale();
       await loop.wake({ look: true });
@@ -177,7 +177,7 @@ function createIntake(
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
-      // More of the endpoint's deliveries may be due; the next look reads that.
+      // An endpoint may have more due deliveries, so the next look reads the endpoints again.
       isStale = true;
       return true;
     },
@@ -197,8 +197,7 @@ function finishedAttempt(
   { finishedAt, random }: { finishedAt: number; random: () => number },
 ): FinishedAttempt {
   const { status, error, durationMs, retryAfterSeconds } = result;
-  const isGone = disablesEndpoint(status);
-  const attempted = { delivery, url, at, finishedAt, status, error, durationMs, isGone };
+  const attempted = { delivery, url, at, finishedAt, status, error, durationMs, isGone: status === 410 };
   if (error === null) return { ...attempted, next: "delivered" };
   const step = nextAttempt({ attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random });
   return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };

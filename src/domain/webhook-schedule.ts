@@ -47,8 +47,3 @@ export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttemp
   const askedMs = (retryAfterSeconds ?? 0) * secondMs;
   return Math.max(jitteredMs, Math.min(askedMs, maxRetryAfterSteps * stepMs));
 }
-
-/** True if a response disables its endpoint: 410 Gone says that the endpoint will not come back. */
-export function disablesEndpoint(status: number | null): boolean {
-  return status === 410;
-}
