@@ -44,7 +44,3 @@ export function rememberedSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;
 }
-
-export function storedSite(site: Site): string {
-  return JSON.stringify(site);
-}
