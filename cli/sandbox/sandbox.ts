@@ -149,7 +149,7 @@ function importFixtures(operator: CommandContext, teachers: typeof sandboxTeache
   return importText(operator, "sandbox-teachers.ndjson", sandboxExtract(teachers, today));
 }
 
-/** Imports a text without announcing events: filling or resetting a sandbox is no change of licences. */
+/** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
   const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);

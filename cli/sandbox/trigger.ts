@@ -10,7 +10,7 @@ import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** The deliveries that are searched for those of the event; a sandbox has fewer per event. */
+/** The most deliveries that are searched for those of the event; an event has fewer in a sandbox. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({

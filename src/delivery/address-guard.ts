@@ -10,7 +10,7 @@ import { withTimeout } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Settings } from "../domain/settings.ts";
 
-/** The reason of a refusal, and the error code of the attempt that it fails. */
+/** The reason of a refusal, which is also the error code of a failed attempt. */
 type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
 /** A refused endpoint (code `REFUSED`); the message never repeats path or query. */
@@ -54,9 +54,8 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
  * Says why an IP address is not public: a block of the IANA special-purpose registries, multicast, IPv6 outside global
- * unicast, or an IPv4 address inside, to which a translator would forward. A connection would look up an unusual
- * spelling as a name. The blocks are those of ipaddr.js; test/delivery/address-guard.test.ts compares them with the
- * registries.
+ * unicast, or an IPv4 address inside, to which a translator would forward. An unusual spelling is refused too: a
+ * connection would look it up as a name. test/delivery/address-guard.test.ts compares ipaddr.js with the registries.
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */
@@ -73,7 +72,7 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
   return address instanceof ipaddr.IPv6 && !address.match(globalUnicast) ? "not global unicast" : null;
 }
 
-/** A URL of a receiver on this machine. Only a port may be between host and path, so no longer host name matches. */
+/** A URL of a receiver on this machine. Only a port may follow the host, so `localhost.example` does not match. */
 const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
 
 /** True if a webhook may go to a private IP address: by the setting, or in a sandbox to a receiver on this machine. */

@@ -6,7 +6,7 @@ type QueueLimits = {
   readonly maxAttemptsPerEndpoint: number;
   /** The most attempts to one failing endpoint; all failing endpoints together get at most half of `maxAttempts`. */
   readonly maxAttemptsFailing: number;
-  /** The most leased deliveries of one endpoint; more than attempts, so that a free slot never waits for a commit. */
+  /** The most leased deliveries of one endpoint: more than its attempts, so that a free slot needs no new lease first. */
   readonly maxHeldPerEndpoint: number;
   /** The most leased deliveries of all endpoints together; this bounds memory. */
   readonly maxHeld: number;
@@ -39,7 +39,7 @@ export function createEndpointQueues(limits: QueueLimits) {
   const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
-    /** Updates the endpoints from the database. @returns leases to give back, of endpoints that are open no more */
+    /** Updates the endpoints from the database. @returns leases to give back, of endpoints that are not open any more */
     update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
@@ -86,8 +86,7 @@ export function createEndpointQueues(limits: QueueLimits) {
     },
     /**
      * Begins the next attempt, endpoints in turn. Leases before `leasedSinceMs` are left to `takeStale`: if the process
-     * was suspended, another sender may have them.
-     * @returns null if nothing is waiting, or there is no free slot
+     * was suspended, another sender may have them. @returns null if nothing is waiting, or no slot is free
      */
     next(leasedSinceMs = Number.NEGATIVE_INFINITY): Attempt | null {
       if (underWay >= limits.maxAttempts) return null;

@@ -18,7 +18,7 @@ type Count = (blocks: readonly string[]) => LimitDecision;
 type AddressLimit = {
   /** Counts a lookup. */
   readonly lookup: Count;
-  /** Counts a lookup by NIN, e-mail or phone in a second, smaller limit. */
+  /** Counts a lookup by NIN, e-mail or phone against a second, smaller limit. */
   readonly personalLookup: Count;
 };
 

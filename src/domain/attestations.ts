@@ -41,10 +41,10 @@ export type Attestation = {
 
 /** The rows and the preconditions of an answered call's commit. The answer is sent after the commit (decision D4.8). */
 export type AnsweredCall = {
-  /** The configuration's revision with which the call was answered. */
+  /** The configuration's revision, which must still be the newest at the commit. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
-  /** The versions of the teachers that were read: one for each attestation, many for a statement. */
+  /** The versions that the call read and the commit requires: one for each attestation, many for a statement. */
   readonly read: readonly ReadTeacher[];
   /** The people of a statement. */
   readonly people?: readonly StatedPerson[];
@@ -59,16 +59,16 @@ export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligibl
   readonly row: number;
 };
 
-/** The attestations that one credential has got. */
+/** How much one credential was used, by the attestations in the evidence log. */
 export type CredentialUses = {
   readonly count: number;
-  /** When the first was issued, in milliseconds since the epoch; null if there are none. */
+  /** When the first attestation was issued, in milliseconds since the epoch; null if there are none. */
   readonly firstAt: number | null;
   /** False if newer attestations were not counted. */
   readonly isAll: boolean;
 };
 
-/** An attestation as the commands list it, without its signature. */
+/** Describes an attestation for the commands, without its signature. */
 export function describeAttestation(one: Attestation) {
   const { verificationId, issuedAt, partnerId, operation, credential, purpose, reference } = one;
   const { status, eligible, kid } = one;

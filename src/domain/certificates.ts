@@ -32,7 +32,7 @@ function isWholeSequence(der: Uint8Array): boolean {
   const lengthBytes = first & 0x7f;
   if (lengthBytes < 1 || lengthBytes > 2) return false;
   const length = lengthBytes === 1 ? (der[2] ?? 0) : (der[2] ?? 0) * 256 + (der[3] ?? 0);
-  // DER allows the shortest form of a length only.
+  // DER allows only the shortest form of a length, so a certificate has one fingerprint.
   return length >= (lengthBytes === 1 ? 0x80 : 0x100) && der.length === 2 + lengthBytes + length;
 }
 
@@ -64,7 +64,7 @@ export function readClientCertificate(
 function soleCertificate(file: Uint8Array): Uint8Array {
   if (file[0] === 0x30) return file;
   const text = Buffer.from(file).toString("latin1");
-  // Damaged certificates are counted too, so that no other certificate of the chain is read in their stead.
+  // Damaged certificates are counted too, so that another one of the chain is not read instead.
   const count = Math.ceil((text.match(/CERTIFICATE-----/g)?.length ?? 0) / 2);
   if (count > 1) {
     const message = `the file holds ${count} certificates; give the partner's own alone, without its chain`;

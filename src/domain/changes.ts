@@ -1,4 +1,4 @@
-/** The changes of operators and service, which are recorded (decision D1.10). A teacher also has a history. */
+/** The record of changes by operators and service (decision D1.10). A teacher also has a history. */
 
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 

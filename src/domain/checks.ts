@@ -20,7 +20,7 @@ export type Check = {
   readonly found: string;
   /** The operator's remedy; null if there is nothing to do. */
   readonly advice: string | null;
-  /** The command that helps, as words after `tvs`; null if there is none. */
+  /** The command that helps, as words after `tvs`; null if no command helps. */
   readonly command: readonly string[] | null;
   /** Whether callers or partners are already affected. The console shows these first. */
   readonly isUrgent: boolean;
@@ -61,7 +61,7 @@ export type CheckInput = {
   readonly explainError: (lastError: string) => string;
 };
 
-/** From this used share of a partner's day quota on, a check warns. */
+/** A check warns if a partner has used this share of the day's quota. */
 const nearlySpent = 0.9;
 /** A delivery that has been due for longer is stuck: the sender polls five times a second. */
 const overdueMs = 5 * 60_000;

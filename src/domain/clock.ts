@@ -61,7 +61,7 @@ export function createCalendar(timeZone: string) {
     return remembered.date;
   }
 
-  /** The first moment of a day, in milliseconds since the epoch. For a skipped midnight or day, the end of the gap. */
+  /** The first moment of a day, in milliseconds since the epoch; if midnight or the day is skipped, the end of the gap. */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
@@ -85,7 +85,7 @@ export function addDays(date: CalendarDate, days: number): CalendarDate {
   return new Date(Date.parse(date) + days * dayMs).toISOString().slice(0, 10);
 }
 
-/** Whole calendar days from one date to another; negative when `to` is earlier. */
+/** Counts the calendar days from one date to another; negative if `to` is earlier. */
 export function daysBetween(from: CalendarDate, to: CalendarDate): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 }
@@ -97,19 +97,19 @@ export function isCalendarDate(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** ISO 8601 in whole seconds, as precise as an envelope's `iat`. */
+/** Formats a time as ISO 8601 in whole seconds, the precision of an envelope's `iat`. */
 export function isoSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** ISO 8601 in milliseconds. */
+/** Formats a time as ISO 8601 with milliseconds; null stays null. */
 export function isoTime(ms: number): string;
 export function isoTime(ms: number | null): string | null;
 export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** A span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
+/** Formats a span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
 export function describeSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds} s`;

@@ -22,14 +22,14 @@ const apiKeyPattern = new RegExp(
 /** The most live API keys of a partner: the key in use and its successor. */
 export const maxLiveKeys = 2;
 
-/** A new API key. `text` is shown once; only `record` is stored. */
+/** Makes an API key. `text` is shown once; only `record` is stored. */
 export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets: Secrets; now: number }) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
-/** The stored record of a key. @throws TvsError INTERNAL if `text` is not a key of this kind */
+/** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a key of this kind */
 export function apiKeyRecord(
   text: string,
   partnerId: string,
@@ -105,7 +105,7 @@ export async function loadCredentialIndex(store: PartnerStore): Promise<Credenti
   };
 }
 
-/** A partner's live keys and unexpired certificates, oldest first. */
+/** Lists a partner's live keys and unexpired certificates, oldest first. */
 export function credentialsOf(
   { apiKeys, certificates }: CredentialIndex,
   partnerId: string,
@@ -242,7 +242,7 @@ export function describeApiKey(key: ApiKey, now: number) {
   };
 }
 
-/** A partner's live keys, oldest first. */
+/** Lists a partner's live keys, oldest first. */
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
   const keys = await store.unrevokedKeys();
   return keys

@@ -12,7 +12,7 @@ type DeliveryState = (typeof deliveryStates)[number];
 /** Why a pending delivery is held: its endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all. */
 export type HeldBy = "endpoint" | "partner" | "restore";
 
-/** One event for one partner's endpoint. Times are milliseconds since the epoch. */
+/** The delivery of one event to one partner's endpoint. Times are milliseconds since the epoch. */
 export type Delivery = {
   readonly id: number;
   readonly deliveryId: string;
@@ -68,7 +68,7 @@ export type PartnerBacklog = {
   readonly heldBy: HeldBy | null;
 };
 
-/** `leased`: an attempt is running. */
+/** The result of a retry by hand. `leased`: an attempt is running, and nothing was changed. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type OpenEndpoint = Pick<
@@ -126,7 +126,7 @@ const refusals: Readonly<Record<Exclude<RetryOutcome, "retried" | "not known">, 
   "no endpoint": "its partner has no webhook endpoint; set one with `tvs partners webhook set`",
 };
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a delivery. @throws TvsError NOT_KNOWN */
 export async function requireDelivery(store: DeliveryStore, deliveryId: string): Promise<DeliveryDetail> {
   const delivery = await store.delivery(deliveryId);
   if (delivery === null) throw unknownDelivery();

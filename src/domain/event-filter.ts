@@ -34,7 +34,7 @@ export function isPublishedTo(
 }
 
 export const keepPartnerEventsMs = 30 * 86_400_000;
-/** Rows deleted in one commit, which thus takes a few milliseconds. */
+/** The most rows deleted in one commit, which then takes a few milliseconds and hardly delays other writes. */
 const prunedRows = 500;
 
 /** Deletes events of partners that are older than 30 days, in short commits with pauses between them. */

@@ -23,7 +23,7 @@ export type Statuses = {
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
-/** The statuses before a change. A new teacher had no licence and certificate, and was as active as after the change. */
+/** The statuses before a change. For a new teacher: no licence, no certificate, and `active` as after the change. */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
   return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };

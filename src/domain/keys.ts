@@ -109,7 +109,7 @@ export type KeyRing = {
   readonly pending: SigningKey;
 };
 
-/** Makes a key ring. @throws TvsError INTERNAL if no key is active or pending, which the store never allows */
+/** Makes a key ring. @throws TvsError INTERNAL if the active or pending key is missing, which the store prevents */
 export function keyRing(keys: readonly SigningKey[]): KeyRing {
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");

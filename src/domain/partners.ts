@@ -98,7 +98,7 @@ function checkCount(flag: string, value: number, most: number): void {
     throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${most}`);
 }
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a partner. @throws TvsError NOT_KNOWN */
 export async function requirePartner(store: PartnerStore, partnerId: string): Promise<Partner> {
   const partner = (await store.partners()).find((one) => one.partnerId === partnerId);
   if (partner === undefined)

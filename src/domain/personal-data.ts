@@ -19,7 +19,7 @@ const anyDigit = new RegExp(digit, "u");
 const partingJoint = /[/／,\p{Pc}]/u;
 
 const removed = "[removed]";
-/** Digits in a row that are personal: a phone number without its leading zero has ten; a NIN has eleven. */
+/** The fewest digits in a row that are personal: a phone number without its zero has ten, a NIN eleven. */
 export const personalDigits = 10;
 const ninDigits = 11;
 /** The most digits of a phone number (E.164), and the fewest after a plus sign that make one. */
@@ -63,7 +63,7 @@ function asciiDigit(char: string): string {
   return known;
 }
 
-/** Finds the digit's value. Unicode has the ten digits of a script in order, and scripts may follow each other. */
+/** Finds a digit's value. Unicode has the ten digits of a script in order; those of two scripts may be adjacent. */
 function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;

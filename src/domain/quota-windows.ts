@@ -35,7 +35,7 @@ export function openWindows(now: number): WindowStarts {
   return { minute: startOf("minute"), day: startOf("day") };
 }
 
-/** Gives the times before which the windows began that may be deleted. */
+/** Gives two times: the windows that began before them may be deleted. */
 export function forgottenWindows(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
 }

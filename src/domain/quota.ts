@@ -21,7 +21,7 @@ export type QuotaState = {
   readonly windows: readonly RateLimitWindow[];
 };
 
-/** One window's limit and rest. `lasts` and `endsIn` are in seconds. */
+/** One window: its limit, and the calls left. `lasts` and `endsIn` are in seconds. */
 type RateLimitWindow = {
   readonly name: WindowKind | "address";
   readonly limit: number;
@@ -100,7 +100,7 @@ export function createQuota(dependencies: QuotaDependencies) {
       const cameAt = clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
-    /** The state as this process knows it. */
+    /** A partner's state now, as this process knows it. */
     state(partner: Partner): QuotaState {
       const now = clock.now();
       const known = knownOf(partner, now);
@@ -109,7 +109,7 @@ export function createQuota(dependencies: QuotaDependencies) {
   };
 }
 
-/** @param knownOf a partner's windows at the arrival of the call */
+/** Makes the account of one call. @param knownOf gives a partner's windows at the arrival of the call */
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
@@ -224,7 +224,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   };
 }
 
-/** A partner's windows, and their use. */
+/** A partner, its windows, and their use. */
 type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: WindowsUsed };
 
 function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {
@@ -251,7 +251,7 @@ function stateOf({ partner, known, used }: Account, now: number): QuotaState {
   };
 }
 
-/** @param time in Unix epoch seconds */
+/** Counts the seconds until a time. @param time in Unix epoch seconds */
 function secondsUntil(time: number, now: number): number {
   return Math.max(0, Math.ceil(time - now / 1000));
 }

@@ -32,9 +32,9 @@ type ReadingsDependencies = {
 };
 
 const shownImports = 12;
-/** The most teachers that are counted; of more, a sample is counted. This blocks the event loop for some ten ms. */
+/** The most teachers that are counted; of more, a sample is. Counting blocks the event loop for some ten ms. */
 const countedTeachers = 20_000;
-/** Readings are reused for 1.5 s at least, and for fifty times as long as they took. */
+/** Readings are reused for 1.5 s at least, and for fifty times as long as the reading took. */
 const leastAgeMs = 1_500;
 const shareOfTime = 50;
 

@@ -65,9 +65,9 @@ type Person = {
   readonly listedNames: Set<string>;
 };
 
-/** The most names of one person in a list: more would be guesses at the registered name. */
+/** The most names under which a list may name one person: with more, a caller could guess the registered name. */
 const maxNames = 3;
-/** Rows in one turn of the event loop, about half a millisecond: most of the time is left for other calls. */
+/** The rows of one turn of the event loop. They take about half a millisecond; then other calls are answered. */
 const rowsInTurn = 24;
 
 /** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID if a person has more than three names */

@@ -38,7 +38,7 @@ export async function countTeachers(
   return { total, active, licensed, byLicenseStatus, approximate: step > 1 };
 }
 
-/** Says, for example, `57 of 60 active teachers have a licence`. */
+/** Describes how many teachers have a licence: `57 of 60 active teachers have a licence`. */
 export function describeLicensed({ active, licensed, approximate }: TeacherCounts): string {
   const [some, all] = [licensed, active].map((count) => count.toLocaleString("en"));
   return `${approximate ? "about " : ""}${some} of ${all} active teachers have a licence`;

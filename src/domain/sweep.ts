@@ -6,7 +6,7 @@ import { repeat, runAndPause } from "./serial.ts";
 import { planWrite, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
-/** Teachers in one commit, which thus takes a few milliseconds. */
+/** The most teachers in one commit, which then takes a few milliseconds and hardly delays other writes. */
 const chunkRows = 50;
 const pollIntervalMs = 1_000;
 
@@ -99,7 +99,7 @@ export function startSweeping(dependencies: {
 
   async function look(isStopped: () => boolean): Promise<void> {
     const { calendar } = configuration.current();
-    // After a change of the time zone, the same date begins at another moment.
+    // The time zone belongs to the day: in another zone the same date begins at another moment.
     const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
     if (day === sweptFor) return;
     await sweep(teachers, { calendar, clock, actor: "service", isStopped });

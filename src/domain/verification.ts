@@ -154,7 +154,7 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   };
 }
 
-/** Answers with one statement about a list, charged as one call of the minute's quota and as its rows of the day's. */
+/** Answers with one statement about a list. It costs one call of the minute's quota, and each row one of the day's. */
 async function attestList(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,

@@ -146,7 +146,7 @@ export async function removeWebhook({ webhooks, partners, clock }: WebhookDepend
   return dead;
 }
 
-/** Queues a signed `license.verified` without a teacher. @throws TvsError NOT_KNOWN, REFUSED if it is disabled */
+/** Queues a test event: a signed `license.verified` without a teacher. @throws TvsError NOT_KNOWN, REFUSED if disabled */
 export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
@@ -161,7 +161,7 @@ export async function testWebhook(dependencies: WebhookDependencies, partnerId: 
   throw new TvsError("REFUSED", message);
 }
 
-/** Makes a secret, in clear. The contract's HMAC key is its text; Standard Webhooks' is the decoded bytes. */
+/** Makes a signing secret. The contract's HMAC key is its text, that of Standard Webhooks its decoded bytes. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }

@@ -14,7 +14,7 @@ type Peculiar = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">
 
 export const demoPartner = "demo";
 
-/** In `courses` and `posts` every nullable member is null at least once, so that partners' programs meet it. */
+/** `courses` and `posts`: every nullable member is null at least once, so that partners' programs meet null. */
 const { usual, states, traps, courses, posts } = written as {
   readonly usual: Pick<SandboxTeacher, keyof typeof written.usual>;
   readonly states: readonly Peculiar[];
