@@ -6,7 +6,7 @@ import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts"
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
 import { checkClockDifference, readClockAhead } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { keyRing, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
+import { keyRingOf, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
 import { holdWebhooksName, unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
@@ -138,7 +138,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...runChecks({ now, readings, keys: keyRing(keys), credentials, areWebhooksHeld, explainError }),
+    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld, explainError }),
     ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }

@@ -8,8 +8,8 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { asUtf8, type Encoding, markedEncoding } from "../../src/domain/import/text.ts";
-import { privateKeyOf, signingAlgorithm } from "../../src/domain/keys.ts";
-import { openWindows } from "../../src/domain/quota-windows.ts";
+import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
+import { windowStartsAt } from "../../src/domain/quota-windows.ts";
 import { evaluateList, type ListRequest, sealStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
@@ -262,12 +262,12 @@ async function attempt(
   const { kid } = snapshot.keys.active;
   const requestId = uuidv7();
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };
-  const key = await privateKeyOf(snapshot.keys.active, secrets);
+  const key = await decryptPrivateKey(snapshot.keys.active, secrets);
   const { attestation, answer } = await sealStatement(judged, making, async (_kid, inputs) =>
     Promise.all(inputs.map((input) => signature(key, input))),
   );
   const { people, read } = judged;
-  const starts = openWindows(clock.now());
+  const starts = windowStartsAt(clock.now());
   const used = await attestations.record({
     ...{ revision: snapshot.revision, attestations: [attestation], people, read, idempotency: null },
     charge: { partnerId: issuer, starts, calls: 0, limits: { minute: 0, day: 0 } },

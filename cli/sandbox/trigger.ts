@@ -1,7 +1,7 @@
 /** `tvs trigger` causes an event in the sandbox (decision D9.2). */
 
 import words from "../../data/commands.json" with { type: "json" };
-import { demoPartner, sandboxTeachers, triggerTeacher } from "../../src/domain/sandbox/teachers.ts";
+import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import { teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
@@ -22,11 +22,11 @@ export const triggerCommand = command({
     },
     ref: {
       ...operand(
-        `Registration number or teacher id (default ${triggerTeacher.regNo}, who is there to be changed)`,
+        `Registration number or teacher id (default ${defaultTeacher.regNo}, who is there to be changed)`,
         teacherKeyOf,
       ),
       required: false,
-      default: triggerTeacher.regNo,
+      default: defaultTeacher.regNo,
       values: { oneOf: sandboxTeachers.map(({ regNo }) => regNo) },
     },
   },

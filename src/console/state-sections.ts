@@ -8,7 +8,7 @@ import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointFigures, QuotaFigures } from "../domain/readings.ts";
-import { rotationOf } from "../domain/rotation.ts";
+import { rotationTimes } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
@@ -72,7 +72,7 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
-  const rotation = rotationOf(keys, now);
+  const rotation = rotationTimes(keys, now);
   const at = (time: number | null) => (time === null ? "–" : moment(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")

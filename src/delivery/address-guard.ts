@@ -25,7 +25,7 @@ export class EndpointRefused extends TvsError {
 }
 
 type GuardOptions = {
-  /** Allows http and every IP address ({@link mayBePrivate}). */
+  /** Allows http and every IP address ({@link mayUsePrivateAddress}). */
   readonly allowPrivate: boolean;
 };
 
@@ -76,7 +76,7 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
 const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
 
 /** True if a webhook may go to a private IP address: by the setting, or in a sandbox to a receiver on this machine. */
-export function mayBePrivate(
+export function mayUsePrivateAddress(
   url: string,
   { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
 ): boolean {

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { signingSecrets, standardKeyOf } from "../domain/webhooks.ts";
+import { decodeSecret, signingSecrets } from "../domain/webhooks.ts";
 import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
 import type { AttemptResult, Exchange } from "./exchange.ts";
 
@@ -85,7 +85,7 @@ export function deliveryHeaders(
   const { secrets, timestampSeconds } = signing;
   // The HMAC key of Standard Webhooks is the secret, decoded from base64.
   const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
-  const signatures = secrets.map((secret) => `v1,${hmac(standardKeyOf(secret), signed).toString("base64")}`);
+  const signatures = secrets.map((secret) => `v1,${hmac(decodeSecret(secret), signed).toString("base64")}`);
   return {
     "Content-Type": "application/json",
     "User-Agent": `tvs-webhooks/${version}`,

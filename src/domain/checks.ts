@@ -8,7 +8,7 @@ import { checkpointLateness, countLeaves } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
 import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
-import { rotationOf } from "./rotation.ts";
+import { rotationTimes } from "./rotation.ts";
 import { describeLicensed, type TeacherCounts } from "./status.ts";
 
 /** A finding about the service or its machine. `tvs doctor` shows every finding, the console those that are not `ok`. */
@@ -101,7 +101,7 @@ function allOr(calm: Check, findings: Check[]): Check[] {
 
 function checkKeys(keys: CheckInput["keys"], now: number): Check {
   const name = "signing-keys";
-  const { dueAt, possibleAt, isDue, isPossible } = rotationOf(keys, now);
+  const { dueAt, possibleAt, isDue, isPossible } = rotationTimes(keys, now);
   const from = isPossible ? "" : ` from ${isoTime(possibleAt)} on`;
   if (!isDue) return ok(name, `one active, one pending that may be promoted${from}`);
   const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;

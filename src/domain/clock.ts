@@ -127,7 +127,7 @@ export function timeOfUuid(id: string): number | null {
 const maxUuidTime = 2 ** 48 - 1;
 
 /** Makes the lowest UUIDv7, in sort order, of ids made at `time` (milliseconds since the epoch) or later. */
-export function uuidFrom(time: number): string {
+export function lowestUuidAt(time: number): string {
   const hex = Math.min(maxUuidTime, Math.max(0, Math.ceil(time)))
     .toString(16)
     .padStart(12, "0");

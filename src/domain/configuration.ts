@@ -4,7 +4,7 @@ import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, createCalendar } from "./clock.ts";
 import { loadCredentialIndex } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
-import { jwks, type KeyRing, keyRing, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
+import { jwksOf, type KeyRing, keyRingOf, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerialQueue } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
@@ -144,7 +144,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   ]);
   if (before !== undefined) requireSameRegister(before, keys);
   const settings = readSettings(stored, dependencies.defaults);
-  const ring = keyRing(keys);
+  const ring = keyRingOf(keys);
   await dependencies.onKeys?.(ring);
   const { secrets } = dependencies;
   return {
@@ -155,7 +155,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     credentials,
     keys: ring,
     /** The JWKS document and the signed key history, as they are served. */
-    jwks: JSON.stringify(jwks(ring)),
+    jwks: JSON.stringify(jwksOf(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
   };
 }

@@ -5,7 +5,7 @@ import type { PartnerStore } from "../store/partners.ts";
 import type { PresentedCertificate } from "./certificates.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { ApiKey, ClientCertificate, KeyEnd, Partner } from "./partners.ts";
+import type { ApiKey, ClientCertificate, KeyExpiry, Partner } from "./partners.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
 /** The real service accepts `live` keys only, a sandbox `test` keys only. */
@@ -260,11 +260,11 @@ export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
   options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
-): Promise<{ text: string; record: ApiKey; previous: KeyEnd | null }> {
+): Promise<{ text: string; record: ApiKey; previous: KeyExpiry | null }> {
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = await liveKeys(store, partnerId, options.now);
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
-  const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
+  const previous: KeyExpiry | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
   if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));

@@ -10,7 +10,7 @@ export const deliveryStates = ["pending", "delivered", "dead"] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
 /** Why a pending delivery is held: its endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all. */
-export type HeldBy = "endpoint" | "partner" | "restore";
+export type HoldReason = "endpoint" | "partner" | "restore";
 
 /** The delivery of one event to one partner's endpoint. Times are milliseconds since the epoch. */
 export type Delivery = {
@@ -26,7 +26,7 @@ export type Delivery = {
   readonly dueAt: number | null;
   /** True while a sender has a lease on the delivery: an attempt runs, or the sender died during one. */
   readonly leased: boolean;
-  readonly heldBy: HeldBy | null;
+  readonly heldBy: HoldReason | null;
   readonly finishedAt: number | null;
   /** HTTP status and error code of the last attempt; null if it had none. */
   readonly lastStatus: number | null;
@@ -65,7 +65,7 @@ export type PartnerBacklog = {
   readonly dead: number;
   /** When the most overdue delivery became due; null if none is due. */
   readonly oldestDueAt: number | null;
-  readonly heldBy: HeldBy | null;
+  readonly heldBy: HoldReason | null;
 };
 
 /** The result of a retry by hand. `leased`: an attempt is running, and nothing was changed. */

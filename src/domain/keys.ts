@@ -110,7 +110,7 @@ export type KeyRing = {
 };
 
 /** Makes a key ring. @throws TvsError INTERNAL if the active or pending key is missing, which the store prevents */
-export function keyRing(keys: readonly SigningKey[]): KeyRing {
+export function keyRingOf(keys: readonly SigningKey[]): KeyRing {
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");
   if (active === undefined || pending === undefined)
@@ -119,7 +119,7 @@ export function keyRing(keys: readonly SigningKey[]): KeyRing {
 }
 
 /** The JWKS document (contract C11). Retired keys stay, so that old envelopes verify; compromised keys are left out. */
-export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
+export function jwksOf(ring: KeyRing): { keys: PublicJwk[] } {
   return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
 }
 
@@ -166,7 +166,7 @@ export async function createJwsSigner(
   { active }: KeyRing,
   secrets: Secrets,
 ): Promise<(claims: object) => Promise<string>> {
-  const key = await privateKeyOf(active, secrets);
+  const key = await decryptPrivateKey(active, secrets);
   return (claims) =>
     new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
       .setProtectedHeader({ alg: "RS256", kid: active.kid, typ })
@@ -188,14 +188,14 @@ export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } a
  * Decrypts a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
  * @throws TvsError INTERNAL for a destroyed key, MASTER_KEY_WRONG
  */
-export function pkcs8Of(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
+export function decryptPkcs8(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
   if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
   return secrets.open(key.sealed, key.kid) as Uint8Array<ArrayBuffer>;
 }
 
 /** Decrypts a private key for signing; it cannot be exported. */
-export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
-  const pkcs8 = pkcs8Of(key, secrets);
+export async function decryptPrivateKey(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
+  const pkcs8 = decryptPkcs8(key, secrets);
   try {
     return await crypto.subtle.importKey("pkcs8", pkcs8, signingAlgorithm, false, ["sign"]);
   } finally {

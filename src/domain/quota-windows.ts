@@ -30,13 +30,13 @@ export type QuotaCharge = {
 };
 
 /** Gives the starts of the windows that are open at a time; all in milliseconds since the epoch. */
-export function openWindows(now: number): WindowStarts {
+export function windowStartsAt(now: number): WindowStarts {
   const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];
   return { minute: startOf("minute"), day: startOf("day") };
 }
 
 /** Gives two times: the windows that began before them may be deleted. */
-export function forgottenWindows(now: number): WindowStarts {
+export function prunableBefore(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
 }
 
@@ -47,7 +47,7 @@ export function windowEnd(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "sta
 
 /** A partner's use of the current windows, without calls that are not committed yet. `resetAt` is ISO 8601. */
 export function quotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
-  const starts = openWindows(now);
+  const starts = windowStartsAt(now);
   const useOf = (kind: WindowKind, limit: number) => {
     const startsAt = starts[kind];
     const isOurs = (one: QuotaWindow) =>

@@ -4,13 +4,13 @@ import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import {
   keepWindowMs,
-  openWindows,
   type QuotaCharge,
   type QuotaWindow,
   type WindowKind,
   type WindowStarts,
   type WindowsUsed,
   windowEnd,
+  windowStartsAt,
 } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
@@ -90,7 +90,7 @@ export function createQuota(dependencies: QuotaDependencies) {
   }
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    const { minute, day } = openWindows(at);
+    const { minute, day } = windowStartsAt(at);
     return { minute: windowOf(partnerId, "minute", minute), day: windowOf(partnerId, "day", day) };
   }
 

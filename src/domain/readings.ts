@@ -6,7 +6,7 @@ import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
-import { openWindows, quotaUse } from "./quota-windows.ts";
+import { quotaUse, windowStartsAt } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
 
 /** All figures that console, metrics and doctor show, read from the database at one time. */
@@ -71,7 +71,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, losses, teachers, logFigures] =
     await Promise.all([
-      quotaStore.windows(openWindows(now)),
+      quotaStore.windows(windowStartsAt(now)),
       partners.partners(),
       webhooks.endpoints(),
       webhooks.backlog(now),

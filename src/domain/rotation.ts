@@ -3,7 +3,7 @@
 import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { generateKey, type KeyRing, keyRing } from "./keys.ts";
+import { generateKey, type KeyRing, keyRingOf } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** How long a pending key must be public before it signs, because partners cache the JWKS. */
@@ -21,7 +21,7 @@ type RotationOptions = {
  * @throws TvsError REFUSED for an early rotation without `immediately`
  */
 export async function requireRotatable(keys: KeyStore, { immediately, now }: RotationOptions) {
-  const { active, pending } = keyRing(await keys.list());
+  const { active, pending } = keyRingOf(await keys.list());
   const early = now - pending.publishedAt < publishAheadMs;
   if (early && !immediately) {
     const from = isoTime(pending.publishedAt + publishAheadMs);
@@ -49,7 +49,7 @@ export async function rotateKeys(
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
 /** Says when the next rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */
-export function rotationOf({ active, pending }: KeyRing, now: number) {
+export function rotationTimes({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
   const possibleAt = pending.publishedAt + publishAheadMs;
   return { dueAt, possibleAt, isDue: now >= dueAt, isPossible: now >= possibleAt };

@@ -133,7 +133,7 @@ export function storedName(name: string): string {
 }
 
 /** The stored names of the settings whose values the table `changes` records; others may be long. */
-export const shownSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+export const recordedSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
   .map(([name]) => storedName(name));
 

@@ -17,7 +17,7 @@ const pollIntervalMs = 1_000;
  * @returns the date, and the numbers of licences that ended and began and of their events
  * @throws TvsError INTERNAL if a due record cannot be written
  */
-export async function sweep(
+export async function sweepLicenses(
   teachers: TeacherStore,
   options: {
     calendar: Calendar;
@@ -102,7 +102,7 @@ export function startSweeping(dependencies: {
     // The time zone belongs to the day: in another zone the same date begins at another moment.
     const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
     if (day === sweptFor) return;
-    await sweep(teachers, { calendar, clock, actor: "service", isStopped });
+    await sweepLicenses(teachers, { calendar, clock, actor: "service", isStopped });
     sweptFor = day;
   }
 

@@ -12,7 +12,7 @@ export type WatchChange = { readonly add: readonly string[]; readonly remove: re
 export const maxWatchChange = 2_000;
 
 /** Reads a registration number as lookups do. @returns null for another text */
-export function watchedRegNo(text: string): string | null {
+export function readWatchedRegNo(text: string): string | null {
   return canonicalRegNo(meantTerm(cleanTerm(text)));
 }
 

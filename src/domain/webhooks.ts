@@ -166,7 +166,7 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-export function standardKeyOf(secret: string): Uint8Array {
+export function decodeSecret(secret: string): Uint8Array {
   return Buffer.from(secret.slice("whsec_".length), "base64");
 }
 

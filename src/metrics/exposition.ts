@@ -4,7 +4,7 @@ import type { Configuration } from "../domain/configuration.ts";
 import { credentialEnds } from "../domain/credentials.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
 import type { EndpointFigures, ReadingsNow } from "../domain/readings.ts";
-import { rotationOf } from "../domain/rotation.ts";
+import { rotationTimes } from "../domain/rotation.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import { type Counters, familyOf } from "./counters.ts";
 import type { History } from "./history.ts";
@@ -72,7 +72,7 @@ const readers: Readonly<Record<string, Reader>> = {
       pending: seconds(pending.publishedAt),
     });
   },
-  tvs_key_rotation_due: ({ snapshot, now }) => Number(rotationOf(snapshot.keys, now).isDue),
+  tvs_key_rotation_due: ({ snapshot, now }) => Number(rotationTimes(snapshot.keys, now).isDue),
   tvs_credential_end_timestamp_seconds: ({ snapshot }) =>
     credentialEnds(snapshot.credentials).map(({ partnerId, kind, endsAt }) => ({
       value: endsAt / 1000,

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { SigningEngine } from "../config.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { TvsError } from "../domain/errors.ts";
-import { type KeyRing, pkcs8Of, type SigningKey } from "../domain/keys.ts";
+import { decryptPkcs8, type KeyRing, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerialQueue } from "../domain/serial.ts";
 import { log } from "../logger.ts";
@@ -46,7 +46,7 @@ export async function openSigner(options: SignerOptions) {
     options.threads &&
     createThreads({
       ...{ ...options.threads, data: { library, cryptoMb } },
-      keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
+      keys: () => keys.map((key) => [key.kid, decryptPkcs8(key, secrets)] as const),
     });
   const queue = createQueue({
     ...engine,
@@ -57,9 +57,9 @@ export async function openSigner(options: SignerOptions) {
 
   async function load({ active, pending }: KeyRing): Promise<void> {
     const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
-    for (const key of fresh) await engine.load(key.kid, pkcs8Of(key, secrets));
+    for (const key of fresh) await engine.load(key.kid, decryptPkcs8(key, secrets));
     keys = [active, pending];
-    for (const key of fresh) threads?.load(key.kid, () => pkcs8Of(key, secrets));
+    for (const key of fresh) threads?.load(key.kid, () => decryptPkcs8(key, secrets));
     void Promise.resolve(queue.whenSettled()).then(forgetOthers);
   }
 

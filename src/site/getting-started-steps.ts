@@ -1,7 +1,7 @@
 /** The commands and programs of the getting-started page. */
 
 import written from "../../data/examples/getting-started.sh" with { type: "text" };
-import { stateTeachers, triggerTeacher } from "../domain/sandbox/teachers.ts";
+import { defaultTeacher, stateTeachers } from "../domain/sandbox/teachers.ts";
 import languages from "./examples.bundle.json" with { type: "json" };
 
 type Example = { readonly file: string; readonly source: string };
@@ -45,7 +45,7 @@ export type Surroundings = {
 };
 
 const [valid, expired] = stateTeachers;
-const watched = `watch/${encodeURIComponent(triggerTeacher.regNo)}`;
+const watched = `watch/${encodeURIComponent(defaultTeacher.regNo)}`;
 const regNo = valid?.regNo ?? "";
 /** The sandbox's teachers of the commands. */
 const asked = {

@@ -4,7 +4,7 @@ import { retentionTagSetting } from "../domain/evidence/retention.ts";
 import {
   holdWebhooksName,
   issuerSetName,
-  shownSettings,
+  recordedSettings,
   unreadableCertificateName,
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
@@ -21,7 +21,7 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
-const shown = [...shownSettings, holdWebhooksName];
+const shown = [...recordedSettings, holdWebhooksName];
 /** Settings that the program itself writes; they are not listed among an operator's changes. */
 const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
 

@@ -53,7 +53,7 @@ export const stateTeachers = sandboxTeachers.slice(0, states.length);
 export const trapTeachers = sandboxTeachers.slice(states.length);
 
 /** The default teacher of `tvs trigger`, and the teacher whose licence ends soon. */
-export const [triggerTeacher, expiringTeacher] = trapTeachers as [SandboxTeacher, SandboxTeacher];
+export const [defaultTeacher, expiringTeacher] = trapTeachers as [SandboxTeacher, SandboxTeacher];
 
 const soonDays = 20;
 

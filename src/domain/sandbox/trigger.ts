@@ -10,7 +10,7 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
 import { type HistoryEntry, planWrite } from "../teachers/store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
-import { triggerTeacher } from "./teachers.ts";
+import { defaultTeacher } from "./teachers.ts";
 
 type TriggerDependencies = {
   readonly teachers: TeacherStore;
@@ -147,7 +147,7 @@ export async function triggerRevocation(dependencies: {
 }) {
   const { stores, configuration, clock } = dependencies;
   const { calendar } = configuration.current();
-  const key = { by: "regNo", value: triggerTeacher.regNo } as const;
+  const key = { by: "regNo", value: defaultTeacher.regNo } as const;
   const { event } = await triggerEvent(
     { teachers: stores.teachers, calendar, clock, actor: "service" },
     { eventType: "license.revoked", key },

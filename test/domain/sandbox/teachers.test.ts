@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import {
+  defaultTeacher,
   expiringTeacher,
   sandboxExtract,
   sandboxTeachers,
   stateTeachers,
-  triggerTeacher,
 } from "../../../src/domain/sandbox/teachers.ts";
 import { today, withImports } from "../../harness/imports.ts";
 
@@ -32,7 +32,7 @@ test("the sandbox's teachers are imported without a remark, each with a profile"
 test("the numbers of the sandbox's teachers never change", () => {
   expect(stateTeachers).toHaveLength(11);
   expect(stateTeachers[0]).toMatchObject({ regNo: "TR/2019/LA/000001", tId: 1001, nin: "99900000001" });
-  expect(triggerTeacher.regNo).toBe("TR/2019/LA/000012");
+  expect(defaultTeacher.regNo).toBe("TR/2019/LA/000012");
   expect(expiringTeacher.regNo).toBe("TR/2019/LA/000013");
   expect(new Set(sandboxTeachers.map(({ regNo }) => regNo)).size).toBe(sandboxTeachers.length);
   const names = sandboxTeachers.map(({ name }) => name.length);
