@@ -1,6 +1,6 @@
 import { type Config, pinnedCheckpointFile } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
-import { type Acting, service } from "../src/domain/changes.ts";
+import { serviceActor, type WriteContext } from "../src/domain/changes.ts";
 import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import { requireRightClock } from "../src/domain/database-clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
@@ -170,7 +170,7 @@ export async function openDriver({ database }: Config, options: OpenOptions = {}
 /** The stores over a database. @param acting who makes the changes (default: the service) */
 export function createStores(
   driver: Driver,
-  { commits, acting = service }: { commits?: CommitOptions | undefined; acting?: Acting } = {},
+  { commits, acting = serviceActor }: { commits?: CommitOptions | undefined; acting?: WriteContext } = {},
 ) {
   const commit = createCommits(driver, commits);
   return {

@@ -2,7 +2,7 @@ import { basename, dirname } from "node:path";
 import { createStream } from "rotating-file-stream";
 import type { Call } from "./domain/calls.ts";
 import { isoTime, timeOfUuid } from "./domain/clock.ts";
-import { endsIn } from "./domain/deadline.ts";
+import { resolvesWithin } from "./domain/deadline.ts";
 import { log } from "./logger.ts";
 
 /** A file that reaches this size is renamed, and a new file is begun. */
@@ -93,7 +93,10 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
     /** Writes the waiting lines, but waits for the disk for two seconds at most. */
     async close(): Promise<void> {
       flush();
-      await endsIn(closeMs, new Promise<void>((resolve) => stream?.end(() => resolve()) ?? resolve()));
+      await resolvesWithin(
+        closeMs,
+        new Promise<void>((resolve) => stream?.end(() => resolve()) ?? resolve()),
+      );
     },
   };
 }

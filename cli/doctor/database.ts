@@ -3,10 +3,10 @@ import type { Config } from "../../src/config.ts";
 import { explainError } from "../../src/delivery/exchange.ts";
 import { type Check, checkNamed, fail, ok, runChecks } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
-import { loadCredentialBook } from "../../src/domain/credentials.ts";
-import { checkClockDifference, readAhead } from "../../src/domain/database-clock.ts";
+import { loadCredentialIndex } from "../../src/domain/credentials.ts";
+import { checkClockDifference, readClockAhead } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { keyRing, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
+import { keyRingOf, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
 import { holdWebhooksName, unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
@@ -107,7 +107,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       service,
       checkClock([newestAt ?? 0, lastChangeOf({ keys })], options.now),
       ...(driver.kind === "remote"
-        ? [checkClockDifference(await readAhead(() => readDatabaseClock(driver), systemClock))]
+        ? [checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))]
         : []),
       ...(areKeysThere
         ? await checkReadings(driver, { stores, stored, keys, options })
@@ -134,11 +134,11 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });
-  const credentials = await loadCredentialBook(stores.partners);
+  const credentials = await loadCredentialIndex(stores.partners);
   const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...runChecks({ now, readings, keys: keyRing(keys), credentials, areWebhooksHeld, explainError }),
+    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld, explainError }),
     ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }

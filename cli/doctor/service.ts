@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
-import { endsIn } from "../../src/domain/deadline.ts";
+import { resolvesWithin } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
@@ -211,7 +211,7 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
   const hostOf = ({ url }: Named) => new URL(url).hostname.replace(/^\[|\]$/g, "");
   const hosts = [...new Set(endpoints.map(hostOf))];
   const isFound = await Promise.all(
-    hosts.map(async (host) => isIP(host) !== 0 || (await endsIn(lookupMs, lookup(host)))),
+    hosts.map(async (host) => isIP(host) !== 0 || (await resolvesWithin(lookupMs, lookup(host)))),
   );
   const lost = endpoints.filter((one) => !isFound[hosts.indexOf(hostOf(one))]);
   if (lost.length === 0) return ok(`every host name has an IP address (${hosts.length})`);

@@ -1,7 +1,7 @@
 /** The evidence log when `tvs restore` replaces its database by a backup (decision D13.4). */
 
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
-import type { Acting } from "../../src/domain/changes.ts";
+import type { WriteContext } from "../../src/domain/changes.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { headIn } from "../../src/domain/evidence/log.ts";
@@ -25,7 +25,7 @@ import { masterKeyAtHand } from "../safe/vault.ts";
  * @returns the log, and a function that pins its checkpoint, to be called after the replacement; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
-export async function settleRestoredLog(restored: Driver, config: Config, acting: Acting) {
+export async function settleRestoredLog(restored: Driver, config: Config, acting: WriteContext) {
   const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
   const store = createLogStore(restored, acting);
   let note = file.read();

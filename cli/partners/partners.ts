@@ -14,7 +14,7 @@ import {
   requirePartner,
   scopes,
 } from "../../src/domain/partners.ts";
-import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
+import { quotaUse, windowStartsAt } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { type ArgsOf, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
@@ -144,7 +144,7 @@ const showCommand = operatorCommand({
     const now = clock.now();
     const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, now));
     const certificates = (await partners.certificates()).filter(isOwn).map(describeCertificate);
-    const quota = quotaUse(partner, await quotaStore.windows(openWindows(now)), now);
+    const quota = quotaUse(partner, await quotaStore.windows(windowStartsAt(now)), now);
     const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
     const changes = latest.map(describeChange);

@@ -1,5 +1,5 @@
 import words from "../../data/commands.json" with { type: "json" };
-import { mayBePrivate, resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import { mayUsePrivateAddress, resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import {
@@ -28,7 +28,7 @@ const setCommand = operatorCommand({
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
     const { allowPrivateWebhooks } = settingsInForce;
-    const allowPrivate = mayBePrivate(args.url, { keyKind, allowPrivateWebhooks });
+    const allowPrivate = mayUsePrivateAddress(args.url, { keyKind, allowPrivateWebhooks });
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
     const given = { partnerId: args.id, url: args.url, eventFilter: readFilter(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);

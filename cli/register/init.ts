@@ -25,7 +25,7 @@ import {
   storedText,
   variableOf,
 } from "../../src/domain/settings.ts";
-import { type Site, storedSite } from "../../src/domain/site.ts";
+import type { Site } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
 import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withContext } from "../open.ts";
@@ -166,7 +166,7 @@ async function makeRegister(config: ServeConfig, answers: Answers): Promise<void
     issuer: config.issuer ?? "",
     [issuerSetName]: "true",
     status_list: storedText(config.statusList ?? false),
-    site: storedSite(siteOf(answers)),
+    site: JSON.stringify(siteOf(answers)),
     ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),
   });
   const options = { whenMade: () => {}, firstSettings };

@@ -4,8 +4,8 @@ import {
   compromiseKey,
   describeKey,
   importKey,
-  jwks,
-  keyRing,
+  jwksOf,
+  keyRingOf,
   signKeyHistory,
 } from "../../src/domain/keys.ts";
 import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
@@ -108,7 +108,7 @@ const compromiseCommand = operatorCommand({
 const jwksCommand = operatorCommand({
   ...words["keys jwks"],
   async act({ keys }, args) {
-    const document = jwks(keyRing(await keys.list()));
+    const document = jwksOf(keyRingOf(await keys.list()));
     print(args, document, () => JSON.stringify(document, null, 2));
   },
 });
@@ -119,7 +119,7 @@ const historyCommand = operatorCommand({
     if (!hasSetIssuer)
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
     const options = { issuer, secrets, now: clock.now() };
-    const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
+    const keyHistory = await signKeyHistory(keyRingOf(await keys.list()), options);
     print(args, { keyHistory }, () => keyHistory);
   },
 });
@@ -133,7 +133,7 @@ const importCommand = command({
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
     await withContext(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(pem, secrets, clock.now());
-      const { pending } = keyRing(await keys.list());
+      const { pending } = keyRingOf(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
       await confirm(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });

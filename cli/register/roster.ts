@@ -8,9 +8,9 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { asUtf8, type Encoding, markedEncoding } from "../../src/domain/import/text.ts";
-import { privateKeyOf, signingAlgorithm } from "../../src/domain/keys.ts";
-import { openWindows } from "../../src/domain/quota-windows.ts";
-import { type AskedList, evaluateList, sealStatement } from "../../src/domain/statements.ts";
+import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
+import { windowStartsAt } from "../../src/domain/quota-windows.ts";
+import { evaluateList, type ListRequest, sealStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
   listedTeacher,
@@ -127,7 +127,7 @@ function printStatement(args: object, statement: SignedStatement): void {
 /** Reads a list and checks its rows. Only the results stay in memory. @throws TvsError INPUT_UNREADABLE */
 async function checkFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
-  const listed: AskedList["teachers"][number][] = [];
+  const listed: ListRequest["teachers"][number][] = [];
   let header: RosterHeader | undefined;
   let checks: Promise<RosterRow>[] = [];
   try {
@@ -222,7 +222,7 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
  * @returns the statement as JSON
  * @throws TvsError USAGE for a list that the API would refuse, REFUSED if no issuer is set, LOG_BEHIND
  */
-async function stateOwnList(operator: CommandContext, asked: AskedList): Promise<string> {
+async function stateOwnList(operator: CommandContext, asked: ListRequest): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, hasSetIssuer, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
@@ -236,7 +236,7 @@ async function stateOwnList(operator: CommandContext, asked: AskedList): Promise
   return text;
 }
 
-function requireStateable({ purpose, list, teachers }: AskedList): void {
+function requireStateable({ purpose, list, teachers }: ListRequest): void {
   const { name, reference } = list;
   const labels = { name, ...(reference === null ? {} : { reference }) };
   const rows = teachers.map(({ identifier, name: listed }) => ({ ...identifier, name: listed ?? "" }));
@@ -251,7 +251,7 @@ function requireStateable({ purpose, list, teachers }: AskedList): void {
 
 async function attempt(
   operator: CommandContext,
-  asked: AskedList,
+  asked: ListRequest,
   snapshot: Snapshot,
 ): Promise<string | null> {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;
@@ -262,12 +262,12 @@ async function attempt(
   const { kid } = snapshot.keys.active;
   const requestId = uuidv7();
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };
-  const key = await privateKeyOf(snapshot.keys.active, secrets);
+  const key = await decryptPrivateKey(snapshot.keys.active, secrets);
   const { attestation, answer } = await sealStatement(judged, making, async (_kid, inputs) =>
     Promise.all(inputs.map((input) => signature(key, input))),
   );
   const { people, read } = judged;
-  const starts = openWindows(clock.now());
+  const starts = windowStartsAt(clock.now());
   const used = await attestations.record({
     ...{ revision: snapshot.revision, attestations: [attestation], people, read, idempotency: null },
     charge: { partnerId: issuer, starts, calls: 0, limits: { minute: 0, day: 0 } },

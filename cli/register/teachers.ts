@@ -3,7 +3,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { keptLog } from "../../src/domain/evidence/retention.ts";
 import { formatOfFileName, type ImportFormat } from "../../src/domain/import/fields.ts";
-import { sweep } from "../../src/domain/sweep.ts";
+import { sweepLicenses } from "../../src/domain/sweep.ts";
 import {
   changeTeacher,
   checkReason,
@@ -306,7 +306,7 @@ const sweepCommand = operatorCommand({
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
     const bar = createBar({ label: "announcing", unit: "licences", total });
     const onProgress = (announced: number) => bar.show(announced);
-    const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
+    const result = await sweepLicenses(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
     print(args, result, () => record(result));
     if (result.events > 0) hint(args, "tvs webhooks list shows which partners were notified");
   },

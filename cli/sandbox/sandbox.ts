@@ -14,7 +14,7 @@ import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
   demoPartner,
-  endingSoon,
+  expiringTeacher,
   sandboxExtract,
   sandboxTeachers,
   stateTeachers,
@@ -63,7 +63,7 @@ async function demoKey({
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, kind));
   if (known !== undefined && isLive(known, options.now)) return key;
-  // The stored key has ended. A partner with two live keys has no room for another one.
+  // The stored key has expired or was revoked. A partner with two live keys cannot get another one.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveKeys }))) return key;
   return store(text);
@@ -124,7 +124,7 @@ ${commands.map(([line, what]) => `  ${line.padEnd(widest)}  ${what}`).join("\n")
 `;
 }
 
-/** Imports missing made-up teachers. The licence that ends soon gets a new end when it has ended. */
+/** Imports missing made-up teachers. The licence that ends soon gets a new expiry date once it has expired. */
 async function fillSandbox(operator: CommandContext): Promise<void> {
   const { teachers, calendar, clock } = operator;
   const find = (regNo = "") => teachers.findStored({ by: "regNo", value: regNo });
@@ -134,10 +134,10 @@ async function fillSandbox(operator: CommandContext): Promise<void> {
     await importFixtures(operator, sandboxTeachers);
     return;
   }
-  const soon = await find(endingSoon.regNo);
+  const soon = await find(expiringTeacher.regNo);
   const today = calendar.dateAt(clock.now());
   if (soon?.licenseExpiryDate != null && soon.licenseExpiryDate < today)
-    await importFixtures(operator, [endingSoon]);
+    await importFixtures(operator, [expiringTeacher]);
 }
 
 function importSample(operator: CommandContext): Promise<ImportResult> {
@@ -149,7 +149,7 @@ function importFixtures(operator: CommandContext, teachers: typeof sandboxTeache
   return importText(operator, "sandbox-teachers.ndjson", sandboxExtract(teachers, today));
 }
 
-/** Imports a text without events: filling or resetting a sandbox changes nobody's licence. */
+/** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
   const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
@@ -195,7 +195,7 @@ const teachersCommand = command({
       NIN: "nin",
       SHOWS: "shows",
     });
-    // In the form in which people type it, without the country code.
+    // The phone number as people type it, without the country code.
     const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
     hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);
   },

@@ -1,8 +1,8 @@
 /** `tvs trigger` causes an event in the sandbox (decision D9.2). */
 
 import words from "../../data/commands.json" with { type: "json" };
-import { demoPartner, sandboxTeachers, triggered } from "../../src/domain/sandbox/teachers.ts";
-import { type Triggered, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
+import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
+import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import { teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { command, operand } from "../command.ts";
@@ -10,7 +10,7 @@ import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** More deliveries than an event has in a sandbox. */
+/** The most deliveries that are searched for those of the event; an event has fewer in a sandbox. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({
@@ -22,11 +22,11 @@ export const triggerCommand = command({
     },
     ref: {
       ...operand(
-        `Registration number or teacher id (default ${triggered.regNo}, who is there to be changed)`,
+        `Registration number or teacher id (default ${defaultTeacher.regNo}, who is there to be changed)`,
         teacherKeyOf,
       ),
       required: false,
-      default: triggered.regNo,
+      default: defaultTeacher.regNo,
       values: { oneOf: sandboxTeachers.map(({ regNo }) => regNo) },
     },
   },
@@ -59,7 +59,7 @@ export const triggerCommand = command({
   },
 });
 
-function changeOf({ from, to }: Triggered): Record<string, string> {
+function changeOf({ from, to }: TriggeredEvent): Record<string, string> {
   const moved = (before: string, after: string) => (before === after ? after : `${before} -> ${after}`);
   return {
     licence: moved(from.license, to.license),

@@ -2,7 +2,7 @@
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
-import { mayBePrivate } from "../../src/delivery/address-guard.ts";
+import { mayUsePrivateAddress } from "../../src/delivery/address-guard.ts";
 import { createExchange } from "../../src/delivery/exchange.ts";
 import { startSender } from "../../src/delivery/sender.ts";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
@@ -11,7 +11,7 @@ import { prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { startBuilding } from "../../src/domain/evidence/checkpoint.ts";
 import { startRetention } from "../../src/domain/evidence/retention.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import { forgottenWindows } from "../../src/domain/quota-windows.ts";
+import { prunableBefore } from "../../src/domain/quota-windows.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
@@ -109,7 +109,7 @@ function logError(message: string): (error: unknown) => void {
 /** Deletes idempotency records, quota windows and events that are too old to be replayed, counted or fetched. */
 async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
-  await quotaStore.prune(forgottenWindows(now));
+  await quotaStore.prune(prunableBefore(now));
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
   await prunePartnerEvents(partnerEvents, clock);
 }
@@ -131,7 +131,7 @@ export function startSending(
     exchange,
     secrets,
     clock,
-    allowPrivate: (url) => mayBePrivate(url, { keyKind, ...configuration.current().settings }),
+    allowPrivate: (url) => mayUsePrivateAddress(url, { keyKind, ...configuration.current().settings }),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: logError("webhook sender failed"),

@@ -2,12 +2,12 @@ import { Worker } from "node:worker_threads";
 import { openAccessLog } from "../../src/access-log.ts";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
-import { service as serviceActor } from "../../src/domain/changes.ts";
+import { serviceActor } from "../../src/domain/changes.ts";
 import type { Check } from "../../src/domain/checks.ts";
 import { type Clock, isoTime } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
-import { inTime } from "../../src/domain/deadline.ts";
+import { withTimeout } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { startFollowing } from "../../src/domain/evidence/checkpoint.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
@@ -17,8 +17,8 @@ import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import {
+  changedSettings,
   issuerSetName,
-  newSettings,
   storedSettings,
   unreadableCertificateName,
 } from "../../src/domain/settings.ts";
@@ -159,7 +159,7 @@ async function rememberSettings(operator: CommandContext, { keepAttestations }: 
   const { driver, clock, config, settingsInForce, remembered, hasSetIssuer, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
   const all = { ...storedSettings(settingsInForce), [issuerSetName]: String(hasSetIssuer) };
-  const changed = newSettings(all, remembered);
+  const changed = changedSettings(all, remembered);
   if (Object.keys(changed).length > 0) await settings.write(changed);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
@@ -241,7 +241,7 @@ function createProbe(clock: Clock, tryAll: () => Promise<void>): () => Promise<v
   return () => {
     const at = clock.now();
     if (last === undefined || Math.abs(at - last.at) > probeMs)
-      last = { at, outcome: inTime(tryAll(), { ms: probeDeadlineMs, late }) };
+      last = { at, outcome: withTimeout(tryAll(), { ms: probeDeadlineMs, late }) };
     return last.outcome;
   };
 }

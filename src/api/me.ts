@@ -8,7 +8,7 @@ import * as v from "valibot";
 import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnDelivery, describeSelf } from "../domain/self-service.ts";
-import { changeWatches, maxWatchChange, type WatchChange, watchedRegNo } from "../domain/watches.ts";
+import { changeWatches, maxWatchChange, readWatchedRegNo, type WatchChange } from "../domain/watches.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { messageWithCode, parseWith, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
@@ -101,7 +101,7 @@ const retryDelivery: SelfHandler = async (self, { self: own }) =>
 const numberSchema = v.pipe(
   v.string("must be text"),
   v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
-  v.transform(watchedRegNo),
+  v.transform(readWatchedRegNo),
   v.string("must have four segments separated by /"),
 );
 const sizeForm = messageWithCode(

@@ -5,7 +5,7 @@ import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type { Answer, Asked, IdempotentBody, Question } from "../domain/verification.ts";
+import type { Answer, IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { parseWith, readBody } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
@@ -21,11 +21,11 @@ import {
   tIdSchema,
 } from "./requests.ts";
 
-/** A request as read, with all purposes that it states. The partner must be allowed each purpose. */
-type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
+/** What a call asks. The partner must be allowed each of its purposes. */
+type ParsedCall = VerificationRequest & { readonly purposes: readonly Purpose[] };
 
-/** Reads and checks a request's path or body. @throws TvsError REQUEST_INVALID and the codes of `readBody` */
-type Reader = (c: ApiContext) => Promise<PartnerAsked>;
+/** Reads and checks the path, or the whole body. */
+type Reader = (c: ApiContext) => Promise<ParsedCall>;
 
 /** Makes the handler of the operation that a scope permits. The body is read after the caller is authenticated. */
 function forScope(scope: Scope, read: Reader): ApiHandler {
@@ -100,11 +100,11 @@ const stateRoster: Reader = async (c) => {
   };
 };
 
-function lookUp(identifier: Identifier): PartnerAsked {
+function lookUp(identifier: Identifier): ParsedCall {
   return { questions: [{ identifier, purpose: lookupPurpose }], purposes: [] };
 }
 
-function askedIn(checks: readonly EligibilityCheck[], idempotency: IdempotentBody | undefined): PartnerAsked {
+function askedIn(checks: readonly EligibilityCheck[], idempotency: IdempotentBody | undefined): ParsedCall {
   return { questions: checks.map(questionOf), purposes: checks.map(({ purpose }) => purpose), idempotency };
 }
 

@@ -5,16 +5,16 @@
 
 import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
 import {
-  type Authenticated,
+  type AuthenticatedCaller,
   authenticate,
-  credentialRefused,
-  type Presented,
-  refusalOf,
+  credentialError,
+  credentialFaultOf,
+  type PresentedCredentials,
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
 import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
-import type { Admitted } from "../domain/verification.ts";
+import type { AdmittedCall } from "../domain/verification.ts";
 import { setRateLimitHeaders } from "../http/context.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
 import { isRefusal, isStoreFailure, isUnauthenticated, problemResponse } from "../http/problem.ts";
@@ -26,12 +26,12 @@ type PartnerRequest = {
   readonly service: Service;
   /** The scope that the partner needs; null if the call needs none. */
   readonly scope: Scope | null;
-  readonly presented: Presented;
+  readonly presented: PresentedCredentials;
   readonly quota: QuotaCall;
 };
 
-/** One authorised attempt at a call. Its commit must fail if the configuration is newer than `snapshot`. */
-export type AuthorizedCall = Admitted & {
+/** An authorised attempt at a call. The snapshot that authorised the caller must still hold in the commit. */
+export type AuthorizedCall = AdmittedCall & {
   readonly c: ApiContext;
   readonly quota: QuotaCall;
   /**
@@ -102,16 +102,16 @@ async function attempt(
  * snapshot, because a command may have just added the credential. A malformed credential is refused without a fresh snapshot.
  * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
-async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted> {
+async function admit(request: PartnerRequest, known: Snapshot): Promise<AdmittedCall> {
   const { service, scope, presented, quota } = request;
-  const may = ({ partner }: Authenticated) => scope === null || partner.scopes.includes(scope);
+  const may = ({ partner }: AuthenticatedCaller) => scope === null || partner.scopes.includes(scope);
   const first = identify(request, known);
   if (first !== null && may(first)) return { snapshot: known, authenticated: first };
-  const fault = refusalOf(presented, service.keyKind);
+  const fault = credentialFaultOf(presented, service.keyKind);
   const mayBeNew = first !== null || fault === "unknown";
   const snapshot = mayBeNew ? await service.configuration.refresh() : known;
   const authenticated = mayBeNew ? identify(request, snapshot) : null;
-  if (authenticated === null) throw credentialRefused(fault);
+  if (authenticated === null) throw credentialError(fault);
   if (may(authenticated)) return { snapshot, authenticated };
   await quota.read(authenticated.partner);
   throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
@@ -121,7 +121,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted
 function identify(
   { c, service, presented }: PartnerRequest,
   { credentials }: Snapshot,
-): Authenticated | null {
+): AuthenticatedCaller | null {
   const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
   if (configuration.isStale())
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
@@ -159,7 +159,7 @@ function withQuota(response: Response, state: QuotaState | undefined): Response 
  * Reads the API keys and certificates of the request. Anybody can copy a certificate into `Client-Cert`, so the header is
  * accepted only from a proxy that the operator named. Such a proxy verifies certificates and replaces the header.
  */
-function presentedCredentials(c: ApiContext): Presented {
+function presentedCredentials(c: ApiContext): PresentedCredentials {
   const { service, forwardsCertificates } = c.get("parts");
   const { remoteAddress, clientCertificate } = c.env;
   const header = forwardsCertificates(remoteAddress) ? c.req.header("Client-Cert")?.trim() : undefined;

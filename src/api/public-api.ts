@@ -1,5 +1,5 @@
 import { type Context, Hono } from "hono";
-import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
+import { createAddressLimit, type LimitDecision } from "../domain/address-limit.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
@@ -62,7 +62,7 @@ export function limitPerAddress(handler: ApiHandler): ApiHandler {
   };
 }
 
-function tooMany(c: ApiContext, decision: AddressDecision, what: string): Response {
+function tooMany(c: ApiContext, decision: LimitDecision, what: string): Response {
   const { retryAfterSeconds } = decision;
   const message = `too many ${what} from this IP address; try again later`;
   const error = new TvsError("ADDRESS_QUOTA", message, { retryAfterSeconds });

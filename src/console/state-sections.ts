@@ -7,8 +7,8 @@ import { checkClockDifference } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
-import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
-import { rotationOf } from "../domain/rotation.ts";
+import type { EndpointFigures, QuotaFigures } from "../domain/readings.ts";
+import { rotationTimes } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
@@ -46,7 +46,7 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   });
 }
 
-type Use = QuotaReading["use"]["day"];
+type Use = QuotaFigures["use"]["day"];
 
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
@@ -61,7 +61,7 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
-  const rotation = rotationOf(keys, now);
+  const rotation = rotationTimes(keys, now);
   const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
@@ -104,7 +104,7 @@ export function webhooksSection(state: ConsoleState): Markup {
   })}${commandBox(commandLine("webhooks list"))}`;
 }
 
-function endpointRow(endpoint: EndpointReading, backlog: PartnerBacklog | undefined, state: ConsoleState) {
+function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefined, state: ConsoleState) {
   const { partnerId, host, lastError } = endpoint;
   const error =
     lastError === null
@@ -113,7 +113,7 @@ function endpointRow(endpoint: EndpointReading, backlog: PartnerBacklog | undefi
   return [partnerId, host, endpointBadge(endpoint, state.now), ...backlogCells(backlog, state), error];
 }
 
-function endpointBadge({ disabledReason, failingSince }: EndpointReading, now: number): Markup {
+function endpointBadge({ disabledReason, failingSince }: EndpointFigures, now: number): Markup {
   if (disabledReason === "operator") return badge("quiet", "disabled");
   if (disabledReason !== null)
     return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");

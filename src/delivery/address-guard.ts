@@ -1,16 +1,16 @@
 /**
  * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A partner chooses the
- * URL, so the URL and the addresses of its name are hostile until they are found public.
+ * URL, so the URL and the IP addresses of its host are hostile until they are found public.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { KeyKind } from "../domain/credentials.ts";
-import { inTime } from "../domain/deadline.ts";
+import { withTimeout } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Settings } from "../domain/settings.ts";
 
-/** Also the error code of a failed attempt. */
+/** The reason of a refusal, which is also the error code of a failed attempt. */
 type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
 /** A refused endpoint (code `REFUSED`); the message never repeats path or query. */
@@ -25,15 +25,15 @@ export class EndpointRefused extends TvsError {
 }
 
 type GuardOptions = {
-  /** Allows http and every address ({@link mayBePrivate}). */
+  /** Allows http and every IP address ({@link mayUsePrivateAddress}). */
   readonly allowPrivate: boolean;
 };
 
-/** Finds every address of a host name; rejects if it finds no address. */
+/** Finds every IP address of a host name; rejects if it finds none. */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
 type ResolveOptions = GuardOptions & {
-  /** The system's by default. */
+  /** Resolves the host name; the system's resolver by default. */
   readonly resolver?: Resolver;
   /** Time limit of the resolver; 5 s by default. */
   readonly timeoutMs?: number;
@@ -41,7 +41,7 @@ type ResolveOptions = GuardOptions & {
 
 export type ResolvedEndpoint = {
   readonly url: URL;
-  /** At least one, IPv4 first, none twice. Connect to no other address. */
+  /** The checked IP addresses: at least one, IPv4 first, without duplicates. Connect to no other address. */
   readonly addresses: readonly string[];
 };
 
@@ -53,9 +53,9 @@ const resolveTimeoutMs = 5000;
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Says why an address is not public: the block of the IANA special-purpose registries, multicast, an IPv4 address inside, to
- * which a translator would forward it, IPv6 outside global unicast, or an unusual spelling, which a connection would look up
- * as a name. The blocks are those of ipaddr.js; test/delivery/address-guard.test.ts compares them with the registries.
+ * Says why an IP address is not public: a block of the IANA special-purpose registries, multicast, IPv6 outside global
+ * unicast, or an IPv4 address inside, to which a translator would forward. An unusual spelling is refused too: a
+ * connection would look it up as a name. test/delivery/address-guard.test.ts compares ipaddr.js with the registries.
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */
@@ -72,11 +72,11 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
   return address instanceof ipaddr.IPv6 && !address.match(globalUnicast) ? "not global unicast" : null;
 }
 
-/** A receiver on the same machine: only a port may stand between host and path. */
+/** A URL of a receiver on this machine. Only a port may follow the host, so `localhost.example` does not match. */
 const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
 
-/** Whether a webhook may have a private address: by the setting, or in a sandbox on this machine. */
-export function mayBePrivate(
+/** True if a webhook may go to a private IP address: by the setting, or in a sandbox to a receiver on this machine. */
+export function mayUsePrivateAddress(
   url: string,
   { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
 ): boolean {
@@ -84,14 +84,14 @@ export function mayBePrivate(
 }
 
 /**
- * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment. A host that is
- * an address is classified after parsing, which turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
+ * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment. A host that
+ * is an IP address is classified after parsing, which turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
  * @throws EndpointRefused
  */
 export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
   checkSpelling(text, allowPrivate);
   const url = URL.parse(text);
-  // The parser's own error would repeat the URL, query and all.
+  // The parser's own error would repeat the URL, whose query may contain a secret.
   if (url === null) throw invalid("it cannot be read as a URL; see to its host and port");
   const host = hostOf(url);
   if (url.port === "0") throw invalid("port 0 cannot be connected to; name a port from 1 to 65535");
@@ -101,7 +101,7 @@ export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): 
   return url;
 }
 
-/** Refuses spellings that the parser would correct or drop. */
+/** Refuses spellings that the URL parser would silently correct or drop. */
 function checkSpelling(text: string, allowPrivate: boolean): void {
   if (text.length > maxUrlLength) throw invalid(`it is longer than ${maxUrlLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -121,8 +121,9 @@ export function hostOf(url: URL): string {
 }
 
 /**
- * Checks an endpoint and all addresses of its name; one that is not public refuses it. Called when an endpoint is saved
- * and before each attempt, which connects to a returned address: a name that changes a moment later changes nothing.
+ * Checks an endpoint's URL and all IP addresses of its host; one that is not public refuses the endpoint. Called when
+ * an endpoint is saved and before each attempt. The attempt connects to a returned address, so a later change of the
+ * DNS has no effect on it.
  * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` if the name has no address now
  */
 export async function resolveEndpoint(
@@ -138,18 +139,18 @@ export async function resolveEndpoint(
 
 async function lookUp(host: string, options: ResolveOptions): Promise<string[]> {
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
-  // The system's resolver knows no deadline.
+  // The system's resolver has no time limit.
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
-  const found = await inTime(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
+  const found = await withTimeout(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
     throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
   });
-  // The connection would look up anything but an address again, past this guard.
+  // If the resolver returns a name, the connection would resolve that name itself, to an unchecked address.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
   if (addresses.length === 0 || addresses.length < new Set(found).size) {
     throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
   }
-  // Hosts without an IPv6 route are common; those with one lose nothing by IPv4.
+  // IPv4 comes first: many machines have no IPv6 route, and the others lose nothing.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
 }
 

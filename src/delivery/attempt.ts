@@ -1,10 +1,10 @@
-/** One attempt of one delivery: the address checked, the body signed, the exchange made (decision D10.1). */
+/** Makes one attempt of one delivery: checks the IP address, signs and sends the body (decision D10.1). */
 
 import { createHmac } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { signingSecrets, standardKeyOf } from "../domain/webhooks.ts";
+import { decodeSecret, signingSecrets } from "../domain/webhooks.ts";
 import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
 import type { AttemptResult, Exchange } from "./exchange.ts";
 
@@ -12,20 +12,20 @@ export type AttemptDependencies = {
   readonly exchange: Exchange;
   readonly secrets: Secrets;
   readonly clock: Clock;
-  /** Whether an endpoint may have a private address, by the settings at the time of the attempt. */
+  /** True if this URL may have a private IP address, by the settings at the time of the attempt. */
   readonly allowPrivate: (url: string) => boolean;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
-  /** The system's by default. */
+  /** Resolves host names; the system's resolver by default. */
   readonly resolver?: Resolver;
-  /** Over the whole exchange, in milliseconds. */
+  /** The time limit of the whole exchange, in milliseconds. */
   readonly deadlineMs: number;
 };
 
 /**
- * Returns a function that makes one attempt and returns its result, whatever the endpoint does. Each attempt resolves and
- * checks the endpoint's address, and connects to it; attempts that begin during a look-up share its result.
- * @throws TvsError MASTER_KEY_WRONG when the endpoint's secret does not open
+ * Returns a function that makes one attempt and returns its result, whatever the endpoint does. Each attempt resolves
+ * and checks the endpoint's host, and connects to a checked address. Attempts that begin during a look-up share it.
+ * @throws TvsError MASTER_KEY_WRONG if the endpoint's secret cannot be decrypted
  */
 export function createAttemptMaker(dependencies: AttemptDependencies) {
   const { exchange, secrets, clock, version, allowPrivate, resolver, deadlineMs } = dependencies;
@@ -55,7 +55,7 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
       return { status: null, error: error.refusal, retryAfterSeconds: null, durationMs };
     }
     const { url, addresses } = resolved;
-    // A host with a dead address among its addresses is reached by a later attempt.
+    // Each attempt uses the host's next IP address, so that a dead address fails only some attempts.
     const address = addresses[delivery.attempts % addresses.length] ?? "";
     const headers = deliveryHeaders(delivery, {
       version,
@@ -70,22 +70,22 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
 type Delivered = Pick<LeasedDelivery, "body" | "eventId" | "eventType" | "deliveryId">;
 
 type Signing = {
-  /** One secret, or two while a rotation lasts, the newest first. Each whole, `whsec_` included. */
+  /** One secret, or two during a rotation, the newest first. Each begins with `whsec_`. */
   readonly secrets: readonly string[];
   /** The time of this attempt in whole seconds since the Unix epoch. */
   readonly timestampSeconds: number;
 };
 
-/** The headers of an attempt (contract C20, decision D10.6), with those of Standard Webhooks. The ids stay the same. */
+/** Makes the headers of an attempt (contract C20, decision D10.6). All attempts of a delivery have the same ids. */
 export function deliveryHeaders(
   delivery: Delivered,
   { version, ...signing }: Signing & { version: string },
 ): Record<string, string> {
   const { body, eventId } = delivery;
   const { secrets, timestampSeconds } = signing;
-  // Standard Webhooks signs with the bytes that the secrets spell.
+  // The HMAC key of Standard Webhooks is the secret, decoded from base64.
   const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
-  const signatures = secrets.map((secret) => `v1,${hmac(standardKeyOf(secret), signed).toString("base64")}`);
+  const signatures = secrets.map((secret) => `v1,${hmac(decodeSecret(secret), signed).toString("base64")}`);
   return {
     "Content-Type": "application/json",
     "User-Agent": `tvs-webhooks/${version}`,
@@ -100,8 +100,8 @@ export function deliveryHeaders(
 }
 
 /**
- * The value of `X-AGENCY-Signature` (contract C21): `t=<unix_seconds>,v1=<hex>`, with a second `v1` during a rotation. Each
- * attempt has its own, because a receiver refuses a signature older than 300 seconds.
+ * Makes the value of `X-AGENCY-Signature` (contract C21): `t=<unix_seconds>,v1=<hex>`, with a second `v1` during a
+ * rotation. Each attempt is signed with its own time, because a receiver refuses a signature older than 300 seconds.
  * @throws RangeError when there are not one or two secrets, a secret is empty, or the time is not a whole second
  */
 export function signDelivery({
@@ -120,7 +120,7 @@ export function signDelivery({
 }
 
 function hmac(key: string | Uint8Array, parts: readonly string[]): Buffer {
-  // An empty key would sign, and anybody could forge it.
+  // HMAC would accept an empty key, and anybody could forge the signature.
   if (key.length === 0) throw new RangeError("a webhook secret is empty");
   const made = createHmac("sha256", key);
   for (const part of parts) made.update(part);

@@ -1,24 +1,24 @@
 import type { LeasedDelivery, LeaseRequest, OpenEndpoint } from "../domain/deliveries.ts";
 
 type QueueLimits = {
-  /** Concurrent attempts, to all endpoints together and to one. */
+  /** The most concurrent attempts, to all endpoints together and to one endpoint. */
   readonly maxAttempts: number;
   readonly maxAttemptsPerEndpoint: number;
-  /** Concurrent attempts to one failing endpoint; all failing endpoints together get at most half of `maxAttempts`. */
+  /** The most attempts to one failing endpoint; all failing endpoints together get at most half of `maxAttempts`. */
   readonly maxAttemptsFailing: number;
-  /** Leased deliveries of one endpoint, so that a slot never waits for a commit. */
+  /** The most leased deliveries of one endpoint: more than its attempts, so that a free slot needs no new lease first. */
   readonly maxHeldPerEndpoint: number;
-  /** Leased deliveries in all: a bound of the memory. */
+  /** The most leased deliveries of all endpoints together; this bounds memory. */
   readonly maxHeld: number;
 };
 
-/** Failures in a row after which an endpoint counts as failing, until its next success. */
+/** After this many failures in a row an endpoint is failing, until its next success. */
 const failuresUntilFailing = 3;
 
 type EndpointQueue = ReturnType<typeof newQueue>;
 
 type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
-/** `isProbe` when the endpoint is failing. */
+/** An attempt that has begun. `isProbe` is true if the endpoint is failing. */
 export type Attempt = {
   readonly queue: EndpointQueue;
   readonly delivery: LeasedDelivery;
@@ -27,7 +27,7 @@ export type Attempt = {
 
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
-/** Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the room among them. */
+/** Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the attempts among them. */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
   let order: EndpointQueue[] = [];
@@ -39,7 +39,7 @@ export function createEndpointQueues(limits: QueueLimits) {
   const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
-    /** Applies the database's open endpoints. @returns leases to give back, of endpoints that have closed */
+    /** Updates the endpoints from the database. @returns leases to give back, of endpoints that are not open any more */
     update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
@@ -56,7 +56,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       order = [...queues.values()];
       return orphans;
     },
-    /** Whether a delivery of an open endpoint has become due since the last update. */
+    /** True if a delivery of an open endpoint has become due since the last update. */
     isDue: (now: number) =>
       order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants(): LeaseRequest[] {
@@ -76,7 +76,7 @@ export function createEndpointQueues(limits: QueueLimits) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
         if (queue === undefined) continue;
-        // A lease leaves half of its room to retries, so only less than that means that nothing is left.
+        // A lease request keeps half of its limit for retries, so fewer than half mean that nothing due is left.
         if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
           queue.waiting.push({ delivery, leasedAtMs });
@@ -85,8 +85,8 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
     },
     /**
-     * The next attempt, endpoints in turn; null without one, or without room. Leases before `leasedSinceMs` are left for
-     * `takeStale`: a process that stood still may have lost them to another.
+     * Begins the next attempt, endpoints in turn. Leases before `leasedSinceMs` are left to `takeStale`: if the process
+     * was suspended, another sender may have them. @returns null if nothing is waiting, or no slot is free
      */
     next(leasedSinceMs = Number.NEGATIVE_INFINITY): Attempt | null {
       if (underWay >= limits.maxAttempts) return null;
@@ -104,7 +104,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
       return null;
     },
-    /** Frees the attempt's slot. The delivery stays held until `forget`. */
+    /** Frees the attempt's slot. The delivery stays leased here until `forget`. */
     end({ queue, isProbe }: Attempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
@@ -114,7 +114,7 @@ export function createEndpointQueues(limits: QueueLimits) {
     forget(delivery: LeasedDelivery): void {
       queues.get(delivery.partnerId)?.held.delete(delivery.id);
     },
-    /** Removes deliveries leased before `leasedBeforeMs`, whose lease could end during an attempt. */
+    /** Removes deliveries leased before `leasedBeforeMs`, whose lease could expire during an attempt. */
     takeStale(leasedBeforeMs: number): LeasedDelivery[] {
       return order.flatMap((queue) => {
         const count = queue.waiting.findIndex((one) => one.leasedAtMs >= leasedBeforeMs);
@@ -131,12 +131,12 @@ function newQueue(endpoint: OpenEndpoint) {
     endpoint,
     /** False for an endpoint that is disabled, removed or held. */
     isOpen: true,
-    /** Whether the database may have a due delivery that is not leased. */
+    /** True if the database may have a due delivery that nobody has leased. */
     mayHaveDue: false,
     failures: endpoint.failingSince === null ? 0 : failuresUntilFailing,
     underWay: 0,
     waiting: [] as WaitingDelivery[],
-    /** Ids that are leased, and neither finished nor given back. */
+    /** The ids of deliveries that are leased here, and neither finished nor given back. */
     held: new Set<number>(),
   };
 }
@@ -158,7 +158,7 @@ function roomOf(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolea
   if (!queue.isOpen || !queue.mayHaveDue) return 0;
   const held = queue.waiting.length + queue.underWay;
   if (isFailing(queue)) return areProbesFree ? limits.maxAttemptsFailing - held : 0;
-  // Many deliveries share a lease, because a commit for each would cost more than the attempts.
+  // Deliveries are leased many at a time: a commit for each would cost more than the attempts.
   return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
 }
 

@@ -1,4 +1,4 @@
-/** The HTTP exchange of an attempt: a POST to an address that was checked (decision D10.3). */
+/** Sends the POST of an attempt to an IP address that was checked (decision D10.3). */
 
 import type { ClientRequest, IncomingMessage } from "node:http";
 import * as http from "node:http";
@@ -16,14 +16,14 @@ export type DeliveryError = keyof typeof deliveryErrors;
 export type AttemptResult = {
   /** The HTTP status, even if the attempt failed after it. */
   readonly status: number | null;
-  /** Null when acknowledged. */
+  /** Null if the receiver acknowledged the delivery. */
   readonly error: DeliveryError | null;
-  /** `Retry-After` of a failed answer. */
+  /** The `Retry-After` of a response that does not acknowledge. */
   readonly retryAfterSeconds: number | null;
   readonly durationMs: number;
 };
 
-/** A sentence for an endpoint's last error, such as `BAD_STATUS 503`. */
+/** Explains an endpoint's last error, such as `BAD_STATUS 503`, in a sentence. */
 export function explainError(lastError: string): string {
   const [code = ""] = lastError.split(" ");
   return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as keyof typeof deliveryErrors] : "";
@@ -31,20 +31,20 @@ export function explainError(lastError: string): string {
 
 type WebhookResponse = Pick<AttemptResult, "status" | "error"> & {
   readonly retryAfter: string | undefined;
-  /** Whether a kept connection was closed before a byte of a response. */
+  /** True if a kept connection was closed before the first byte of the response. */
   readonly isStale: boolean;
 };
 
 type Phase = "connect" | "tls" | "response" | "body";
 
-/** A server sends one or two interim responses (1xx). */
+/** The most interim responses (1xx) to one request; servers send one or two. */
 const maxInterimResponses = 16;
-/** More than any schedule waits; keeps an absurd number out of arithmetic and storage. */
+/** The longest `Retry-After`, above any wait of the schedule: no absurd number gets into arithmetic or storage. */
 const maxRetryAfterSeconds = 366 * 24 * 3600;
 
 /**
- * Reads the response to a request. Any 2xx acknowledges once its body is whole or 16 KiB of head and body are read;
- * another status needs no body. A connection is reused only after a whole 2xx body, and closed otherwise.
+ * Reads the response to a request. A 2xx acknowledges once its body is whole, or once 16 KiB of head and body are read;
+ * any other status is a failure without its body. A connection is reused only after a whole 2xx body.
  * @returns the promise, and a function that settles it with an error and closes the connection
  */
 function readResponse(request: ClientRequest) {
@@ -67,7 +67,7 @@ function readResponse(request: ClientRequest) {
   followPhases(request, (reached) => {
     phase = reached;
   });
-  // This listener outlives the response: a late error without one would end the process.
+  // This listener stays after the response: a late error without a listener would end the process.
   request.on("error", (error) => settle(errorIn(phase, error)));
   request.on("close", () => settle(errorIn(phase)));
   request.on("upgrade", () => fail("RESPONSE_MALFORMED"));
@@ -100,7 +100,7 @@ function readResponse(request: ClientRequest) {
   }
 }
 
-/** Errors differ by runtime and TLS library; the phase of the connection does not. */
+/** Reports the phases of a connection: errors differ by runtime and TLS library, the phases do not. */
 function followPhases(request: ClientRequest, reach: (phase: Phase) => void): void {
   request.on("socket", (socket: Socket & { encrypted?: boolean }) => {
     if (!socket.connecting) return reach("response");
@@ -112,7 +112,7 @@ function followPhases(request: ClientRequest, reach: (phase: Phase) => void): vo
 function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryError {
   if (phase === "connect") return "CONNECT_FAILED";
   if (phase === "tls") return "TLS_FAILED";
-  // The HTTP parser of all three runtimes names its errors so.
+  // In all three runtimes the codes of the HTTP parser's errors begin with HPE_.
   if (error?.code?.startsWith("HPE_")) return "RESPONSE_MALFORMED";
   return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }
@@ -140,25 +140,25 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 }
 
 export type DeliverRequest = {
-  /** From `resolveEndpoint`, as `address`. */
+  /** Returned by `resolveEndpoint`, as `address` is. */
   readonly url: URL;
   /** The IP address to connect to; the URL's host is only for `Host` and the TLS server name. */
   readonly address: string;
-  /** All but `Host`, `Content-Length` and `Connection`. */
+  /** All headers but `Host`, `Content-Length` and `Connection`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly allowPrivate: boolean;
-  /** For connect, TLS, headers and body together. */
+  /** The time limit of connect, TLS, headers and body together. */
   readonly deadlineMs: number;
-  /** Ends the attempt with `ABORTED`. */
+  /** Aborts the attempt, whose error is then `ABORTED`. */
   readonly signal: AbortSignal;
 };
 
 export type ExchangeOptions = {
   readonly clock?: Clock;
-  /** Kept connections per endpoint address; 32 by default. */
+  /** Idle connections kept for each endpoint's IP address; 32 by default. */
   readonly maxIdlePerEndpoint?: number;
-  /** How long an idle one is kept; 4 s by default, below the 5 s of many servers. */
+  /** How long an idle connection is kept; 4 s by default, because many servers close theirs after 5 s. */
   readonly idleTimeoutMs?: number;
   /** Certificates to trust instead of the runtime's roots, PEM. */
   readonly ca?: string;
@@ -172,8 +172,8 @@ type Agents = { readonly http: http.Agent; readonly https: https.Agent };
 const maxResponseBytes = 16 * 1024;
 
 /**
- * Makes the sender's HTTP client. Connections are kept per checked address, port and server name, so an endpoint whose name
- * has moved gets no connection to its old address. These agents do not read the environment's proxy variables.
+ * Makes the sender's HTTP client. Connections are kept per checked IP address, port and server name, so an endpoint
+ * whose DNS has changed gets no connection to its old address. The environment's proxy variables are not read.
  */
 export function createExchange(options: ExchangeOptions = {}) {
   const { clock = systemClock, maxIdlePerEndpoint = 32, idleTimeoutMs = 4000, ca } = options;
@@ -186,7 +186,7 @@ export function createExchange(options: ExchangeOptions = {}) {
   const kept: Agents = { http: new http.Agent(keep), https: new https.Agent({ ...keep, ...trust }) };
   const single: Agents = { http: new http.Agent(), https: new https.Agent(trust) };
 
-  /** Rejects only for a header that HTTP does not allow; whatever the endpoint does is a result. */
+  /** Sends one delivery. Rejects only for a header that HTTP does not allow; each failure of an endpoint is a result. */
   async function deliver(request: DeliverRequest): Promise<AttemptResult> {
     if (isRefused(request))
       return { status: null, error: "ADDRESS_REFUSED", retryAfterSeconds: null, durationMs: 0 };
@@ -197,7 +197,7 @@ export function createExchange(options: ExchangeOptions = {}) {
     return { status, error, retryAfterSeconds, durationMs };
   }
 
-  /** Closes the idle connections, and ends no attempt. */
+  /** Closes all connections. Called after the sender has closed, because this cuts off attempts under way. */
   function close(): void {
     for (const agents of [kept, single]) for (const agent of [agents.http, agents.https]) agent.destroy();
   }
@@ -205,15 +205,15 @@ export function createExchange(options: ExchangeOptions = {}) {
   return { deliver, close };
 }
 
-/** Repeats the address guard's rule, for a caller that did not ask it. A name would be resolved again. */
+/** Repeats the address guard's rule, for a caller without the guard. A name would be resolved again, so it is refused. */
 function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
   if (isIP(address) === 0) return true;
   return !allowPrivate && (url.protocol !== "https:" || nonPublicRange(address) !== null);
 }
 
 /**
- * A kept connection may be closed just as the request is sent, which says nothing about the endpoint: the request is sent
- * once more on a new one, within the same deadline. At worst it arrives twice, which at-least-once delivery allows.
+ * Sends the request. If a kept connection is closed just then, the endpoint has not failed: the request is sent once
+ * more on a new connection, with the same deadline. At worst it arrives twice, as at-least-once delivery allows.
  */
 async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
   const { deadlineMs, signal } = request;
@@ -247,7 +247,7 @@ function send({ url, address, headers, body }: DeliverRequest, agents: Agents) {
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, Host: url.host, "Content-Length": bytes.length },
     maxHeaderSize: maxResponseBytes,
-    // A server name is never an address (RFC 6066, 3); the certificate is then checked against `host`.
+    // A TLS server name is never an IP address (RFC 6066, 3). Without one, the certificate is checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };
   const request = isSecure

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
-import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
+import { nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import { type Attempt, createEndpointQueues, type EndpointQueues } from "./endpoint-queues.ts";
@@ -13,16 +13,16 @@ const senderLimits = {
   maxAttemptsFailing: 2,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
-  /** A dead process's deliveries are taken over after it. */
+  /** How long a lease lasts. After it, another sender takes over the deliveries of a dead process. */
   leaseMs: 60_000,
   deadlineMs: 15_000,
   pollMs: 200,
-  /** Time for attempts under way when the sender closes. */
+  /** How long `close` waits for attempts under way. */
   drainMs: 8_000,
 };
 type SenderLimits = typeof senderLimits;
 
-/** An attempt also resolves the name (5 s at most) and makes two commits. */
+/** The part of a lease after the deadline: an attempt also resolves a name (5 s at most) and makes two commits. */
 const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
 const errorPauseMs = 2_000;
@@ -32,16 +32,16 @@ export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly clock: Clock;
   readonly random?: () => number;
   readonly limits?: Partial<SenderLimits>;
-  /** Gets the failures that only the operator can repair: the database, the master key. */
+  /** Called with failures that only the operator can repair: of the database, of the master key. */
   readonly onError?: (error: unknown) => void;
 };
 
 export type Sender = ReturnType<typeof startSender>;
 
 /**
- * Sends the outbox's deliveries until it is closed (decision D10.5). Each held delivery is leased in the database, the lease
- * of a dead process ends, and only the holder records an attempt. So a delivery is made at least once and finished once,
- * whatever dies and however many senders there are.
+ * Sends the outbox's deliveries until it is closed (decision D10.5). A delivery is leased in the database before its
+ * attempt, the lease of a dead process expires, and only the lease's holder records the attempt. So each delivery is
+ * sent at least once and finished once, however many senders run or die.
  */
 export function startSender(dependencies: SenderDependencies) {
   const { outbox, clock, random = Math.random, onError } = dependencies;
@@ -55,13 +55,13 @@ export function startSender(dependencies: SenderDependencies) {
   let isClosing = false;
   let nextLaunch: ReturnType<typeof setImmediate> | undefined;
 
-  /** Leases deliveries and begins attempts until the room is used up or nothing is due. */
+  /** Leases deliveries and begins attempts until the limits are reached or nothing is due. */
   async function fill(): Promise<void> {
     launch();
     while (!isClosing && (await intake.lease())) launch();
   }
 
-  /** Begins a few attempts at a time, 0.2 ms each, so that the API's calls come between. */
+  /** Begins a few attempts at a time (0.2 ms each), so that API calls are answered in between. */
   function launch(): void {
     clearImmediate(nextLaunch);
     nextLaunch = undefined;
@@ -81,11 +81,11 @@ export function startSender(dependencies: SenderDependencies) {
     const at = clock.now();
     const report = (error: unknown) => onError?.(error);
     const result = (await makeAttempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
-    // Begun before the slot is free, so that it shares a commit with the lease for the slot.
+    // The record begins before the slot is freed, so that it shares a commit with the next lease.
     const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
     queues.end(attempt, result?.error !== null);
     if (!isClosing) loop.wake({ look: false });
-    // An attempt that was not recorded is sent again after its lease.
+    // If the attempt cannot be recorded, the delivery is sent again after its lease.
     await recorded?.catch(report);
     queues.forget(delivery);
   }
@@ -118,7 +118,7 @@ export function startSender(dependencies: SenderDependencies) {
   }
 
   return {
-    /** Looks for work now; resolves when nothing due and possible is left. */
+    /** Polls now; resolves when every due delivery that may be sent has had its attempt. */
     async settle(): Promise<void> {
       intake.markStale();
       await loop.wake({ look: true });
@@ -128,7 +128,7 @@ export function startSender(dependencies: SenderDependencies) {
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
-    /** Gives back leases that have not begun, and awaits attempts for `drainMs`; the next sender repeats the others. */
+    /** Gives back leases without an attempt, and awaits attempts for `drainMs`; the next sender repeats the others. */
     async close(): Promise<void> {
       isClosing = true;
       stopPolling();
@@ -160,7 +160,7 @@ function createIntake(
   }
 
   return {
-    /** Updates the queues; costs one point read, unless something has changed or become due. */
+    /** Updates the queues. Costs one point read, unless the outbox has changed or a delivery has become due. */
     async look(): Promise<void> {
       await giveBack(queues.takeStale(elapsed() - longestWaitMs(limits)));
       const current = await outbox.revision();
@@ -169,7 +169,7 @@ function createIntake(
       isStale = false;
       await giveBack(queues.update(await outbox.open(), clock.now()));
     },
-    /** Leases deliveries while there is room. @returns false without room, or if nothing is due */
+    /** Leases deliveries. @returns false if the queues have no room, or nothing is due */
     async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;
@@ -177,12 +177,12 @@ function createIntake(
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
-      // The rest of an endpoint's deliveries is read at the next turn.
+      // An endpoint may have more due deliveries, so the next look reads the endpoints again.
       isStale = true;
       return true;
     },
     giveBack,
-    /** The times in the queues may be out of date although the revision has not moved. */
+    /** Makes the next look read the endpoints even if the outbox's revision is the same. */
     markStale(): void {
       isStale = true;
     },
@@ -197,14 +197,13 @@ function finishedAttempt(
   { finishedAt, random }: { finishedAt: number; random: () => number },
 ): FinishedAttempt {
   const { status, error, durationMs, retryAfterSeconds } = result;
-  const isGone = disablesEndpoint(status);
-  const attempted = { delivery, url, at, finishedAt, status, error, durationMs, isGone };
+  const attempted = { delivery, url, at, finishedAt, status, error, durationMs, isGone: status === 410 };
   if (error === null) return { ...attempted, next: "delivered" };
   const step = nextAttempt({ attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random });
   return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
 }
 
-/** Runs the work once at a time, however often it is woken; after a failure it pauses. */
+/** Runs the work one call at a time, however often it is woken; pauses after a failure. */
 function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapsed }: Timers) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
@@ -224,7 +223,7 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapse
   }
 
   return {
-    /** @returns when there is nothing more to do */
+    /** Resolves when no work is left. */
     wake(want: { look: boolean }): Promise<void> {
       wanted = { look: wanted.look || want.look, fill: true };
       if (!isWorking) working = workOn();
@@ -235,7 +234,7 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapse
   };
 }
 
-/** The longest wait of a leased delivery, so that its lease outlives the attempt. */
+/** The longest time from lease to attempt, so that the lease outlasts the attempt. */
 function longestWaitMs({ leaseMs, deadlineMs }: SenderLimits): number {
   return leaseMs - deadlineMs - attemptMarginMs;
 }

@@ -3,28 +3,28 @@ import type { Clock } from "./clock.ts";
 import type { QuotaState } from "./quota.ts";
 
 const windowMs = 60_000;
-/** The limit of a wider block, as a multiple: it has more than one customer. */
+/** A wider address block has many customers, so its limit is this multiple of the narrowest block's limit. */
 const widerFactor = 16;
-/** Lookups by NIN, e-mail or phone get this part of the limit, because names could be found by guessing. */
+/** Lookups by NIN, e-mail or phone get one third of the limit, because a guessed number would show a name. */
 const personalPart = 3;
-/** At least as many blocks are counted, at most twice as many (70 MB). The least recent are forgotten. */
+/** At least this many blocks are counted, at most twice as many (70 MB); the least recently used are forgotten. */
 const rememberedBlocks = 100_000;
 
-export type AddressDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
+export type LimitDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
 
-/** Counts a call of an address. @param blocks the blocks of the address, the narrowest first */
-type Count = (blocks: readonly string[]) => AddressDecision;
+/** Counts a lookup, or refuses it. @param blocks the address blocks of the client, the narrowest first */
+type Count = (blocks: readonly string[]) => LimitDecision;
 
 type AddressLimit = {
   /** Counts a lookup. */
   readonly lookup: Count;
-  /** Counts a lookup by NIN, e-mail or phone a second time, in its own budget. */
+  /** Counts a lookup by NIN, e-mail or phone against a second, smaller limit. */
   readonly personalLookup: Count;
 };
 
 type Used = { readonly minute: number; lookups: number; personal: number };
 
-/** Fixed-window counters per source address and UTC minute. @param perMinute the limit of the narrowest block */
+/** Makes fixed-window counters per client IP and UTC minute. @param perMinute the limit of the narrowest block */
 export function createAddressLimit(perMinute: () => number, clock: Clock): AddressLimit {
   const known = new QuickLRU<string, Used>({ maxSize: rememberedBlocks });
 
@@ -33,7 +33,7 @@ export function createAddressLimit(perMinute: () => number, clock: Clock): Addre
     return used?.minute === minute ? used : undefined;
   }
 
-  /** Counts a call in every block, or in none if one of them has no room. */
+  /** Counts a lookup in every block, or in no block if one of them has no room. */
   function count(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);

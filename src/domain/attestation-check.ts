@@ -12,16 +12,16 @@ import type { Attestation } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
 
 /**
- * `altered`: the log has the verification with another content. `malformed`: the input is not an envelope. `undecided`: the
- * input is damaged, or retention may have deleted the attestation.
+ * `altered`: the log has this verification id with another content. `malformed`: the input is not an envelope.
+ * `undecided`: the input is damaged, or retention may have deleted the attestation.
  */
 type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
 
 export type AttestationCheck = {
   readonly verdict: CheckVerdict;
-  /** Null when attested; else a stable word, as in `tvs verify`. */
+  /** Null if attested; else a stable code, as in `tvs verify`. */
   readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
-  /** Detail of an input that could not be read. */
+  /** Why the input could not be read; else null. */
   readonly problem: string | null;
   readonly verificationId: string | null;
   readonly record: Attestation | null;
@@ -33,12 +33,12 @@ type PresentedEnvelope = {
   readonly ids: string[];
 };
 
-/** A verification's id is a UUID. */
 const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Answers "did we attest this?". The signature must equal the stored one byte for byte, and each unsigned member the signed
- * one. This needs no key, so the answer also holds for a compromised key.
+ * Compares an envelope, statement or bare signature with the stored attestation. The signature must be equal byte for
+ * byte, and each unsigned member must equal the signed value. No key is used, so the verdict also holds if the signing
+ * key was stolen.
  * @param mayBePruned whether retention may have deleted this verification
  */
 export async function checkAttestation(
@@ -64,7 +64,7 @@ function unread({ reason, detail }: Refusal): AttestationCheck {
   return { verdict, reason, problem: detail, verificationId: null, record: null };
 }
 
-/** The signed id comes before the unsigned id, which anybody can edit. */
+/** Reads the signature and the ids to look up. The signed id comes first, because anybody can edit the others. */
 function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
   const notOne = findNoEnvelope(value);
   if (notOne !== null) return notOne;
@@ -115,7 +115,7 @@ async function unsignedDifference(
   return read instanceof Refusal ? read : findOuterDifference(outer, read, record.kid);
 }
 
-/** Decodes a stored signature. @throws TvsError STORE_CORRUPT if this program cannot have written it */
+/** Decodes a stored signature. @throws TvsError STORE_CORRUPT if it cannot be decoded */
 export function decodeAttestation({ jws, verificationId }: Attestation) {
   const [header = "", payload = ""] = jws.split(".");
   const parts = [header, payload].map((part) => readJwsObject(Buffer.from(part, "base64url"), "payload"));

@@ -11,10 +11,10 @@ import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 /** An operation that answers with envelopes. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
-/** The `status` of a statement's attestation, which has many people. */
+/** The `status` of a statement's attestation: its people have no common licence status. */
 export const statementStatus = "STATEMENT";
 
-/** A signed verification or statement. A statement is `eligible` if everybody in it is. */
+/** A signed verification or statement in the evidence log. A statement is `eligible` if everybody in it is. */
 export type Attestation = {
   readonly verificationId: string;
   readonly partnerId: string;
@@ -25,7 +25,7 @@ export type Attestation = {
   readonly purpose: Purpose;
   readonly policyVersion: string;
   readonly teacherId: number | null;
-  /** The identifier asked for: `regNo:…`, `tId:…`, or `nin` without the number. `list:…` for a statement. */
+  /** The request's identifier: `regNo:…`, `tId:…`, or `nin` without the number. `list:NAME` for a statement. */
   readonly reference: string;
   readonly ninIndex: Uint8Array | null;
   readonly status: LicenseStatus | typeof statementStatus;
@@ -39,12 +39,12 @@ export type Attestation = {
   readonly jws: string;
 };
 
-/** The rows and the preconditions of an answered call's commit, which precedes the answer (decision D4.8). */
+/** The rows and the preconditions of an answered call's commit. The answer is sent after the commit (decision D4.8). */
 export type AnsweredCall = {
-  /** The revision of the call's snapshot. */
+  /** The configuration's revision, which must still be the newest at the commit. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
-  /** The teachers as they were read: one for each attestation, many for a statement. */
+  /** The versions that the call read and the commit requires: one for each attestation, many for a statement. */
   readonly read: readonly ReadTeacher[];
   /** The people of a statement. */
   readonly people?: readonly StatedPerson[];
@@ -59,16 +59,16 @@ export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligibl
   readonly row: number;
 };
 
-/** The answers to one credential. */
+/** How much one credential was used, by the attestations in the evidence log. */
 export type CredentialUses = {
   readonly count: number;
-  /** The time of the first, in milliseconds since the epoch; null for none. */
+  /** When the first attestation was issued, in milliseconds since the epoch; null if there are none. */
   readonly firstAt: number | null;
   /** False if newer attestations were not counted. */
   readonly isAll: boolean;
 };
 
-/** An attestation as the commands list it, without its signature. */
+/** Describes an attestation for the commands, without its signature. */
 export function describeAttestation(one: Attestation) {
   const { verificationId, issuedAt, partnerId, operation, credential, purpose, reference } = one;
   const { status, eligible, kid } = one;
@@ -78,8 +78,8 @@ export function describeAttestation(one: Attestation) {
   };
 }
 
-/** The stored form of an identifier. An unknown number that may be a NIN or a phone number is left out. */
-export function askedFor(
+/** Makes an identifier's stored form. A number that finds nobody and may be a NIN or a phone number is left out. */
+export function storedReference(
   key: TeacherKey,
   teacher: Teacher | null,
   index: BlindIndex,
@@ -93,13 +93,13 @@ export function askedFor(
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
-/** Without a letter, the segments together may be one phone number or NIN. */
+/** Removes personal data. The segments of a number without letters may together be a phone number or a NIN. */
 function cleanRegNo(regNo: string): string {
   if (!/\p{L}/u.test(regNo)) return withoutPersonalData(regNo);
   return regNo.split("/").map(withoutPersonalData).join("/");
 }
 
-/** The request's context as JSON, without personal data. */
+/** Makes the stored form of a request's context: JSON without personal data. */
 export function contextForEvidence(context: object | undefined): string | null {
   if (context === undefined) return null;
   const clean = (_name: string, value: unknown) =>

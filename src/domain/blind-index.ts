@@ -6,8 +6,8 @@ const indexBytes = 16;
 export type BlindIndex = ReturnType<typeof createBlindIndex>;
 
 /**
- * Makes keyed hashes that find a person by NIN, e-mail address or phone number, none of which is stored. An unkeyed hash of
- * eleven digits could be guessed.
+ * Makes keyed hashes that find a person by NIN, e-mail address or phone number, none of which is stored. Without a key,
+ * the hash of an eleven-digit NIN could be found by trying all numbers.
  * @param key 32 bytes, derived for this use alone
  */
 export function createBlindIndex(key: Uint8Array) {
@@ -17,12 +17,12 @@ export function createBlindIndex(key: Uint8Array) {
     nin: (nin: string) => index("nin", nin),
     email: (address: string) => index("email", foldEmail(address)),
     phone: (e164: string) => index("phone", e164),
-    /** Of a rejected row of an extract, to recognise the row in the next extract. */
+    /** Hashes a rejected row of an extract, to recognise the row in the next extract. */
     row: (text: string) => index("row", text),
   };
 }
 
-/** The longest e-mail address (RFC 5321). Normalizing a text takes the square of its length. */
+/** The longest e-mail address (RFC 5321). The time to normalize a text grows with the square of its length. */
 const maxEmailLength = 320;
 
 function foldEmail(address: string): string {

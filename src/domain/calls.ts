@@ -1,6 +1,6 @@
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 
-/** An answered call, as the access log keeps it: without the question and the IP address. */
+/** An answered call, as the access log keeps it: without the request's content and the IP address. */
 export type Call = {
   /** A UUIDv7 with the time of arrival. */
   readonly requestId: string;
@@ -8,7 +8,7 @@ export type Call = {
   readonly route: string;
   readonly method: string;
   readonly status: number;
-  /** Null without a valid credential. */
+  /** Null if the request had no valid credential. */
   readonly partnerId: string | null;
   /** The API key id or certificate fingerprint. */
   readonly keyId: string | null;

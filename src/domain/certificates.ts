@@ -1,4 +1,4 @@
-/** Reads fingerprint and dates of X.509 certificates. The fingerprint alone decides (contract C17); no chain is built. */
+/** Reads X.509 client certificates. The fingerprint alone identifies a partner (contract C17); no chain is verified. */
 import { Buffer } from "node:buffer";
 import { createHash, X509Certificate } from "node:crypto";
 import { isoTime } from "./clock.ts";
@@ -8,7 +8,7 @@ import type { ClientCertificate } from "./partners.ts";
 /** A client certificate of a request. Times are milliseconds since the epoch. */
 export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "validFrom" | "validTo">;
 
-/** Larger than any certificate in use; bounds the work for one header. */
+/** The largest certificate that is parsed, larger than any in use. This bounds the work for one request header. */
 export const maxDerBytes = 16 * 1024;
 
 /** Reads a DER certificate. Never throws. @returns null unless the bytes are exactly one certificate */
@@ -32,14 +32,14 @@ function isWholeSequence(der: Uint8Array): boolean {
   const lengthBytes = first & 0x7f;
   if (lengthBytes < 1 || lengthBytes > 2) return false;
   const length = lengthBytes === 1 ? (der[2] ?? 0) : (der[2] ?? 0) * 256 + (der[3] ?? 0);
-  // DER allows the shortest form of a length only.
+  // DER allows only the shortest form of a length, so a certificate has one fingerprint.
   return length >= (lengthBytes === 1 ? 0x80 : 0x100) && der.length === 2 + lengthBytes + length;
 }
 
 /**
- * Reads the only certificate of a file, PEM or DER. A chain is refused: the holder of its upper certificate could otherwise
- * become the partner.
- * @throws TvsError INPUT_UNREADABLE without a certificate, REFUSED for several or an expired one
+ * Reads the only certificate of a file, PEM or DER. A file with several certificates is refused: if the issuing
+ * authority's certificate were read by mistake, its holder could authenticate as the partner.
+ * @throws TvsError INPUT_UNREADABLE if the file has no certificate, REFUSED if it has several, or an expired one
  */
 export function readClientCertificate(
   file: Uint8Array,
@@ -64,7 +64,7 @@ export function readClientCertificate(
 function soleCertificate(file: Uint8Array): Uint8Array {
   if (file[0] === 0x30) return file;
   const text = Buffer.from(file).toString("latin1");
-  // A damaged certificate counts too, so that the next one of its chain does not replace it.
+  // Damaged certificates are counted too, so that another one of the chain is not read instead.
   const count = Math.ceil((text.match(/CERTIFICATE-----/g)?.length ?? 0) / 2);
   if (count > 1) {
     const message = `the file holds ${count} certificates; give the partner's own alone, without its chain`;
@@ -75,7 +75,7 @@ function soleCertificate(file: Uint8Array): Uint8Array {
   return Buffer.from(base64, "base64");
 }
 
-/** Reads a SHA-256 fingerprint in any form. @returns lower case without colons. @throws TvsError USAGE */
+/** Reads a SHA-256 fingerprint, with or without colons. @returns lower case, no colons. @throws TvsError USAGE */
 export function parseFingerprint(text: string): string {
   const digits = text.replace(/^sha-?256 fingerprint=/i, "").replace(/[:\s]/g, "");
   if (/^[0-9a-fA-F]{64}$/.test(digits)) return digits.toLowerCase();

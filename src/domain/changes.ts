@@ -1,16 +1,16 @@
-/** The record of changes (decision D1.10). A teacher's record also has a history of its own. */
+/** The record of changes by operators and service (decision D1.10). A teacher also has a history. */
 
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 
-/** The actor of a store's writes. */
-export type Acting = {
+/** The actor and the clock that a store records with its writes. */
+export type WriteContext = {
   /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
 
-/** The actor of the service's own changes. */
-export const service: Acting = { actor: "service", clock: systemClock };
+/** The actor of changes that the service makes without an operator. */
+export const serviceActor: WriteContext = { actor: "service", clock: systemClock };
 
 export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
@@ -19,7 +19,7 @@ export type Change = {
   readonly action: string;
   readonly kind: ChangedKind;
   readonly id: string;
-  /** The new state. It is kept permanently, so it has no secret and nothing about a teacher. */
+  /** The new state. It is never deleted, so it contains no secret and nothing about a teacher. */
   readonly detail?: string | null;
 };
 
@@ -28,14 +28,14 @@ export type RecordedChange = {
   readonly at: number;
   readonly actor: string;
   readonly action: string;
-  /** Kind and id, with a colon between. */
+  /** `KIND:ID`, such as `partner:acme`. */
   readonly subject: string;
   readonly detail: string | null;
 };
 
-/** The actor of a filter's text, in which `cli:` may be left out. */
-export function actorNamed(text: string): string {
-  return text === service.actor || text.startsWith("cli:") ? text : `cli:${text}`;
+/** Completes an actor that an operator typed without `cli:`. */
+export function completeActor(text: string): string {
+  return text === serviceActor.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }
 
 export function describeChange({ at, ...change }: RecordedChange) {

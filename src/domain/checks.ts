@@ -1,4 +1,4 @@
-/** The checks of the register and its service (decision D1.13), made from one set of readings. */
+/** The health checks of the console and `tvs doctor` (decision D1.13), made from figures of one time (`readings.ts`). */
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
@@ -7,20 +7,20 @@ import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
-import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
-import { rotationOf } from "./rotation.ts";
+import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
+import { rotationTimes } from "./rotation.ts";
 import { describeLicensed, type TeacherCounts } from "./status.ts";
 
-/** A finding about the service or its machine. `tvs doctor` shows all, the console those that are not ok. */
+/** A finding about the service or its machine. `tvs doctor` shows every finding, the console those that are not `ok`. */
 export type Check = {
-  /** Stable, for scripts. */
+  /** A stable code of the check, for scripts. */
   readonly name: string;
   /** `warn`: it works, with a fault. `fail`: it does not work; doctor exits with 1. */
   readonly result: "ok" | "warn" | "fail";
   readonly found: string;
-  /** What the operator can do; null for nothing. */
+  /** The operator's remedy; null if there is nothing to do. */
   readonly advice: string | null;
-  /** The words after `tvs` of a command that helps; null for none. */
+  /** The command that helps, as words after `tvs`; null if no command helps. */
   readonly command: readonly string[] | null;
   /** Whether callers or partners are already affected. The console shows these first. */
   readonly isUrgent: boolean;
@@ -43,13 +43,13 @@ export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
 
-/** The three findings of one check. */
+/** Makes the functions that report one check as ok, warning or failure. */
 export function checkNamed(name: string) {
   const named = (make: typeof ok) => (text: string, more?: string | More) => make(name, text, more);
   return { ok: named(ok), warn: named(warn), fail: named(fail) };
 }
 
-/** The state that the checks read, all of one time. */
+/** The state that the checks evaluate, all read at one time. */
 export type CheckInput = {
   readonly now: number;
   readonly readings: Readings;
@@ -57,15 +57,15 @@ export type CheckInput = {
   readonly credentials: CredentialIndex;
   /** Whether `tvs restore --hold-webhooks` holds the webhooks. */
   readonly areWebhooksHeld: boolean;
-  /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
+  /** Explains an error of a delivery, such as `BAD_STATUS 503`, in a sentence. */
   readonly explainError: (lastError: string) => string;
 };
 
-/** The share of the day's quota that gets a warning. */
+/** A check warns if a partner has used this share of the day's quota. */
 const nearlySpent = 0.9;
-/** A delivery that is due for longer is stuck: the sender looks five times a second. */
+/** A delivery that has been due for longer is stuck: the sender polls five times a second. */
 const overdueMs = 5 * 60_000;
-/** A partner needs two weeks for a new certificate. A week after its end the partner has another credential. */
+/** A check warns this long before and after a partner's last credential expires; a renewal takes two weeks. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
 export function runChecks(input: CheckInput): Check[] {
@@ -101,7 +101,7 @@ function allOr(calm: Check, findings: Check[]): Check[] {
 
 function checkKeys(keys: CheckInput["keys"], now: number): Check {
   const name = "signing-keys";
-  const { dueAt, possibleAt, isDue, isPossible } = rotationOf(keys, now);
+  const { dueAt, possibleAt, isDue, isPossible } = rotationTimes(keys, now);
   const from = isPossible ? "" : ` from ${isoTime(possibleAt)} on`;
   if (!isDue) return ok(name, `one active, one pending that may be promoted${from}`);
   const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;
@@ -156,7 +156,7 @@ function checkImport(last: Readings["imports"][number] | undefined, now: number)
   });
 }
 
-/** Sums what imports removed within a day: several small losses can each pass the brake. */
+/** Sums the losses of a day's imports: several small ones can each pass the import's limit. */
 function checkLosses(losses: Losses): Check {
   const name = "losses";
   const noted = notedLosses(losses);
@@ -176,7 +176,7 @@ function checkHeld(areHeld: boolean): Check {
 }
 
 function checkEndpoint(
-  { partnerId, disabledReason, failingSince, lastError }: EndpointReading,
+  { partnerId, disabledReason, failingSince, lastError }: EndpointFigures,
   now: number,
   explainError: CheckInput["explainError"],
 ): Check[] {
@@ -214,7 +214,7 @@ function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
   return checks;
 }
 
-function checkQuota({ partner, use }: QuotaReading): Check[] {
+function checkQuota({ partner, use }: QuotaFigures): Check[] {
   const { used, limit } = use.day;
   const { partnerId, disabledAt } = partner;
   if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];

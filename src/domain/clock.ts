@@ -2,11 +2,11 @@
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Timers of a test; absent for the process's own. */
+  /** Timers that a test controls; absent for the process's timers. */
   readonly timers?: Timers;
 };
 
-/** Monotonic time: setting the clock does not move it. */
+/** Monotonic time, which does not jump when the system's clock is set. */
 export type Timers = {
   /** Milliseconds since a fixed moment. */
   elapsed(): number;
@@ -37,11 +37,11 @@ const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
 /** No time zone is further from UTC than this. */
 const maxOffsetMs = 16 * 3_600_000;
-/** The largest step back of a time zone, except for whole days. */
+/** The most quarter hours by which a time zone has set its clocks back, except for whole days. */
 const maxSetBackQuarters = 12;
 
 /**
- * Makes the calendar of one time zone. Offsets change on quarter hours everywhere, so a date is formatted once a quarter.
+ * Makes the calendar of one time zone. Offsets change on quarter hours only, so each quarter hour is formatted once.
  * @param timeZone IANA name, for example `Africa/Lagos`
  * @throws RangeError for an unknown time zone
  */
@@ -61,7 +61,7 @@ export function createCalendar(timeZone: string) {
     return remembered.date;
   }
 
-  /** The first moment of a day, in milliseconds since the epoch. For a skipped midnight or day, the end of the gap. */
+  /** The first moment of a day, in milliseconds since the epoch; if midnight or the day is skipped, the end of the gap. */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
@@ -71,7 +71,7 @@ export function createCalendar(timeZone: string) {
       if (reached(middle)) after = middle;
       else before = middle;
     }
-    // Clocks that go back just after midnight make a day begin twice: the first time counts.
+    // If clocks go back just after midnight, the day begins twice; its first beginning is returned.
     let first = after;
     for (let back = 1; back <= maxSetBackQuarters; back++) if (reached(after - back)) first = after - back;
     return first * quarterHourMs;
@@ -80,12 +80,12 @@ export function createCalendar(timeZone: string) {
   return { timeZone, dateAt, startOfDay };
 }
 
-/** @param days negative for an earlier date */
+/** Adds days to a date; negative `days` give an earlier date. */
 export function addDays(date: CalendarDate, days: number): CalendarDate {
   return new Date(Date.parse(date) + days * dayMs).toISOString().slice(0, 10);
 }
 
-/** Whole calendar days from one date to another; negative when `to` is earlier. */
+/** Counts the calendar days from one date to another; negative if `to` is earlier. */
 export function daysBetween(from: CalendarDate, to: CalendarDate): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 }
@@ -97,19 +97,19 @@ export function isCalendarDate(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** ISO 8601 in whole seconds, as precise as an envelope's `iat`. */
+/** Formats a time as ISO 8601 in whole seconds, the precision of an envelope's `iat`. */
 export function isoSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** ISO 8601 in milliseconds. */
+/** Formats a time as ISO 8601 with milliseconds; null stays null. */
 export function isoTime(ms: number): string;
 export function isoTime(ms: number | null): string | null;
 export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** A span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
+/** Formats a span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
 export function describeSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
@@ -117,7 +117,7 @@ export function describeSpan(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
-/** The time of a UUIDv7 (RFC 9562, 5.7), in milliseconds since the epoch; null for an id of another kind. */
+/** Reads the time in a UUIDv7 (RFC 9562, 5.7), in milliseconds since the epoch. @returns null for another text */
 export function timeOfUuid(id: string): number | null {
   const match = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.exec(id);
   return match === null ? null : Number.parseInt(`${match[1]}${match[2]}`, 16);
@@ -126,8 +126,8 @@ export function timeOfUuid(id: string): number | null {
 /** The latest time that fits into a UUID. */
 const maxUuidTime = 2 ** 48 - 1;
 
-/** A lower bound, in sort order, of the UUIDv7 made at `time` (milliseconds since the epoch) or later. */
-export function uuidFrom(time: number): string {
+/** Makes the lowest UUIDv7, in sort order, of ids made at `time` (milliseconds since the epoch) or later. */
+export function lowestUuidAt(time: number): string {
   const hex = Math.min(maxUuidTime, Math.max(0, Math.ceil(time)))
     .toString(16)
     .padStart(12, "0");

@@ -2,20 +2,20 @@ import type { KeyStore } from "../store/keys.ts";
 import type { PartnerStore } from "../store/partners.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, createCalendar } from "./clock.ts";
-import { loadCredentialBook } from "./credentials.ts";
+import { loadCredentialIndex } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
-import { jwks, type KeyRing, keyRing, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
+import { jwksOf, type KeyRing, keyRingOf, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
-import { createSerial } from "./serial.ts";
+import { createSerialQueue } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { teacherIdsAfterName } from "./status-list/lists.ts";
 
-/** Settings, partners, credentials and signing keys at one revision. Never altered, only replaced. */
+/** Settings, partners, credentials and signing keys at one revision. A snapshot is immutable; a reload replaces it. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
 
 export type Configuration = Awaited<ReturnType<typeof createConfiguration>>;
 
-/** A running service honours a command's change within this time (decision D1.4). */
+/** A running service applies a command's change within this time (decision D1.4). */
 export const maxStaleMs = 1_000;
 
 export type ConfigurationDependencies = {
@@ -25,15 +25,15 @@ export type ConfigurationDependencies = {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly defaults: Settings;
-  /** Called with the ring before its snapshot comes into use, so that the signer loads the keys. */
+  /** Called with a key ring before its snapshot is used, so that the signer can load the keys. */
   readonly onKeys?: (ring: KeyRing) => Promise<void>;
 };
 
-/** Keeps the snapshot. JWKS and active key change in one step, so no envelope is signed by an unpublished key. */
+/** Keeps the newest snapshot. JWKS and active key change in one step, so no envelope is signed by an unpublished key. */
 export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
-  const inTurn = createSerial();
-  /** The next reload, which has not begun. A reload that is running may miss a change that its caller knows of. */
+  const inTurn = createSerialQueue();
+  /** The next reload, not begun yet, which callers share: a reload that is running may miss their change. */
   let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
   let readAt = dependencies.clock.now();
@@ -63,20 +63,20 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
     /** Reads every change that was committed before this call. At most one read runs at a time. */
     refresh,
     /**
-     * The snapshot for an answer without a commit. If it is older than a second, because the process was stopped, it is
-     * read again; if that fails, the old one is returned.
+     * The snapshot for an answer without a commit. If the snapshot is older than a second, because the process was
+     * suspended, it is read again. If that fails, the old snapshot is returned.
      */
     async recent(): Promise<Snapshot> {
       const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxStaleMs;
       return isOld && failingSince === undefined ? refresh().catch(() => snapshot) : snapshot;
     },
-    /** Whether reloads have failed for a second: a caller may have been disabled since. */
+    /** True if every reload has failed for a second or longer; a partner may have been disabled in that time. */
     isStale: () =>
       failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
   };
 }
 
-/** A precondition of a change no longer holds. Nothing was stored; the caller retries. */
+/** Thrown if a precondition of a commit no longer holds. Nothing was stored; the caller retries. */
 export class ConflictError extends TvsError {
   constructor() {
     super("STORE_BUSY", "what the answer rests on is being changed; try again");
@@ -107,7 +107,7 @@ export async function retryOnConflict<T>(
 
 /**
  * Runs work that signs with a snapshot's active key.
- * @returns null if the key was rotated: the signer unloads the old key before the snapshot is replaced
+ * @returns null if the key was rotated during the work, and the signer has unloaded it; the caller retries
  */
 export async function nullIfRotated<T>(
   configuration: Configuration,
@@ -124,7 +124,7 @@ export async function nullIfRotated<T>(
   }
 }
 
-/** Refuses a database that lacks a key of the ring: keys are never removed, so it is another database or an old copy. */
+/** Refuses a database without a key of the old ring: keys are never removed, so it is another one or an old copy. */
 function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): void {
   const kids = new Set(found.map(({ kid }) => kid));
   if (before.keys.every(({ kid }) => kids.has(kid))) return;
@@ -135,16 +135,16 @@ function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): voi
 }
 
 async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
-  // Read first, so that a change during the reads below is read again by the next reload.
+  // The revision is read first: after a change during the reads below, the next reload finds another revision.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
     dependencies.settings.read(),
-    loadCredentialBook(dependencies.partners),
+    loadCredentialIndex(dependencies.partners),
     dependencies.keys.list(),
   ]);
   if (before !== undefined) requireSameRegister(before, keys);
   const settings = readSettings(stored, dependencies.defaults);
-  const ring = keyRing(keys);
+  const ring = keyRingOf(keys);
   await dependencies.onKeys?.(ring);
   const { secrets } = dependencies;
   return {
@@ -155,7 +155,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     credentials,
     keys: ring,
     /** The JWKS document and the signed key history, as they are served. */
-    jwks: JSON.stringify(jwks(ring)),
+    jwks: JSON.stringify(jwksOf(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
   };
 }

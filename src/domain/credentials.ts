@@ -5,7 +5,7 @@ import type { PartnerStore } from "../store/partners.ts";
 import type { PresentedCertificate } from "./certificates.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { ApiKey, ClientCertificate, KeyEnd, Partner } from "./partners.ts";
+import type { ApiKey, ClientCertificate, KeyExpiry, Partner } from "./partners.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
 /** The real service accepts `live` keys only, a sandbox `test` keys only. */
@@ -19,17 +19,17 @@ const apiKeyPattern = new RegExp(
   `^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`,
 );
 
-/** The live keys of a partner at most: the one in use and its successor. */
+/** The most live API keys of a partner: the key in use and its successor. */
 export const maxLiveKeys = 2;
 
-/** A new API key. `text` is shown once; only `record` is stored. */
+/** Makes an API key. `text` is shown once; only `record` is stored. */
 export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets: Secrets; now: number }) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
-/** The stored record of a key. @throws TvsError INTERNAL if `text` is not a key of this kind */
+/** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a key of this kind */
 export function apiKeyRecord(
   text: string,
   partnerId: string,
@@ -45,7 +45,7 @@ function randomBase62(length: number): string {
   return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
 }
 
-/** CRC-32 in base 62. A typing error is found without the database. */
+/** The last six characters of an API key: its CRC-32 in base 62, which shows a typing error without the database. */
 function checksum(body: string): string {
   let rest = crc32(body) >>> 0;
   let digits = "";
@@ -56,43 +56,43 @@ function checksum(body: string): string {
   return digits;
 }
 
-/** Kind and id of a well-formed key; null for another text, such as a mistyped key. */
+/** Reads kind and id of an API key. @returns null for another text, such as a mistyped key */
 function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
   const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
   if (kind === undefined || keyId === undefined) return null;
   return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
 }
 
-/** The id of a well-formed key of this kind; null for another text. */
+/** Reads the id of an API key of this kind. @returns null for another text */
 export function apiKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
 
 /** The credentials of a request, strongest first (contract C17). */
-export type Presented = {
-  /** Of the TLS connection, then of a trusted proxy's header. */
+export type PresentedCredentials = {
+  /** From the TLS connection, then from a trusted proxy's header. */
   readonly certificates: readonly PresentedCertificate[];
-  /** Of `Authorization`, then of `x-agency-api-key`. */
+  /** From `Authorization`, then from `x-agency-api-key`. */
   readonly keys: readonly string[];
   /** Whether `Authorization` is anything but `Bearer` and one key. */
   readonly hasOtherAuthorization: boolean;
 };
 
-export type Authenticated = {
+export type AuthenticatedCaller = {
   readonly partner: Partner;
   /** Key id or fingerprint, for the evidence log. */
   readonly credential: string;
 };
 
-/** Partners and credentials by their ids and fingerprints. Never altered, only replaced. */
+/** Partners by id, API keys by key id, certificates by fingerprint. An index is immutable; a reload replaces it. */
 export type CredentialIndex = {
   readonly partners: ReadonlyMap<string, Partner>;
   readonly apiKeys: ReadonlyMap<string, ApiKey>;
   readonly certificates: ReadonlyMap<string, ClientCertificate>;
 };
 
-export async function loadCredentialBook(store: PartnerStore): Promise<CredentialIndex> {
+export async function loadCredentialIndex(store: PartnerStore): Promise<CredentialIndex> {
   const [partners, apiKeys, certificates] = await Promise.all([
     store.partners(),
     store.unrevokedKeys(),
@@ -105,7 +105,7 @@ export async function loadCredentialBook(store: PartnerStore): Promise<Credentia
   };
 }
 
-/** A partner's live keys and unexpired certificates, oldest first. */
+/** Lists a partner's live keys and unexpired certificates, oldest first. */
 export function credentialsOf(
   { apiKeys, certificates }: CredentialIndex,
   partnerId: string,
@@ -117,12 +117,12 @@ export function credentialsOf(
   ];
 }
 
-/** Finds the caller by the first valid credential: an unknown certificate does not hide a valid key. */
+/** Finds the caller by the first valid credential, so an unknown certificate does not hide a valid key. */
 export function authenticate(
-  { certificates, keys }: Presented,
+  { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
-): Authenticated | null {
+): AuthenticatedCaller | null {
   for (const certificate of certificates) {
     const found = byCertificate(certificate, book, options.now);
     if (found !== null) return found;
@@ -134,7 +134,7 @@ export function authenticate(
   return null;
 }
 
-/** Code and message of each 401. `unknown` is the same for every credential that needs a look into the database. */
+/** Code and message of each 401. Credentials that were looked up get `unknown` only, which does not show if they exist. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",
@@ -153,17 +153,17 @@ const refusedCredentials = {
   unknown: ["CREDENTIAL_INVALID", "a valid client certificate, Bearer key or x-agency-api-key is required"],
 } as const satisfies Readonly<Record<string, readonly [code: ApiErrorCode, message: string]>>;
 
-export function credentialRefused(fault: keyof typeof refusedCredentials): TvsError {
+export function credentialError(fault: keyof typeof refusedCredentials): TvsError {
   const [code, message] = refusedCredentials[fault];
   return new TvsError(code, message);
 }
 
 /**
- * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed key
- * does not learn whether the key or its partner exists, has ended or is disabled.
+ * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed
+ * key does not learn whether the key exists, is live, or belongs to a disabled partner.
  */
-export function refusalOf(
-  { certificates, keys, hasOtherAuthorization }: Presented,
+export function credentialFaultOf(
+  { certificates, keys, hasOtherAuthorization }: PresentedCredentials,
   kind: KeyKind,
 ): keyof typeof refusedCredentials {
   const faults = keys.map((key) => faultOf(key, kind));
@@ -189,7 +189,7 @@ function byKey(
   text: string,
   book: CredentialIndex,
   options: { kind: KeyKind; secrets: Secrets; now: number },
-): Authenticated | null {
+): AuthenticatedCaller | null {
   const keyId = apiKeyId(text, options.kind);
   if (keyId === null) return null;
   // Computed for an unknown id too, so that the time of a refusal does not show which ids exist.
@@ -199,7 +199,7 @@ function byKey(
   return enabled(book, record.partnerId, record.keyId);
 }
 
-function enabled(book: CredentialIndex, partnerId: string, credential: string): Authenticated | null {
+function enabled(book: CredentialIndex, partnerId: string, credential: string): AuthenticatedCaller | null {
   const partner = book.partners.get(partnerId);
   return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
 }
@@ -208,14 +208,14 @@ export function isLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
-/** The end of a partner's last credential of one kind, in milliseconds since the epoch. */
+/** When a partner's last credential of one kind expires, in milliseconds since the epoch. */
 type CredentialEnd = {
   readonly partnerId: string;
   readonly kind: "key" | "certificate";
   readonly endsAt: number;
 };
 
-/** When each enabled partner needs another key or certificate; none for a partner with a key that never ends. */
+/** Lists when each enabled partner's last key and last certificate expire; no entry for a kind that never expires. */
 export function credentialEnds({ partners, apiKeys, certificates }: CredentialIndex): CredentialEnd[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialEnd>();
@@ -232,7 +232,7 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialIn
   );
 }
 
-/** A key as the commands show it, without its hash; times in ISO 8601. */
+/** Describes an API key for the commands, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const ended = key.revokedAt === null ? "expired" : "revoked";
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
@@ -242,7 +242,7 @@ export function describeApiKey(key: ApiKey, now: number) {
   };
 }
 
-/** A partner's live keys, oldest first. */
+/** Lists a partner's live keys, oldest first. */
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
   const keys = await store.unrevokedKeys();
   return keys
@@ -255,22 +255,22 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
   return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/** Issues a further key; the current one ends after the overlap. @throws TvsError REFUSED if two keys are live */
+/** Issues a new key; the current key expires after the overlap. @throws TvsError REFUSED if two keys are live */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
   options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
-): Promise<{ text: string; record: ApiKey; previous: KeyEnd | null }> {
+): Promise<{ text: string; record: ApiKey; previous: KeyExpiry | null }> {
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = await liveKeys(store, partnerId, options.now);
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
-  const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
+  const previous: KeyExpiry | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
   if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }
 
-/** Revokes a key. @returns the key, and whether it was its partner's last live one. @throws TvsError NOT_KNOWN */
+/** Revokes a key. @returns the key; `isLast` if its partner has no other live key. @throws TvsError NOT_KNOWN */
 export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
   const unknown =

@@ -4,7 +4,7 @@ import { type Check, checkNamed } from "./checks.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 
-/** A larger difference than `warned` is a warning. Beyond `refused` nothing is signed. */
+/** A clock difference above `warned` gives a warning; above `refused` nothing is signed. */
 const boundsMs = { warned: 2_000, refused: 30_000 } as const;
 
 /** Reads the database's clock, in milliseconds since the epoch; null if the database uses this machine's clock. */
@@ -13,19 +13,19 @@ type ReadClock = () => Promise<number | null>;
 export type ClockWatch = ReturnType<typeof createClockWatch>;
 
 /**
- * Remembers by how much this machine's clock is ahead of the database's.
+ * Measures and remembers how far this machine's clock is ahead of the database's.
  * @param onChange called when the result of {@link checkClockDifference} changes
  */
 export function createClockWatch(read: ReadClock, clock: Clock, onChange: (check: Check) => void = () => {}) {
   let aheadMs = 0;
   let last = checkClockDifference(aheadMs);
   return {
-    /** Milliseconds; negative for a clock that is behind. */
+    /** Milliseconds; negative if this machine's clock is behind. */
     aheadMs: () => aheadMs,
-    /** Whether nothing may be signed. */
+    /** True if the clocks differ so much that nothing may be signed. */
     isWrong: () => isWrong(aheadMs),
     async look(): Promise<void> {
-      aheadMs = await readAhead(read, clock);
+      aheadMs = await readClockAhead(read, clock);
       const check = checkClockDifference(aheadMs);
       if (check.result !== last.result) onChange(check);
       last = check;
@@ -35,7 +35,7 @@ export function createClockWatch(read: ReadClock, clock: Clock, onChange: (check
 
 /** Compares the clocks before a command writes. @throws TvsError CLOCK_WRONG */
 export async function requireRightClock(read: ReadClock, clock: Clock): Promise<void> {
-  const aheadMs = await readAhead(read, clock);
+  const aheadMs = await readClockAhead(read, clock);
   if (!isWrong(aheadMs)) return;
   const message =
     `this machine's clock is ${describe(aheadMs)} the database's, and what it would sign would bear a wrong time; ` +
@@ -53,8 +53,11 @@ export function checkClockDifference(aheadMs: number): Check {
     : warn(found, advice);
 }
 
-/** The least difference that is certain: the database read its clock at some time between two readings of ours. */
-export async function readAhead(read: ReadClock, clock: Clock): Promise<number> {
+/**
+ * Measures how far this machine's clock is ahead of the database's, in ms; negative if it is behind. The database read
+ * its clock between our two readings, so this is the least difference that is certain.
+ */
+export async function readClockAhead(read: ReadClock, clock: Clock): Promise<number> {
   const before = clock.now();
   const databaseNow = await read();
   if (databaseNow === null) return 0;

@@ -1,8 +1,7 @@
 /**
- * Waits for a promise, at most `ms` milliseconds. Its work is not cancelled; a late result is ignored.
- * @param options `late` makes the error after the time limit
+ * Awaits a promise for at most `ms` milliseconds, then throws the error of `late`. The promise's work is not cancelled.
  */
-export async function inTime<T>(
+export async function withTimeout<T>(
   promise: Promise<T>,
   { ms, late }: { ms: number; late: () => Error },
 ): Promise<T> {
@@ -15,9 +14,9 @@ export async function inTime<T>(
   }
 }
 
-/** @returns whether the promise is fulfilled within `ms` milliseconds */
-export function endsIn(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  return inTime(promise, { ms, late: () => new Error("late") }).then(
+/** True if the promise is fulfilled within `ms` milliseconds. */
+export function resolvesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return withTimeout(promise, { ms, late: () => new Error("late") }).then(
     () => true,
     () => false,
   );

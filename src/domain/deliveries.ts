@@ -9,10 +9,10 @@ import type { WebhookEndpoint } from "./webhooks.ts";
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
-/** The reason that holds a pending delivery: a disabled endpoint or partner, or a restore. */
-export type HeldBy = "endpoint" | "partner" | "restore";
+/** Why a pending delivery is held: its endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all. */
+export type HoldReason = "endpoint" | "partner" | "restore";
 
-/** One event for one partner's endpoint. Times are milliseconds since the epoch. */
+/** The delivery of one event to one partner's endpoint. Times are milliseconds since the epoch. */
 export type Delivery = {
   readonly id: number;
   readonly deliveryId: string;
@@ -24,11 +24,11 @@ export type Delivery = {
   readonly createdAt: number;
   /** When the next attempt is due; null after the last. */
   readonly dueAt: number | null;
-  /** Whether a sender has leased it, for an attempt that runs or was running when the sender died. */
+  /** True while a sender has a lease on the delivery: an attempt runs, or the sender died during one. */
   readonly leased: boolean;
-  readonly heldBy: HeldBy | null;
+  readonly heldBy: HoldReason | null;
   readonly finishedAt: number | null;
-  /** HTTP status and error code of the last attempt, where it has them. */
+  /** HTTP status and error code of the last attempt; null if it had none. */
   readonly lastStatus: number | null;
   readonly lastError: string | null;
 };
@@ -38,13 +38,13 @@ export type DeliveryAttempt = {
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null when acknowledged; else a code of `src/delivery/exchange.ts`. */
+  /** Null if the receiver acknowledged; else an error code of `src/delivery/exchange.ts`. */
   readonly error: string | null;
   readonly durationMs: number;
 };
 
 export type DeliveryDetail = Delivery & {
-  /** The exact bytes that every attempt carries. */
+  /** The exact bytes that every attempt sends. */
   readonly body: string;
   readonly attemptList: readonly DeliveryAttempt[];
 };
@@ -63,23 +63,23 @@ export type PartnerBacklog = {
   readonly partnerId: string;
   readonly pending: number;
   readonly dead: number;
-  /** The earliest due time that has passed; null for none. */
+  /** When the most overdue delivery became due; null if none is due. */
   readonly oldestDueAt: number | null;
-  readonly heldBy: HeldBy | null;
+  readonly heldBy: HoldReason | null;
 };
 
-/** `leased`: an attempt is running. */
+/** The result of a retry by hand. `leased`: an attempt is running, and nothing was changed. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type OpenEndpoint = Pick<
   WebhookEndpoint,
   "partnerId" | "url" | "secret" | "previousSecret" | "previousUntil" | "failingSince"
 > & {
-  /** When its next delivery is due or a lease ends; 0 for now, null if nothing is pending. */
+  /** When the endpoint's next delivery is due, or a lease ends; 0 for now, null if nothing is pending. */
   readonly nextDueAt: number | null;
 };
 
-/** `except`: deliveries in this process's hands, whose leases a clock set forward must not end. */
+/** `except`: deliveries that this process has leased. If the clock is set forward, they must not be leased again. */
 export type LeaseRequest = {
   readonly partnerId: string;
   readonly limit: number;
@@ -93,17 +93,17 @@ export type LeasedDelivery = Pick<
   "id" | "deliveryId" | "partnerId" | "eventId" | "eventType" | "body"
 > & {
   readonly lease: string;
-  /** Attempts before this lease, in total and of the current schedule. */
+  /** Attempts before this lease: all of them, and those since the schedule last began. */
   readonly attempts: number;
   readonly scheduledAttempts: number;
 };
 
 export type FinishedAttempt = Omit<DeliveryAttempt, "number"> & {
   readonly delivery: LeasedDelivery;
-  /** The URL of the attempt: its failure does not count against an endpoint that has moved. */
+  /** The URL that was tried. A failure is not held against an endpoint that has another URL by now. */
   readonly url: string;
   readonly finishedAt: number;
-  /** The next attempt in milliseconds since the epoch, or the final state. */
+  /** When the next attempt is due, in milliseconds since the epoch; or the final state. */
   readonly next: { readonly dueAt: number } | "delivered" | "dead";
   /** Whether the answer disables the endpoint (410). */
   readonly isGone: boolean;
@@ -126,7 +126,7 @@ const refusals: Readonly<Record<Exclude<RetryOutcome, "retried" | "not known">, 
   "no endpoint": "its partner has no webhook endpoint; set one with `tvs partners webhook set`",
 };
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a delivery. @throws TvsError NOT_KNOWN */
 export async function requireDelivery(store: DeliveryStore, deliveryId: string): Promise<DeliveryDetail> {
   const delivery = await store.delivery(deliveryId);
   if (delivery === null) throw unknownDelivery();
@@ -137,14 +137,14 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/** Ends the hold of `tvs restore --hold-webhooks`. @returns whether there was a hold */
+/** Releases the deliveries held by `tvs restore --hold-webhooks`. @returns whether they were held */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
   const held = (await settings.read()).get(holdWebhooksName) === "true";
   if (held) await settings.write({ [holdWebhooksName]: "false" });
   return held;
 }
 
-/** All partners' backlog, for `tvs status`. `oldestDueAt` (ISO 8601) is of deliveries that are not held. */
+/** Sums the backlog of all partners, for `tvs status`. `oldestDueAt` (ISO 8601) leaves out held deliveries. */
 export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now: number) {
   const parts = await store.backlog(now);
   const sum = (pick: (one: PartnerBacklog) => number) => parts.reduce((total, one) => total + pick(one), 0);
@@ -159,7 +159,7 @@ export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now:
   };
 }
 
-/** A delivery as the commands show it; times in ISO 8601. */
+/** Describes a delivery for the commands; times in ISO 8601. */
 export function describeDelivery(delivery: Delivery) {
   const { deliveryId, state, partnerId, eventType, eventId, attempts, lastStatus, lastError } = delivery;
   return {

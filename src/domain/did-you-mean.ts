@@ -1,19 +1,19 @@
-/** Suggests a known word for an unknown one, in messages. */
+/** Finds the known word that a mistyped word probably meant, for error messages. */
 import { distance } from "fastest-levenshtein";
 
 /** A longer word is not compared: nobody types it by hand. */
 const maxLength = 64;
 
-/** The known word that differs least, by at most a third of its letters. Case and `-`/`_` are ignored. */
+/** Finds the known word that differs least, by at most a third of its letters. Case and `-`/`_` are ignored. */
 export function didYouMean(given: string, known: readonly string[]): string | null {
   if (given.length > maxLength) return null;
   const folded = fold(given);
   const allowed = Math.max(1, Math.floor(folded.length / 3));
   const [best] = known
-    .map((word) => ({ word, slips: slipsBetween(folded, fold(word)) }))
+    .map((word) => ({ word, slips: editDistance(folded, fold(word)) }))
     .sort((one, other) => one.slips - other.slips);
   if (best !== undefined && best.slips <= allowed) return best.word;
-  // A unique prefix is enough, however short.
+  // From three letters on, the beginning of exactly one known word is enough.
   const begun = folded.length < 3 ? [] : known.filter((word) => fold(word).startsWith(folded));
   return begun.length === 1 ? (begun[0] ?? null) : null;
 }
@@ -27,8 +27,8 @@ function fold(word: string): string {
   return word.toLowerCase().replaceAll("_", "-");
 }
 
-/** The edit distance of two words, where two swapped neighbours are one edit; the longer length for long texts. */
-export function slipsBetween(one: string, other: string): number {
+/** Counts the edits between two words, where two swapped letters are one edit; the longer length for long texts. */
+export function editDistance(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;
   const swapped = Array.from(

@@ -10,7 +10,7 @@ import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
 import { certificateOf, licenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";
 
-/** The verdict for a purpose (contract C10). @param teacher null if nobody was found */
+/** Decides whether a teacher is eligible for a purpose (contract C10). @param teacher null if nobody was found */
 export function eligibilityResult(
   teacher: Teacher | null,
   options: { purpose: Purpose; policy: Policy; today: CalendarDate },
@@ -38,8 +38,8 @@ function profileOf(teacher: Teacher): EligibilityResult["profile"] {
 }
 
 /**
- * Every reason why a teacher is not eligible for a purpose, in the published order. An active teacher with a VALID licence is
- * always required; the policy may require more.
+ * Lists every reason why a teacher is not eligible for a purpose, in the published order. An active teacher with a
+ * VALID licence is always required; the policy may require more.
  * @param license the teacher's licence on `today`
  */
 export function ineligibilityReasons(
@@ -60,7 +60,7 @@ export function ineligibilityReasons(
   return reasons;
 }
 
-/** A VERIFIED certificate is refused only by a policy that leaves VERIFIED out. */
+/** The reason for each certificate status that the policy does not accept (VERIFIED: only if the policy leaves it out). */
 const certificateReasons: Readonly<Record<CertificateStatus, Reason>> = {
   NOT_FOUND: "CERTIFICATE_NOT_FOUND",
   CLAIMED: "CERTIFICATE_CLAIMED",

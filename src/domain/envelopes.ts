@@ -3,13 +3,13 @@ import type { EligibilityResult } from "../partner/contract.ts";
 import type { StatusClaim } from "../partner/verification.ts";
 import { isoSeconds } from "./clock.ts";
 
-/** Signs with the private keys of the ring; `signing/` implements it. */
+/** Signs with the private keys of the key ring; `src/signing/` implements it. */
 export type Signer = {
   /**
    * Signs all inputs of one call. The call is admitted or refused as a whole, before any input is signed.
    * @param kid id of a loaded key
    * @param inputs the JWS signing inputs, ASCII
-   * @param options `bulk` for a batch or a statement: single checks are signed first
+   * @param options `bulk` marks a batch or a statement, which waits while single checks are signed
    * @returns the RSASSA-PKCS1-v1_5 SHA-256 signatures, base64url, in the order of `inputs`
    * @throws TvsError SIGNER_UNAVAILABLE, OVERLOADED
    */
@@ -40,7 +40,7 @@ export async function sealEnvelopes(
 ): Promise<SealedEnvelope[]> {
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => {
-    // The signed claim and the unsigned copy are the same bytes, so they cannot differ.
+    // The same bytes are the signed claim and its unsigned copy, so the two cannot differ.
     const result = JSON.stringify(one.result);
     return { claims: one, result, input: `${header}.${base64url(payloadOf(one, result))}` };
   });

@@ -1,6 +1,6 @@
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 
-/** Failures of commands; no HTTP caller meets them. */
+/** The codes of commands' failures; no HTTP caller gets them. */
 const commandCodes = [
   "USAGE",
   "INPUT_UNREADABLE",
@@ -12,7 +12,7 @@ const commandCodes = [
   "MASTER_KEY_INVALID",
 ] as const;
 
-/** Failures that only the operator can repair. HTTP callers get `SERVICE_UNAVAILABLE` for each. */
+/** The codes of failures that only the operator can repair. HTTP callers get `SERVICE_UNAVAILABLE` instead. */
 type OperatorsErrorCode =
   | "REFUSED"
   | `DATABASE_${"IN_USE" | "TOO_NEW"}`
@@ -24,7 +24,7 @@ type OperatorsErrorCode =
 /** The stable codes of expected failures. `cli/terminal/output.ts` maps them to exit codes. */
 export type ErrorCode = ApiErrorCode | (typeof commandCodes)[number] | OperatorsErrorCode;
 
-/** The code of a failure for HTTP callers, access log and metrics. */
+/** Maps a code to the code that HTTP callers, access log and metrics get. */
 export function publicCodeOf(code: ErrorCode): ApiErrorCode {
   if (code in errorCodes) return code as ApiErrorCode;
   return commandCodes.some((one) => one === code) ? "INTERNAL" : "SERVICE_UNAVAILABLE";

@@ -1,21 +1,21 @@
-/** The events of a partner: one filter for its webhook and for the events that it fetches (decision D17.1). */
+/** A partner's event filter, for its webhook and for the events that it fetches (decision D17.1). */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
 import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { Clock } from "./clock.ts";
 import { runAndPause } from "./serial.ts";
 
-/** All teachers, those whom the partner has verified, or those whom it watches. */
+/** All teachers, those whom the partner has verified, or those on its watch list. */
 export const teacherChoices = ["all", "verified", "watched"] as const;
 type TeacherChoice = (typeof teacherChoices)[number];
 
 export type EventFilter = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
-/** The filter of a new partner. */
+/** The filter of a new partner: all events of all teachers. */
 export const allEvents: EventFilter = { events: eventTypes, teachers: "all" };
 
 /**
- * Whether an event is announced to a partner. `store/events.ts` has the same rule as SQL.
+ * True if an event is announced to a partner. `src/store/events.ts` has the same rule as SQL.
  * @param teacherId null for a test event, whose delivery is made separately
  * @param to `hasVerified` and `isWatching` are about this teacher
  */
@@ -34,7 +34,7 @@ export function isPublishedTo(
 }
 
 export const keepPartnerEventsMs = 30 * 86_400_000;
-/** Rows in one commit, which takes a few milliseconds. */
+/** The most rows deleted in one commit, which then takes a few milliseconds and hardly delays other writes. */
 const prunedRows = 500;
 
 /** Deletes events of partners that are older than 30 days, in short commits with pauses between them. */
@@ -46,7 +46,7 @@ export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: 
   }
 }
 
-/** A filter as partners see it: all event types are `all`. */
+/** Describes a filter for its partner; a list of all event types becomes the word `all`. */
 export function describeEventFilter({ events, teachers }: EventFilter) {
   return { events: events.length === eventTypes.length ? ("all" as const) : events, teachers };
 }

@@ -12,24 +12,24 @@ export type TeacherEvent = {
   readonly body: string;
 };
 
-/** A record's statuses on a date. */
+/** A teacher's statuses on one date. */
 export type Statuses = {
   license: LicenseStatus;
   certificate: CertificateStatus;
   active: boolean;
-  /** Only the operator finds the record. */
+  /** Only the operator's commands and console show a hidden record. */
   hidden?: true;
 };
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
-/** The statuses before a change; NOT_FOUND for a new teacher. A new inactive teacher causes no deactivation. */
+/** The statuses before a change. For a new teacher: no licence, no certificate, and `active` as after the change. */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
   return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };
 }
 
-/** The statuses that were last announced; the calendar may have changed the licence since. */
+/** The statuses that were last announced. The licence may have expired or begun since. */
 export function announcedStatuses(teacher: Teacher): Statuses {
   return statusesWith(teacher, teacher.announcedStatus);
 }
@@ -46,8 +46,8 @@ function statusesWith({ certificateStatus, active, hidden }: StatusFields, licen
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };
 
 /**
- * The events of a change, the licence's first (decision D7.5). A deactivation or hiding is announced alone. Changes of a
- * hidden record are not announced.
+ * Lists the events that a change causes, the licence's event first (decision D7.5). A deactivation or hiding causes no
+ * other event. Changes of a hidden record cause none.
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
@@ -92,7 +92,7 @@ export function createEvents(before: Statuses, after: Statuses, subject: Occurre
   return transitions(before, after).map((transition) => createEvent(transition, after, subject));
 }
 
-/** @param occurrence a test event has no identifiers */
+/** Makes one event. A test event has no teacher id and no registration number. */
 export function createEvent(
   { eventType, previousStatus }: Transition,
   { license, certificate }: Pick<Statuses, "license" | "certificate">,

@@ -2,13 +2,13 @@ import { Buffer } from "node:buffer";
 import { canonicalJson } from "../partner/canonical-json.ts";
 import type { IdempotencyStore } from "../store/idempotency.ts";
 import type { Clock } from "./clock.ts";
-import { inTime } from "./deadline.ts";
+import { withTimeout } from "./deadline.ts";
 import { TvsError } from "./errors.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
 export type StoredAnswer = { readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
-/** A stored answer. `id` and `fingerprint` are keyed hashes: a caller's key and body may hold guessable personal data. */
+/** A stored answer. `id` and `fingerprint` are keyed hashes of an idempotency key and a body, which may be personal. */
 export type IdempotencyRecord = StoredAnswer & {
   readonly id: Uint8Array;
   readonly fingerprint: Uint8Array;
@@ -16,7 +16,7 @@ export type IdempotencyRecord = StoredAnswer & {
 };
 
 export const keepIdempotencyMs = 72 * 3_600_000;
-/** How long a duplicate waits for a running call. */
+/** How long a call waits for a running call with the same key. */
 const waitMs = 2_000;
 const maxIdempotencyKeyLength = 255;
 
@@ -28,8 +28,8 @@ export type Idempotency = ReturnType<typeof createIdempotency>;
 type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
 
 /**
- * Runs each idempotency key once (contract C16). The record committed with an answer decides. A call whose key is running in
- * this process waits for the first call, so that nothing is signed in vain.
+ * Runs each idempotency key once (contract C16): the record that is committed with an answer ensures this on all nodes.
+ * A second call with the key in this process waits for the first, so that nothing is signed in vain.
  */
 export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock) {
   const running = new Map<string, Promise<unknown>>();
@@ -50,12 +50,12 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
 
   return {
     /**
-     * Replays the stored answer of this partner, operation and key, or runs `work`. If another node has stored the key first,
-     * the commit of `work` is refused, and the next call of `run` finds the other node's answer.
+     * Replays the stored answer of this partner, operation and key, or runs `work`. If another node has stored the key
+     * first, the commit of `work` is refused, and the next call of `run` finds the other node's answer.
      * @param work commits the pending record with its results, or gives null if its commit was refused
-     * @returns null if `work` did
-     * @throws TvsError IDEMPOTENCY_KEY_INVALID, IDEMPOTENCY_KEY_REUSED (422) for another body, IDEMPOTENCY_KEY_IN_USE (409)
-     *   if the first call is still running after two seconds
+     * @returns null if `work` gave null
+     * @throws TvsError IDEMPOTENCY_KEY_INVALID, IDEMPOTENCY_KEY_REUSED (422) for another body, IDEMPOTENCY_KEY_IN_USE
+     * (409) if the first call is still running after two seconds
      */
     async run(
       request: IdempotentRequest,
@@ -69,7 +69,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const cameAt = performance.now();
       for (let first = running.get(name); first !== undefined; first = running.get(name)) {
         const ms = waitMs - (performance.now() - cameAt);
-        await inTime(
+        await withTimeout(
           first.catch(() => {}),
           { ms, late: stillRunning },
         );
@@ -81,7 +81,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
   };
 }
 
-/** A structured field's string (RFC 8941, 3.3.3). */
+/** A quoted key, in the syntax of a structured field's string (RFC 8941, 3.3.3). */
 const quotedKey = /^"(?:[ !#-[\]-~]|\\["\\])*"$/;
 
 /** Reads a bare or quoted key; both spellings are one key. @throws TvsError IDEMPOTENCY_KEY_INVALID */

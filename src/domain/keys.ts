@@ -12,12 +12,12 @@ export type KeyState = "pending" | "active" | "retired" | "compromised";
 /** One key of the JWKS document (contract C11). */
 type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
-/** A key of the ring. Times are milliseconds since the epoch. */
+/** A signing key. Times are milliseconds since the epoch. */
 export type SigningKey = {
   readonly kid: string;
   readonly state: KeyState;
   readonly jwk: PublicJwk;
-  /** The private key as PKCS #8, sealed under the kid; null after it was destroyed. */
+  /** The private key (PKCS #8), encrypted and bound to the kid; null after it was destroyed. */
   readonly sealed: Uint8Array | null;
   readonly createdAt: number;
   readonly publishedAt: number;
@@ -49,7 +49,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
   if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
   if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
-  // Partners refuse a whole key set with such a key, and a published key stays in the set.
+  // Partners refuse a whole key set that contains such a key, and published keys stay in the set.
   if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`)))
     throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
   if (!signs(privateKey, pem))
@@ -58,7 +58,7 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   return pendingKey({ n, e, pkcs8 }, secrets, now);
 }
 
-/** Whether the key signs correctly: a damaged private key can be read without an error. */
+/** True if the key signs correctly: a damaged private key can be read without an error. */
 function signs(privateKey: KeyObject, pem: string): boolean {
   const probe = Buffer.from("tvs");
   try {
@@ -93,7 +93,7 @@ async function pendingKey(
   };
 }
 
-/** Gives an empty ring its first two keys. @returns false if it has keys already */
+/** Makes the first two keys of a new register. @returns false if the register has keys already */
 export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
   const [active, pending] = await Promise.all([
@@ -109,8 +109,8 @@ export type KeyRing = {
   readonly pending: SigningKey;
 };
 
-/** @throws TvsError INTERNAL without an active or a pending key, which the store never allows */
-export function keyRing(keys: readonly SigningKey[]): KeyRing {
+/** Makes a key ring. @throws TvsError INTERNAL if the active or pending key is missing, which the store prevents */
+export function keyRingOf(keys: readonly SigningKey[]): KeyRing {
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");
   if (active === undefined || pending === undefined)
@@ -119,12 +119,12 @@ export function keyRing(keys: readonly SigningKey[]): KeyRing {
 }
 
 /** The JWKS document (contract C11). Retired keys stay, so that old envelopes verify; compromised keys are left out. */
-export function jwks(ring: KeyRing): { keys: PublicJwk[] } {
+export function jwksOf(ring: KeyRing): { keys: PublicJwk[] } {
   return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
 }
 
 /**
- * Marks a key as compromised since a time. The pending key replaces an active one immediately.
+ * Marks a key as compromised since a time. If the key is active, the pending key replaces it immediately.
  * @throws TvsError NOT_KNOWN for an unknown kid, REFUSED for a time in the future
  */
 export async function compromiseKey(
@@ -141,7 +141,7 @@ export async function compromiseKey(
 }
 
 /**
- * Signs the list of every key with its window, for verifying old envelopes offline (decision D5.4).
+ * Signs the list of all keys with the time in which each was in use, to verify old envelopes offline (decision D5.4).
  * @returns a compact JWS of `typ` `key-history+jwt`
  */
 export async function signKeyHistory(
@@ -153,20 +153,20 @@ export async function signKeyHistory(
     iat: Math.floor(options.now / 1000),
     keys: ring.keys.map((key) => ({ ...describeKey(key), jwk: key.jwk })),
   };
-  return (await signerAs("key-history+jwt", ring, options.secrets))(payload);
+  return (await createJwsSigner("key-history+jwt", ring, options.secrets))(payload);
 }
 
 /**
- * Prepares signing with the active key outside the signing queue, by WebCrypto.
+ * Prepares signing with the active key by WebCrypto, outside the queue that signs envelopes.
  * @param typ the `typ` of the JOSE header
  * @returns a function that signs claims as a compact JWS
  */
-export async function signerAs(
+export async function createJwsSigner(
   typ: string,
   { active }: KeyRing,
   secrets: Secrets,
 ): Promise<(claims: object) => Promise<string>> {
-  const key = await privateKeyOf(active, secrets);
+  const key = await decryptPrivateKey(active, secrets);
   return (claims) =>
     new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
       .setProtectedHeader({ alg: "RS256", kid: active.kid, typ })
@@ -185,17 +185,17 @@ export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
 export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 
 /**
- * Unseals a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
+ * Decrypts a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
  * @throws TvsError INTERNAL for a destroyed key, MASTER_KEY_WRONG
  */
-export function pkcs8Of(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
+export function decryptPkcs8(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {
   if (key.sealed === null) throw new TvsError("INTERNAL", "this key's private half was destroyed");
   return secrets.open(key.sealed, key.kid) as Uint8Array<ArrayBuffer>;
 }
 
-/** Unseals a private key for signing; it cannot be exported. */
-export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
-  const pkcs8 = pkcs8Of(key, secrets);
+/** Decrypts a private key for signing; it cannot be exported. */
+export async function decryptPrivateKey(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
+  const pkcs8 = decryptPkcs8(key, secrets);
   try {
     return await crypto.subtle.importKey("pkcs8", pkcs8, signingAlgorithm, false, ["sign"]);
   } finally {
@@ -203,7 +203,7 @@ export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<C
   }
 }
 
-/** The public facts of a key; times in ISO 8601. */
+/** Describes a key without its private half; times in ISO 8601. */
 export function describeKey(key: SigningKey) {
   return {
     kid: key.kid,

@@ -1,24 +1,24 @@
-/** Reads IP addresses, networks and hosts of sockets and settings. */
+/** Reads the IP addresses, networks and hosts of sockets and settings. */
 import ipaddr from "ipaddr.js";
 import { TvsError } from "./errors.ts";
 
-export type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** A block of addresses: its first address, and the number of shared leading bits. */
-export type Network = readonly [base: Address, bits: number];
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+/** A block of IP addresses: its first address, and the number of leading bits that all share. */
+export type Network = readonly [base: IpAddress, bits: number];
 
 /** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null for another text */
-export function parseAddress(text: string): Address | null {
-  // A zone (`fe80::1%eth0`) names a network interface.
+export function parseIpAddress(text: string): IpAddress | null {
+  // The zone of `fe80::1%eth0` names a network interface, and is not part of the address.
   const bare = text.replace(/%.*$/, "");
-  // ipaddr.js would also read `1`, `0x7f.1` and `010.0.0.1`, the last one as octal.
+  // Only four decimal parts are IPv4 here: ipaddr.js would also read `1`, `0x7f.1`, and `010.0.0.1` as octal.
   if (!bare.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return null;
   return ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
 }
 
-/** Reads an address or a CIDR block. @throws TvsError CONFIG_INVALID that names the entry */
+/** Reads an IP address or a CIDR block. @throws TvsError CONFIG_INVALID that names the entry */
 export function parseNetwork(entry: string): Network {
   const [address, bits, ...rest] = entry.trim().split("/");
-  const parsed = parseAddress(address ?? "");
+  const parsed = parseIpAddress(address ?? "");
   const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
   const widest = parsed?.kind() === "ipv4" ? 32 : 128;
   if (parsed === null || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
@@ -35,37 +35,37 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-export function isInside(address: Address, networks: readonly Network[]): boolean {
+export function isInside(address: IpAddress, networks: readonly Network[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;
     return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);
   });
 }
 
-/** Whether a service at this host can be reached from this machine only. */
+/** True if a service at this host can be reached from this machine only. */
 export function isLoopbackHost(host: string): boolean {
   const name = hostOf(`http://${host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host}`);
   return /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]+\])$/.test(name);
 }
 
-/** Whether an address means "every address of this machine", which nobody can connect to. */
+/** True if a URL's host means "every IP address of this machine", to which nobody can connect. */
 export function isWildcard(issuer: string): boolean {
   return /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(hostOf(issuer));
 }
 
-/** The reason why an issuer's address is unfit for a live service; null for none. */
+/** Says why an issuer's URL is unfit for a live service. @returns null if it is fit */
 export function issuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | null {
   if (isWildcard(issuer)) return "wildcard";
   if (isLoopbackHost(hostOf(issuer))) return "loopback";
   return /^https:/i.test(issuer) ? null : "http";
 }
 
-/** Reading a host name takes the square of its length. */
-const maxAddressLength = 2_000;
+/** The longest URL that is parsed: the time to parse a host name grows with the square of its length. */
+const maxUrlLength = 2_000;
 
-/** The host of a URL in normal form: IPv4 in four parts, IPv6 in brackets, a name in lower case; "" for another text. */
+/** Gives a URL's host in normal form: IPv4 in four parts, IPv6 in brackets, lower case; "" for another text. */
 function hostOf(address: string): string {
-  return address.length <= maxAddressLength && URL.canParse(address)
+  return address.length <= maxUrlLength && URL.canParse(address)
     ? new URL(address).hostname.replace(/\.$/, "")
     : "";
 }

@@ -6,7 +6,7 @@ import type { EventFilter } from "./event-filter.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 
-/** The scopes, and the operation of each: its name in the evidence log, the metrics and the console. */
+/** The operation of each scope, as the evidence log, the metrics and the console name it. */
 export const operationOfScope = {
   eligibility: "eligibility-check",
   lookup_by_reg_no: "lookup-by-reg-no",
@@ -18,7 +18,7 @@ export const operationOfScope = {
 export type Scope = keyof typeof operationOfScope;
 export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
-/** The charge of a batch: one call, or one call per item. */
+/** The charge of a batch to the quota: one call, or one call per item. */
 export const batchCosts = ["call", "item"] as const;
 type BatchCost = (typeof batchCosts)[number];
 
@@ -37,7 +37,7 @@ export type Partner = {
   readonly disabledAt: number | null;
 };
 
-/** A key of a partner. Quotas and idempotency keys belong to the partner. */
+/** An API key of a partner. Quotas and idempotency keys are per partner, not per API key. */
 export type ApiKey = {
   readonly keyId: string;
   readonly partnerId: string;
@@ -57,7 +57,7 @@ export type ClientCertificate = {
   readonly addedAt: number;
 };
 
-export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
+export type KeyExpiry = { readonly keyId: string; readonly expiresAt: number };
 
 type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "eventFilter">;
 export type PartnerChange = Partial<PartnerTerms> & { readonly eventFilter?: Partial<EventFilter> };
@@ -65,7 +65,7 @@ export type PartnerChange = Partial<PartnerTerms> & { readonly eventFilter?: Par
 /** The highest quota: far above what one machine can sign. */
 const maxQuota = 1_000_000_000;
 export const defaultWatchLimit = 100_000;
-/** More teachers than any country has. */
+/** The highest watch limit: more teachers than any country has. */
 const maxWatchLimit = 10_000_000;
 
 /** Checks a partner record before it is stored. @throws TvsError USAGE naming the field */
@@ -98,7 +98,7 @@ function checkCount(flag: string, value: number, most: number): void {
     throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${most}`);
 }
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a partner. @throws TvsError NOT_KNOWN */
 export async function requirePartner(store: PartnerStore, partnerId: string): Promise<Partner> {
   const partner = (await store.partners()).find((one) => one.partnerId === partnerId);
   if (partner === undefined)

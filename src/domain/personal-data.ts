@@ -4,10 +4,10 @@
 const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";
 /** Separators between the digits of one number. A comma before a space separates two numbers. */
 const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e3]|,(?!\\s)){1,3}";
-/** A UUID. One in ten contains eleven digits in a row or in groups. */
+/** A UUID, which is not personal data, although one in ten contains eleven digits in a row or in groups. */
 const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
 
-/** An e-mail address. The bounds keep the expression linear in the length of a text. */
+/** An e-mail address. The bounds of its parts keep the search linear in the length of a text. */
 const email = /(?:[^\s"@＠﹫]{1,64}|"[^"@＠﹫]{1,64}")[@＠﹫][^\s"@＠﹫]{1,255}/gu;
 const number = new RegExp(`${uuid}|[+＋]?\\p{Ps}?${digit}(?:(?:${joint})?${digit})*`, "giu");
 const groups = new RegExp(`${digit}+`, "gu");
@@ -19,24 +19,24 @@ const anyDigit = new RegExp(digit, "u");
 const partingJoint = /[/／,\p{Pc}]/u;
 
 const removed = "[removed]";
-/** Digits in a row of a phone number without its zero; a NIN has one more. */
+/** The fewest digits in a row that are personal: a phone number without its zero has ten, a NIN eleven. */
 export const personalDigits = 10;
 const ninDigits = 11;
-/** The longest phone number (E.164), and the shortest number that a plus sign makes a phone number. */
+/** The most digits of a phone number (E.164), and the fewest after a plus sign that make one. */
 const maxPhoneDigits = 15;
 const minPlusDigits = 9;
 
-/** Printable ASCII. Most texts match, and need no search for other digits. */
+/** Printable ASCII. Most texts match, and are not searched for the digits of other scripts. */
 const plainText = /^[ -~]*$/;
 
-/** The longest text that is searched, ten times the longest that is stored. */
+/** The longest text that is searched, ten times the longest text that is stored. */
 const maxSearched = 40_000;
 
-/** Replaces NINs, phone numbers and e-mail addresses. A text that is too long is replaced whole. */
+/** Replaces NINs, phone numbers and e-mail addresses by `[removed]`. A text that is too long is replaced whole. */
 export function withoutPersonalData(text: string): string {
   if (text.length > maxSearched) return removed;
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
-  // A text with so few digits has no personal number.
+  // A text with so few digits contains no phone number and no NIN.
   if (plainText.test(rest) && digitsOf(rest).length < minPlusDigits) return rest;
   return anyDigit.test(rest) ? rest.replace(number, (found) => (isPersonal(found) ? removed : found)) : rest;
 }
@@ -63,7 +63,7 @@ function asciiDigit(char: string): string {
   return known;
 }
 
-/** Unicode has the ten digits of a script in order, and several such rows may be adjacent. */
+/** Finds a digit's value. Unicode has the ten digits of a script in order; those of two scripts may be adjacent. */
 function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;
@@ -76,7 +76,7 @@ function findDigit(char: string): string {
 /** Consecutive digits of a number, with the separators before and after. */
 type Group = { readonly digits: string; readonly jointBefore: string; readonly jointAfter: string };
 
-/** Whether digits with separators are a NIN or a phone number; the separators decide how likely that is. */
+/** True if digits with separators are a NIN or a phone number, as far as the separators suggest. */
 function isPersonal(run: string): boolean {
   if (/[a-f]/i.test(run)) return false;
   const all = groupsOf(run);
@@ -90,7 +90,7 @@ function isPersonal(run: string): boolean {
 const usualGrouping =
   /(?<!\d)(?:(?:234-?0?|0)[789]-?[01](?:-?\d){8}|[789][01]\d-\d{3}-\d{4}|\d{3}-\d{4}-\d{4}|\d{4}-\d{3}-\d{4}|\d{4}-\d{4}-\d{3})(?!\d)/;
 
-/** The digits with "/" for a separating joint and "-" for any other. */
+/** Writes the digits with "/" for a separator that is rare in phone numbers, and "-" for any other. */
 function grouped(all: readonly Group[]): string {
   return all
     .map(
@@ -112,7 +112,7 @@ function endOf(match: RegExpExecArray | undefined): number {
   return match === undefined ? 0 : match.index + match[0].length;
 }
 
-/** Splits at years next to a slash, a dash or a dot, as in dates and file numbers. */
+/** Splits groups at years beside a slash, a dash or a dot, because dates and file numbers have them. */
 function withoutYears(all: readonly Group[]): Group[][] {
   const parts: Group[][] = [[]];
   for (const group of all) {
@@ -123,7 +123,7 @@ function withoutYears(all: readonly Group[]): Group[][] {
   return parts;
 }
 
-/** Whether all groups, or some adjacent ones, are a NIN or a phone number. */
+/** True if all groups, or some adjacent ones, are together a NIN or a phone number. */
 function isNumber(part: readonly Group[]): boolean {
   const joints = part.slice(1).map(({ jointBefore }) => jointBefore);
   const isSpaced = !partingJoint.test(joints.join(""));

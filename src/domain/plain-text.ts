@@ -1,8 +1,8 @@
-/** Checks texts for people. Invisible characters could make two names look alike or reverse letters. */
+/** Checks texts that people read: invisible characters could make two names look alike, or reverse letters. */
 
 /**
- * Control, format, private and unassigned characters, line separators, characters that a renderer may leave out (zero-width
- * marks, direction marks, soft hyphens, variation selectors, fillers, tags), blank braille, and U+FFFD.
+ * Invisible characters: control, format, private and unassigned characters, line separators, blank braille, U+FFFD, and
+ * what a renderer may leave out (zero-width and direction marks, soft hyphens, variation selectors, fillers, tags).
  */
 const hidden = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffd]/u;
 
@@ -11,7 +11,7 @@ const joining = [
   ...["Telugu", "Kannada", "Malayalam", "Sinhala"],
 ];
 const joiningLetter = `[${joining.map((script) => `\\p{Script_Extensions=${script}}`).join("")}]`;
-/** A zero-width (non-)joiner between two letters of a joining script, where it is part of the spelling. */
+/** A zero-width joiner or non-joiner between two letters of a joining script, where it is part of the spelling. */
 const joiner = new RegExp(`(?<=${joiningLetter})[\\u200c\\u200d](?=${joiningLetter})`, "gu");
 
 /** Whether a text contains an invisible character, or U+FFFD from a failed decoding. */

@@ -16,9 +16,9 @@ const policySchema = v.strictObject({
   purposes: v.record(v.picklist(purposes), ruleSchema),
 });
 
-/** The requirements of a purpose beyond an active teacher with a VALID licence. */
+/** The requirements of a purpose, beyond an active teacher with a VALID licence. */
 export type PolicyRule = Readonly<v.InferOutput<typeof ruleSchema>>;
-/** A purpose that is not in the document makes nobody eligible. */
+/** A policy. A purpose that it does not name makes nobody eligible. */
 export type Policy = {
   readonly version: string;
   readonly purposes: Readonly<Partial<Record<string, PolicyRule>>>;

@@ -6,12 +6,12 @@ export type WindowKind = "minute" | "day";
 const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
 
 /**
- * How long a window is kept after its start. A call is charged to the minute of its arrival, even if it is answered later,
- * and a clock that is set back finds the earlier windows.
+ * How long a quota window is kept after its start. A call that is answered late is charged to the minute of its
+ * arrival, and a clock that was set back needs the earlier windows.
  */
 export const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
 
-/** The calls used of a window. `startsAt` is in milliseconds since the epoch. */
+/** The calls charged to one window. `startsAt` is in milliseconds since the epoch. */
 export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
 
 /** The starts of one minute and one day, in milliseconds since the epoch. */
@@ -19,35 +19,35 @@ export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
 export type WindowsUsed = Readonly<Record<WindowKind, number>>;
 
-/** The charge of a call to the windows of its arrival, and their limits. */
+/** The charge of a call to the minute and day of its arrival, and the limits of both. */
 export type QuotaCharge = {
   readonly partnerId: string;
   readonly starts: WindowStarts;
   readonly calls: number;
-  /** Calls charged to the day, if not `calls`. */
+  /** Calls charged to the day; absent if the number is `calls`. */
   readonly ofDay?: number;
   readonly limits: Readonly<Record<WindowKind, number>>;
 };
 
-/** The windows that are open at a time, in milliseconds since the epoch. */
-export function openWindows(now: number): WindowStarts {
+/** Gives the starts of the windows that are open at a time; all in milliseconds since the epoch. */
+export function windowStartsAt(now: number): WindowStarts {
   const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];
   return { minute: startOf("minute"), day: startOf("day") };
 }
 
-/** Windows that began before these times may be pruned. */
-export function forgottenWindows(now: number): WindowStarts {
+/** Gives two times: the windows that began before them may be deleted. */
+export function prunableBefore(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
 }
 
-/** Unix epoch seconds at which the window ends. */
-export function endOf(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
+/** The end of a window, in Unix epoch seconds. */
+export function windowEnd(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
   return (startsAt + windowMs[kind]) / 1000;
 }
 
-/** A partner's use of the current windows, without the calls in flight. `resetAt` is ISO 8601. */
+/** A partner's use of the current windows, without calls that are not committed yet. `resetAt` is ISO 8601. */
 export function quotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
-  const starts = openWindows(now);
+  const starts = windowStartsAt(now);
   const useOf = (kind: WindowKind, limit: number) => {
     const startsAt = starts[kind];
     const isOurs = (one: QuotaWindow) =>

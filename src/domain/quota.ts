@@ -3,14 +3,14 @@ import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import {
-  endOf,
   keepWindowMs,
-  openWindows,
   type QuotaCharge,
   type QuotaWindow,
   type WindowKind,
   type WindowStarts,
   type WindowsUsed,
+  windowEnd,
+  windowStartsAt,
 } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
@@ -21,7 +21,7 @@ export type QuotaState = {
   readonly windows: readonly RateLimitWindow[];
 };
 
-/** One window. `lasts` and `endsIn` are in seconds. */
+/** One window: its limit, and the calls left. `lasts` and `endsIn` are in seconds. */
 type RateLimitWindow = {
   readonly name: WindowKind | "address";
   readonly limit: number;
@@ -32,7 +32,7 @@ type RateLimitWindow = {
 
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
-/** A spent quota. The HTTP layer turns `refusal` into headers. */
+/** Thrown for a spent quota. The HTTP layer turns `refusal` into headers. */
 export class QuotaExceeded extends TvsError {
   readonly refusal: QuotaRefusal;
 
@@ -44,7 +44,7 @@ export class QuotaExceeded extends TvsError {
   }
 }
 
-/** One call of a partner. It is charged to the minute and the day of its arrival, whenever it is answered. */
+/** The quota account of one call, which is charged to the minute and day of its arrival, however late its answer. */
 export type QuotaCall = ReturnType<typeof createCall>;
 
 export type Quota = ReturnType<typeof createQuota>;
@@ -56,19 +56,20 @@ type QuotaDependencies = {
   readonly stored: readonly QuotaWindow[];
 };
 
-/** A window as this process knows it: calls that commits have reported, and calls that its running calls may charge. */
+/** A window as this process knows it: `used` as commits reported it, `underWay` as running calls may charge it. */
 type KnownWindow = { readonly startsAt: number; used: number; underWay: number };
 type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
 
 /**
- * Fixed-window counters of the UTC minute and day. Only the used calls are stored, so a changed quota counts immediately.
+ * Counts partners' calls in fixed windows, the UTC minute and day. Only used calls are stored, so a changed quota
+ * applies immediately. Each call's commit decides whether its windows have room (decision D4.8).
  *
- * Each call's commit decides whether its windows have room (decision D4.8). The counters here refuse early, before a
- * signature, what the commit would refuse.
+ * The counters in memory only refuse early, before a signature. They also count calls under way, so they may refuse a
+ * call that a commit would accept.
  */
 export function createQuota(dependencies: QuotaDependencies) {
   const { clock, stored } = dependencies;
-  /** By kind, beginning and partner. */
+  /** The known windows, by kind, start and partner id. */
   const windows = {
     minute: new Map<number, Map<string, KnownWindow>>(),
     day: new Map<number, Map<string, KnownWindow>>(),
@@ -89,7 +90,7 @@ export function createQuota(dependencies: QuotaDependencies) {
   }
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    const { minute, day } = openWindows(at);
+    const { minute, day } = windowStartsAt(at);
     return { minute: windowOf(partnerId, "minute", minute), day: windowOf(partnerId, "day", day) };
   }
 
@@ -99,7 +100,7 @@ export function createQuota(dependencies: QuotaDependencies) {
       const cameAt = clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
-    /** The state as this process knows it. */
+    /** A partner's state now, as this process knows it. */
     state(partner: Partner): QuotaState {
       const now = clock.now();
       const known = knownOf(partner, now);
@@ -108,11 +109,11 @@ export function createQuota(dependencies: QuotaDependencies) {
   };
 }
 
-/** @param knownOf a partner's windows at the arrival of the call */
+/** Makes the account of one call. @param knownOf gives a partner's windows at the arrival of the call */
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
-  /** The windows' use that the database reported last for this partner. */
+  /** The use of the windows that the database last reported for this partner. */
   let reported: WindowsUsed | undefined;
 
   function requireOwner() {
@@ -128,7 +129,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     reserved = { minute, day };
   }
 
-  /** Gives the call to a partner, without a reservation. */
+  /** Makes a partner the call's owner, without a reservation. */
   function assign(partner: Partner): void {
     setReserved(0, 0);
     if (owner?.partner.partnerId !== partner.partnerId) reported = undefined;
@@ -167,7 +168,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
 
   return {
     /**
-     * Reserves one call of the minute. A retry may give the call to another partner, which frees the first reservation.
+     * Reserves one call of the minute's quota. If a retry changes the partner, the first reservation is freed.
      * @throws QuotaExceeded if the minute is known to have no room
      */
     reserve(partner: Partner): void {
@@ -176,9 +177,9 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       setReserved(1, 0);
     },
     /**
-     * Reserves the charge of the call's commit.
+     * Reserves what the call's commit will charge.
      * @param ofDay calls charged to the day, if not `calls`
-     * @throws QuotaExceeded
+     * @throws QuotaExceeded if the minute or the day has too little room
      */
     chargeFor(calls: number, ofDay = calls): QuotaCharge {
       const room = left(requireOwner().partner, account().used);
@@ -188,7 +189,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       setReserved(calls, ofDay);
       return ofDay === calls ? chargeOf(calls) : { ...chargeOf(calls), ofDay };
     },
-    /** Checks the day's room before long work, and reserves nothing. @throws QuotaExceeded */
+    /** Checks that the day has room before long work; reserves nothing. @throws QuotaExceeded */
     expectOfDay(calls: number): void {
       if (left(requireOwner().partner, account().used).day < calls)
         throw exceeded(account(), calls, clock.now());
@@ -202,7 +203,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       return reread();
     },
     /**
-     * Commits a charge of one call to the minute, for a call that stores nothing else.
+     * Commits a charge of one call of the minute's quota, for a call that stores nothing else.
      * @param revision the revision of the call's snapshot
      * @returns false if the commit was refused; nothing is charged, and the call is retried
      */
@@ -213,9 +214,9 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       else committed(used);
       return used !== null;
     },
-    /** The calls used of the day, as this process knows them, and its end in milliseconds since the epoch. */
-    day: () => ({ used: account().used.day, endsAt: endOf("day", requireOwner().known.day) * 1000 }),
-    /** The state that the database reported; undefined if it was not read, because memory may be wrong. */
+    /** The day's used calls, as this process knows them, and the day's end in milliseconds since the epoch. */
+    day: () => ({ used: account().used.day, endsAt: windowEnd("day", requireOwner().known.day) * 1000 }),
+    /** The state that the database reported; undefined if it was not read for this call, as memory may be wrong. */
     state: (): QuotaState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
     /** Frees the reservation. */
@@ -223,7 +224,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   };
 }
 
-/** A partner's windows, and their use. */
+/** A partner, its windows, and their use. */
 type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: WindowsUsed };
 
 function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {
@@ -237,8 +238,8 @@ function left({ perMinute, perDay }: Partner, used: WindowsUsed): Readonly<Recor
 function stateOf({ partner, known, used }: Account, now: number): QuotaState {
   const { perMinute, perDay } = partner;
   const { minute, day } = left(partner, used);
-  const resetAt = endOf("minute", known.minute);
-  const dayEndsIn = secondsUntil(endOf("day", known.day), now);
+  const resetAt = windowEnd("minute", known.minute);
+  const dayEndsIn = secondsUntil(windowEnd("day", known.day), now);
   return {
     limit: perMinute,
     remaining: Math.min(minute, day),
@@ -250,15 +251,15 @@ function stateOf({ partner, known, used }: Account, now: number): QuotaState {
   };
 }
 
-/** @param time in Unix epoch seconds */
+/** Counts the seconds until a time. @param time in Unix epoch seconds */
 function secondsUntil(time: number, now: number): number {
   return Math.max(0, Math.ceil(time - now / 1000));
 }
 
-/** The refusal by the day if the day has too little room, because its wait is longer; else by the minute. */
+/** Makes the refusal: by the day if the day has too little room, because its wait is longer; else by the minute. */
 function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
   const window = left(account.partner, account.used).day < calls ? "day" : "minute";
-  const resetAt = endOf(window, account.known[window]);
+  const resetAt = windowEnd(window, account.known[window]);
   const retryAfterSeconds = Math.max(1, secondsUntil(resetAt, now));
   return new QuotaExceeded({ ...stateOf(account, now), resetAt, window, retryAfterSeconds });
 }

@@ -6,14 +6,14 @@ import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
-import { openWindows, quotaUse } from "./quota-windows.ts";
+import { quotaUse, windowStartsAt } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
 
-/** The figures from the database for console, metrics and doctor. */
+/** All figures that console, metrics and doctor show, read from the database at one time. */
 export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
-export type QuotaReading = Readings["quotas"][number];
-/** An endpoint with its host only, because its URL may contain a secret of the partner. */
-export type EndpointReading = Readings["endpoints"][number];
+export type QuotaFigures = Readings["quotas"][number];
+/** An endpoint's figures, with the URL's host only: its path or query may contain a secret of the partner. */
+export type EndpointFigures = Readings["endpoints"][number];
 
 /** The newest readings (null before the first), and whether the last attempt to renew them failed. */
 export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
@@ -27,14 +27,14 @@ type ReadingsDependencies = {
   log(): Promise<LogFigures | null>;
   readonly calendar: Calendar;
   readonly clock: Clock;
-  /** Called at the first of consecutive failures. */
+  /** Called at the first of several failures in a row. */
   readonly onError?: (error: unknown) => void;
 };
 
 const shownImports = 12;
-/** Above this number a sample is counted, which blocks the event loop for some ten milliseconds. */
+/** The most teachers that are counted; of more, a sample is. Counting blocks the event loop for some ten ms. */
 const countedTeachers = 20_000;
-/** Readings are kept for at least 1.5 s, and for fifty times the time that they took. */
+/** Readings are reused for 1.5 s at least, and for fifty times as long as the reading took. */
 const leastAgeMs = 1_500;
 const shareOfTime = 50;
 
@@ -71,7 +71,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, losses, teachers, logFigures] =
     await Promise.all([
-      quotaStore.windows(openWindows(now)),
+      quotaStore.windows(windowStartsAt(now)),
       partners.partners(),
       webhooks.endpoints(),
       webhooks.backlog(now),
@@ -93,9 +93,9 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
       lastError,
     })),
     imports: latest,
-    /** When the last import that was applied ended; null before the first. */
+    /** When the last import ended that applied a row; null before the first. */
     appliedAt: applied?.finishedAt ?? null,
-    /** The losses by imports within a day, since the last allowed one. */
+    /** The licences, certificates and revocations that imports of 24 hours removed, since the last `--allow-change`. */
     losses,
     teachers,
     log: logFigures,

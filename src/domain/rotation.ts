@@ -3,25 +3,25 @@
 import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { generateKey, type KeyRing, keyRing } from "./keys.ts";
+import { generateKey, type KeyRing, keyRingOf } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** How long a pending key must be public before it signs, because partners cache the JWKS. */
 export const publishAheadMs = 24 * 3_600_000;
 
 type RotationOptions = {
-  /** Allows a pending key that has been public for less. */
+  /** Allows a pending key that has been public for less than {@link publishAheadMs}. */
   readonly immediately: boolean;
   readonly now: number;
 };
 
 /**
- * Reads the two keys of a rotation, before an operator is asked to confirm it.
+ * Reads the active and the pending key, and checks that they may rotate, before an operator is asked to confirm.
  * @returns `early` is true if partners may not have seen the pending key yet
  * @throws TvsError REFUSED for an early rotation without `immediately`
  */
 export async function requireRotatable(keys: KeyStore, { immediately, now }: RotationOptions) {
-  const { active, pending } = keyRing(await keys.list());
+  const { active, pending } = keyRingOf(await keys.list());
   const early = now - pending.publishedAt < publishAheadMs;
   if (early && !immediately) {
     const from = isoTime(pending.publishedAt + publishAheadMs);
@@ -45,11 +45,11 @@ export async function rotateKeys(
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
 
-/** How long a signing key serves before a rotation is due. A later rotation breaks nothing. */
+/** How long a signing key is active before a rotation is due. A later rotation breaks nothing. */
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
-/** When the next rotation is due, and possible without `--now`; in milliseconds since the epoch. */
-export function rotationOf({ active, pending }: KeyRing, now: number) {
+/** Says when the next rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */
+export function rotationTimes({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
   const possibleAt = pending.publishedAt + publishAheadMs;
   return { dueAt, possibleAt, isDue: now >= dueAt, isPossible: now >= possibleAt };

@@ -13,15 +13,15 @@ const masterKeyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The keys derived from the master key, one for each use (HKDF, RFC 5869). */
+/** The keys derived from the master key, one for each use (HKDF, RFC 5869), and the functions that use them. */
 export type Secrets = ReturnType<typeof deriveSecrets>;
 
-/** A new master key as text, as in `master.key` and `TVS_MASTER_KEY`. */
+/** Makes a master key, as text for `master.key` or `TVS_MASTER_KEY`. */
 export function newMasterKey(): string {
   return randomBytes(masterKeyBytes).toString("base64url");
 }
 
-/** @param text 32 bytes in base64url, white space around it ignored @throws TvsError MASTER_KEY_INVALID */
+/** Derives the keys. @param text the master key: 32 bytes in base64url @throws TvsError MASTER_KEY_INVALID */
 export function deriveSecrets(text: string) {
   const master = Buffer.from(text.trim(), "base64url");
   if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {
@@ -44,11 +44,11 @@ export function deriveSecrets(text: string) {
     /** HMAC-SHA-256 with the key for `use`. */
     mac: (use: keyof typeof macKeys, value: string) =>
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
-    /** AES-256-GCM: nonce, ciphertext, tag. `name` is authenticated too: `open` needs the same. */
+    /** Encrypts by AES-256-GCM, as nonce, ciphertext and tag. `open` succeeds only with the same `name`. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
     /** @throws TvsError MASTER_KEY_WRONG */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
-    /** A value stored in the database, which identifies its master key. */
+    /** A value by which the database recognises its master key. */
     check: Buffer.from(derive("check")).toString("base64url"),
   };
 }
@@ -75,7 +75,7 @@ function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
   }
 }
 
-/** Compares in constant time. */
+/** Compares in constant time, so that the time tells nothing about a secret. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

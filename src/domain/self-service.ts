@@ -16,7 +16,7 @@ import {
 import { TvsError } from "./errors.ts";
 import { describeEventFilter } from "./event-filter.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
-import type { Admitted } from "./verification.ts";
+import type { AdmittedCall } from "./verification.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
@@ -45,8 +45,8 @@ export function createSelfService({
     watches,
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
-     * A page of events in commit order, after the event `after`, or from the oldest.
-     * @throws TvsError EVENTS_GONE if `after` is not kept, or is not an event of this partner
+     * Gives a page of events in commit order: after the event `after`, or from the oldest.
+     * @throws TvsError EVENTS_GONE if the event `after` is not kept any more, or is not an event of this partner
      */
     async events(
       partnerId: string,
@@ -68,7 +68,7 @@ export function createSelfService({
     /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
     delivery: requireDelivery,
     /** Makes a delivery due now, even an acknowledged one. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
-    async retry({ authenticated, snapshot }: Admitted, deliveryId: string): Promise<DeliveryDetail> {
+    async retry({ authenticated, snapshot }: AdmittedCall, deliveryId: string): Promise<DeliveryDetail> {
       const { partnerId } = authenticated.partner;
       const known = await requireDelivery(partnerId, deliveryId);
       const by = { partnerId, revision: snapshot.revision };
@@ -88,8 +88,8 @@ function isUuid(text: string): boolean {
 
 type SelfFacts = { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number };
 
-/** A partner's terms, credentials and webhook, as the partner sees them. */
-export function describeSelf({ snapshot, authenticated }: Admitted, { endpoint, day, now }: SelfFacts) {
+/** Describes a partner's terms, credentials and webhook for the partner. */
+export function describeSelf({ snapshot, authenticated }: AdmittedCall, { endpoint, day, now }: SelfFacts) {
   const { partner, credential } = authenticated;
   const { credentials } = snapshot;
   const { partnerId, name, scopes, purposes, perMinute, perDay, eventFilter } = partner;
@@ -113,14 +113,14 @@ function describeCredential(one: ApiKey | ClientCertificate) {
     : { fingerprint: one.fingerprint, createdAt: isoTime(one.addedAt), expiresAt: isoTime(one.validTo) };
 }
 
-/** Failures that would show how the operator's network resolves a name. */
+/** Errors that a partner sees as ADDRESS_REFUSED only: they would show how the operator's network resolves a name. */
 const ofAddress = ["ENDPOINT_INVALID", "HOST_UNRESOLVED"];
 
 function outcomeOf(error: string | null): string {
   return error === null ? "ACKNOWLEDGED" : ofAddress.includes(error) ? "ADDRESS_REFUSED" : error;
 }
 
-/** A delivery as its partner sees it. */
+/** Describes a delivery for its partner. */
 export function describeOwnDelivery(one: Delivery | DeliveryDetail) {
   const { partnerId: _, lastError, heldBy, ...shown } = describeDelivery(one);
   const held = heldBy === null || heldBy === "endpoint" ? heldBy : "operator";

@@ -2,8 +2,8 @@
 
 import { type Clock, systemClock, timersOf } from "./clock.ts";
 
-/** Returns a function that runs `run` when every earlier call has ended or failed. */
-export function createSerial(): <T>(run: () => Promise<T>) => Promise<T> {
+/** Makes a queue: a function that runs `run` after every earlier call has ended or failed. */
+export function createSerialQueue(): <T>(run: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (run) => {
     const turn = last.then(run);
@@ -12,10 +12,10 @@ export function createSerial(): <T>(run: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Bounds the pause after a run that lasted hours because its process was stopped. */
+/** The longest pause: after a suspended process wakes, its run seems to have taken hours. */
 const longestRestMs = 2_000;
 
-/** Runs, then pauses for as long as the run took: half of the time is left to callers. */
+/** Runs one step, then pauses for as long as the step took: half of the time is left to other work. */
 export async function runAndPause<T>(run: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
   const { elapsed, after } = timersOf(clock);
   const startedAt = elapsed();

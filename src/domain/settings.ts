@@ -1,6 +1,6 @@
 /**
- * The table of settings. Options, environment variables, the questions of `init` and the stored settings (decision D1.5)
- * follow from it.
+ * The table of all settings. Options, environment variables, the questions of `tvs init` and the stored settings
+ * (decision D1.5) are derived from it.
  */
 
 import * as v from "valibot";
@@ -10,15 +10,15 @@ import { type Policy, parsePolicy } from "./policy.ts";
 import { rememberedSite, type Site } from "./site.ts";
 
 export type Setting = {
-  /** Parses the given text. Its issue says what the text must be. */
+  /** Parses the setting's text. Its error message says what the text must be. */
   readonly kind: v.GenericSchema;
   /** The name of the option's value in `--help`; absent for a switch. */
   readonly hint?: string;
   /** The default. */
   readonly usual?: string;
-  /** The command that stores it: each `serve` with this option, or `init` only. */
+  /** The command that stores the setting: each `serve` with this option, or `init` only. */
   readonly remembered?: "serve" | "init";
-  /** Whether `init` asks for it; a text is the default there, instead of {@link Setting.usual}. */
+  /** True or a text if `init` asks for the setting; a text is its default there, instead of {@link Setting.usual}. */
   readonly init?: true | string;
 };
 
@@ -47,7 +47,7 @@ const issuer = v.pipe(
   v.check((address) => !isWildcard(address), "must be the URL at which others reach the service"),
   v.transform((address) => address.replace(/\/+$/, "")),
 );
-/** Addresses and CIDR blocks, in one text or several. */
+/** IP addresses and CIDR blocks: one text with commas, or several texts. */
 const networks = v.pipe(
   v.union([v.string(), v.array(v.string())]),
   v.transform((given) => {
@@ -66,14 +66,14 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Checks the text itself, because partners compare the issuer as text and a URL parser would correct it. */
+/** Checks the text, not only the parsed URL: partners compare issuers as texts, and a URL parser corrects them. */
 function isHttpAddress(address: string): boolean {
   return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
 }
 
 const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 
-/** The register's location and keys: options of every command, or variables only. */
+/** The register's location and master key: options of every command, or environment variables only. */
 export const registerSettings = {
   data: { kind: text, usual: "./data" },
   database: { kind: text },
@@ -99,7 +99,7 @@ export const sharedSettings = {
   cryptoMb: { kind: text, hint: "FILE" },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Each signer needs memory, and more have no measured use. */
+/** The most signer threads: each needs memory, and more have no measured use. */
 export const maxSigners = 64;
 
 /** Settings of `serve` only. */
@@ -117,27 +117,27 @@ export const serveSettings = {
   tlsKey: { kind: text, hint: "FILE" },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** A setting's option, without its dashes. */
+/** Gives a setting's option, without its dashes. */
 export function optionOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** The environment variable of an option. */
+/** Gives the environment variable of an option. */
 export function variableOf(option: string): string {
   return `TVS_${option.toUpperCase().replaceAll("-", "_")}`;
 }
 
-/** The name under which the database remembers a setting. */
+/** Gives the name under which the database stores a setting. */
 export function storedName(name: string): string {
   return optionOf(name).replaceAll("-", "_");
 }
 
-/** The stored names of remembered settings with short values. */
-export const shownSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+/** The stored names of the settings whose values the table `changes` records; others may be long. */
+export const recordedSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
   .map(([name]) => storedName(name));
 
-/** The settings in force, which `serve` stores in the database. */
+/** The settings that the service runs with, and that `serve` stores in the database. */
 export type Settings = {
   readonly issuer: string;
   readonly timeZone: string;
@@ -148,7 +148,7 @@ export type Settings = {
   readonly site: Site;
 };
 
-/** Reads the stored settings, with `defaults` for the others. */
+/** Reads the stored settings; a setting that is not stored has its value of `defaults`. */
 export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
   const policy = stored.get("policy");
   const site = stored.get("site");
@@ -168,7 +168,6 @@ export function storedSettings(settings: Settings): Record<string, string> {
   return Object.fromEntries(stored);
 }
 
-/** The stored form of a value. */
 export function storedText(value: Settings[keyof Settings]): string {
   if (typeof value === "boolean") return onOff(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -178,8 +177,8 @@ function onOff(isOn: boolean): "on" | "off" {
   return isOn ? "on" : "off";
 }
 
-/** The settings whose stored value differs. Only these are written, because another node may have changed others. */
-export function newSettings(
+/** Gives the settings whose stored value differs. Only these are written: another node may have changed others. */
+export function changedSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,
 ): Record<string, string> {
@@ -192,17 +191,17 @@ export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
   return stored.get("environment") === "sandbox";
 }
 
-/** The issuer of a register that was never served. */
+/** The issuer of a register for which no service has run yet. */
 export const unknownIssuer = "http://127.0.0.1:8080";
 
-/** The setting that says that an operator chose the issuer; otherwise it is the address of the first service. */
+/** The setting that is `true` if an operator chose the issuer. If not, it is the URL at which a service listened. */
 export const issuerSetName = "issuer_set";
 
 export function isIssuerSet(stored: ReadonlyMap<string, string>): boolean {
   return stored.get(issuerSetName) === "true";
 }
 
-/** The setting that holds all webhooks after `tvs restore --hold-webhooks`. */
+/** The setting that is `true` while all webhooks are held, after `tvs restore --hold-webhooks`. */
 export const holdWebhooksName = "hold_webhooks";
 
 /** The setting with the time of a proxy's last unreadable `Client-Cert`, which `tvs doctor` reports. */

@@ -12,7 +12,7 @@ const contactMembers = ["email", "phone", "url", "address"] as const;
 const maxNameLength = 120;
 const maxAddressLength = 300;
 const maxUrlLength = 500;
-/** The least contrast of small text (WCAG 2.2, 1.4.3). */
+/** The least contrast that small text needs (WCAG 2.2, 1.4.3). */
 const leastContrast = 4.5;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ export function parseSite(text: string, readFile: (name: string) => Uint8Array):
   };
 }
 
-/** Refuses unknown members, because a misspelt member would be ignored silently. */
+/** Reads an object. Unknown members are refused, because a misspelt one would be ignored silently. */
 function membersOf(value: unknown, path: string, known: readonly string[]): Members {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return refuse(`${path} must be an object with ${known.join(", ")}`);
@@ -132,10 +132,10 @@ function readUrl(value: unknown, path: string): string {
 }
 
 const maxLogoBytes = 64 * 1024;
-/** Decoding takes four bytes a pixel. */
+/** The largest width and height of a logo: decoding it takes four bytes a pixel. */
 const maxPngSide = 2_048;
 
-/** Checks that a file is a whole PNG, which can run no script. @returns the logo, or its fault as a text after its name */
+/** Checks that a file is a whole PNG, which can run no script. @returns the logo, or what is wrong, to follow its name */
 function checkLogo(bytes: Uint8Array): Logo | string {
   if (bytes.length === 0) return "is empty";
   if (bytes.length > maxLogoBytes) return "is larger than 64 KiB";
@@ -147,7 +147,7 @@ function checkLogo(bytes: Uint8Array): Logo | string {
 
 type PngChunk = { readonly name: string; readonly content: Buffer };
 
-/** The chunks of a PNG; null for a cut-off chunk, a wrong checksum or an unknown critical chunk. */
+/** Splits a PNG into chunks. @returns null for a cut-off chunk, a wrong checksum or an unknown critical chunk */
 function chunksOf(file: Buffer): PngChunk[] | null {
   const chunks: PngChunk[] = [];
   for (let at = 8; at < file.length; ) {
@@ -162,7 +162,7 @@ function chunksOf(file: Buffer): PngChunk[] | null {
   return chunks;
 }
 
-/** Channels and allowed bits of each, by colour type: grey, RGB, palette, grey with alpha, RGB with alpha. */
+/** Channels, and allowed bits of each channel, by colour type: grey, RGB, palette, grey with alpha, RGB with alpha. */
 const colorTypes = new Map([
   [0, { channels: 1, depths: [1, 2, 4, 8, 16] }],
   [2, { channels: 3, depths: [8, 16] }],
@@ -183,7 +183,7 @@ const interlaced: readonly Pass[] = [
   [0, 1, 1, 2],
 ];
 
-/** The unpacked bytes of each row, with its filter byte; null for an invalid header. */
+/** Gives the unpacked bytes of each row, its filter byte included. @returns null for an invalid header */
 function rowsOf(header: Buffer): number[] | null {
   const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
   const [depth = 0, colorType = 0, compression, filter, interlace = 2] = header.subarray(8);

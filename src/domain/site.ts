@@ -1,4 +1,4 @@
-/** The operator of the service, as pages, attestations and the OpenAPI document show it (decision D8.4). */
+/** The registry that runs the service, as pages, attestations and the OpenAPI document show it (decision D8.4). */
 
 /** A checked PNG in base64. */
 export type Logo = {
@@ -22,7 +22,7 @@ export type Site = {
   readonly contact: Contact;
   readonly privacyUrl: string | null;
   readonly accessibilityUrl: string | null;
-  /** For reports of wrong records. */
+  /** The page for reports of wrong records. */
   readonly reportUrl: string | null;
 };
 
@@ -39,12 +39,8 @@ export const defaultSite: Site = {
 
 let lastRead = { text: "", site: defaultSite };
 
-/** Reads a stored site. The same text gives the same object, so that pages can be cached by it. */
+/** Reads a stored site. The same text gives the same object, by which pages are cached. */
 export function rememberedSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;
-}
-
-export function storedSite(site: Site): string {
-  return JSON.stringify(site);
 }

@@ -1,6 +1,6 @@
 /**
- * Statements over whole lists (decision D16.1): one signature for all rows. A list is read some rows at a time, between
- * which other calls are answered; the commit requires the versions that were read.
+ * Makes statements about whole lists (decision D16.1): one signature for all rows. A list is looked up some rows at a
+ * time, so that other calls are answered in between. The commit requires the versions that were read.
  */
 
 import { Buffer } from "node:buffer";
@@ -18,7 +18,7 @@ import {
   statementType,
 } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
-import { type Attestation, askedFor, type StatedPerson, statementStatus } from "./attestations.ts";
+import { type Attestation, type StatedPerson, statementStatus, storedReference } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoSeconds } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
@@ -33,13 +33,13 @@ import { correctTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
 /** A checked request for a statement. */
-export type AskedList = {
+export type ListRequest = {
   readonly purpose: Purpose;
   readonly list: ListLabel;
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 
-export type Evaluation = {
+export type EvaluationContext = {
   readonly teachers: TeacherReader;
   readonly blindIndex: BlindIndex;
   readonly policy: Policy;
@@ -47,7 +47,7 @@ export type Evaluation = {
 };
 
 /** A list with the verdict on each row, before it is signed. */
-type EvaluatedList = Pick<AskedList, "purpose" | "list"> & {
+type EvaluatedList = Pick<ListRequest, "purpose" | "list"> & {
   /** JSON, in the order of the list. */
   readonly rows: readonly string[];
   readonly rowsRoot: string;
@@ -65,15 +65,15 @@ type Person = {
   readonly listedNames: Set<string>;
 };
 
-/** Spellings of one person's name at most: more would be guesses at the registered name. */
+/** The most names under which a list may name one person: with more, a caller could guess the registered name. */
 const maxNames = 3;
-/** They take about half a millisecond, so that most of the loop's time is left for checks. */
+/** The rows of one turn of the event loop. They take about half a millisecond; then other calls are answered. */
 const rowsInTurn = 24;
 
-/** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID for a person under more than three names */
+/** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID if a person has more than three names */
 export async function evaluateList(
-  { purpose, list, teachers: listed }: AskedList,
-  evaluation: Evaluation,
+  { purpose, list, teachers: listed }: ListRequest,
+  evaluation: EvaluationContext,
 ): Promise<EvaluatedList> {
   const { blindIndex } = evaluation;
   const people = new Map<string, Person>();
@@ -98,7 +98,7 @@ export async function evaluateList(
       const id = personId(key, teacher);
       const person = people.get(id) ?? { row: verdict.row, verdict, key, teacher, listedNames: new Set() };
       people.set(id, person);
-      // Of several rows about one person, one with the registered name decides.
+      // If several rows are about one person, a row with the registered name decides.
       if (eligible) person.verdict = verdict;
       if (listedName !== null && teacher !== null) person.listedNames.add(listedName);
       if (person.listedNames.size > maxNames) {
@@ -132,12 +132,12 @@ async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Pr
   return found;
 }
 
-/** The hash of a row's leaf (RFC 6962, 2.1): of a fixed line, and of the row as RFC 8785 JSON. */
+/** Hashes a row as a leaf (RFC 6962, 2.1): a fixed line, then the row as canonical JSON (RFC 8785). */
 function rowLeaf(row: StatementRow): Uint8Array {
   return hash("sha256", `\0${statementRowPrefix}${canonicalJson(row)}`, "buffer");
 }
 
-/** The same text for each identifier of one teacher; an identifier that finds nobody is a person of its own. */
+/** Gives all identifiers of one teacher the same id; an identifier that finds nobody is a person of its own. */
 function personId({ by, value }: UniqueKey, teacher: Teacher | null): string {
   if (teacher !== null) return String(teacher.id);
   return `${by} ${typeof value === "object" ? Buffer.from(value).toString("hex") : value}`;
@@ -158,9 +158,9 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
   };
 }
 
-/** The stored row about a person; none for an unknown identifier that cannot be a NIN. */
+/** Makes the stored row about a person, or no row for an unknown identifier that cannot be a NIN. */
 function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
-  const { ninIndex } = askedFor(key, teacher, index);
+  const { ninIndex } = storedReference(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
   const { eligible, status } = verdict;
   return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];

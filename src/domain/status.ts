@@ -9,7 +9,7 @@ import type { KeyState, SigningKey } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
-/** In a larger register, a sample of about `sampleSize` teachers is counted. */
+/** The most teachers that are counted; of more, a sample of about `sampleSize` is counted. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;
@@ -38,13 +38,13 @@ export async function countTeachers(
   return { total, active, licensed, byLicenseStatus, approximate: step > 1 };
 }
 
-/** Such as `57 of 60 active teachers have a licence`. */
+/** Describes how many teachers have a licence: `57 of 60 active teachers have a licence`. */
 export function describeLicensed({ active, licensed, approximate }: TeacherCounts): string {
   const [some, all] = [licensed, active].map((count) => count.toLocaleString("en"));
   return `${approximate ? "about " : ""}${some} of ${all} active teachers have a licence`;
 }
 
-/** The figures of `tvs status`; times in ISO 8601. */
+/** Reads the figures of `tvs status`; times in ISO 8601. */
 export async function readFigures(
   store: StatusStore,
   keys: readonly SigningKey[],
@@ -69,7 +69,7 @@ export async function readFigures(
   };
 }
 
-/** Webhook endpoints and their backlog; times in ISO 8601. */
+/** Counts webhook endpoints and their backlog; times in ISO 8601. */
 export async function readWebhookFigures(webhooks: WebhookStore, now: number) {
   const endpoints = await webhooks.endpoints();
   const disabled = endpoints.filter((one) => one.disabledAt !== null);
@@ -80,7 +80,7 @@ export async function readWebhookFigures(webhooks: WebhookStore, now: number) {
   };
 }
 
-/** `since` is the time of activation, or of publication for a pending key. */
+/** Describes the active or pending key. `since` is when it was activated or, if pending, published. */
 function keyAge(keys: readonly SigningKey[], state: KeyState, now: number) {
   const key = keys.find((one) => one.state === state);
   if (key === undefined) return null;

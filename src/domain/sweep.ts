@@ -6,18 +6,18 @@ import { repeat, runAndPause } from "./serial.ts";
 import { planWrite, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
-/** Records in one commit, which takes a few milliseconds. */
+/** The most teachers in one commit, which then takes a few milliseconds and hardly delays other writes. */
 const chunkRows = 50;
 const pollIntervalMs = 1_000;
 
 /**
  * Announces licences that ended or began since the last sweep. Every write requires its record's version, so concurrent
  * sweeps and commands announce each change once.
- * @param options `isStopped` ends the sweep between two commits; `onProgress` gets the licences announced so far
- * @returns the date, the licences that ended and began, and their events
+ * @param options `isStopped` ends the sweep between two commits; `onProgress` gets the number of announced licences
+ * @returns the date, and the numbers of licences that ended and began and of their events
  * @throws TvsError INTERNAL if a due record cannot be written
  */
-export async function sweep(
+export async function sweepLicenses(
   teachers: TeacherStore,
   options: {
     calendar: Calendar;
@@ -34,7 +34,7 @@ export async function sweep(
   while (!isStopped()) {
     const due = await teachers.dueByCalendar(date, chunkRows);
     if (due[0] === undefined) break;
-    // A refused write means that the record has changed. If it has not, every later write would be refused too.
+    // A refused write means that the record has changed. If it is unchanged, every later write would be refused too.
     const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
@@ -53,7 +53,7 @@ function count(counts: { expired: number; started: number; events: number }, wri
   counts.events += write.events.length;
 }
 
-/** Whether the licence has ended or begun since its status was announced. */
+/** True if the licence has ended or begun since its status was announced. */
 export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): boolean {
   const { announcedStatus, active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (licenseExpiryDate === null) return false;
@@ -63,8 +63,8 @@ export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): bo
 }
 
 /**
- * The next announcement of a due licence. A licence that began and ended between two sweeps has two, in order. The history
- * has the time of the sweep, the event the time of the change.
+ * Plans the next announcement of a due licence. If the licence began and ended between two sweeps, two follow in order.
+ * The history has the time of the sweep, the event the time when the licence began or ended.
  */
 export function planCalendarStep(
   teacher: StoredTeacher,
@@ -84,9 +84,9 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
 }
 
 /**
- * Sweeps now and after every local midnight. The date is read once a second, so a clock that was set or a machine that
- * slept misses no day. A failed sweep is retried a second later.
- * @returns a function that stops it, and resolves when the current sweep has ended
+ * Sweeps now and after every local midnight. The date is read once a second, so that no day is missed if the clock is
+ * set or the machine sleeps. A failed sweep is retried a second later.
+ * @returns a function that stops the sweeps, and resolves when the current sweep has ended
  */
 export function startSweeping(dependencies: {
   teachers: TeacherStore;
@@ -99,10 +99,10 @@ export function startSweeping(dependencies: {
 
   async function look(isStopped: () => boolean): Promise<void> {
     const { calendar } = configuration.current();
-    // In another time zone the same date begins at another moment.
+    // The time zone belongs to the day: in another zone the same date begins at another moment.
     const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
     if (day === sweptFor) return;
-    await sweep(teachers, { calendar, clock, actor: "service", isStopped });
+    await sweepLicenses(teachers, { calendar, clock, actor: "service", isStopped });
     sweptFor = day;
   }
 

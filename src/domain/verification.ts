@@ -6,18 +6,18 @@ import {
   type AnsweredCall,
   type Attestation,
   type AttestedOperation,
-  askedFor,
   contextForEvidence,
+  storedReference,
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { type Configuration, nullIfRotated, type Snapshot } from "./configuration.ts";
-import type { Authenticated } from "./credentials.ts";
+import type { AuthenticatedCaller } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
 import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { QuotaCall } from "./quota.ts";
-import { type AskedList, evaluateList, sealStatement } from "./statements.ts";
+import { evaluateList, type ListRequest, sealStatement } from "./statements.ts";
 import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
@@ -28,18 +28,18 @@ export type Question = {
   readonly context?: object | undefined;
 };
 
-/** A call's questions, or the list of a statement. A call without an idempotency key runs each time. */
-export type Asked = {
+/** The questions of a call, or the list of a statement. Without an idempotency key, a repeated call runs again. */
+export type VerificationRequest = {
   readonly questions: readonly Question[];
-  readonly list?: AskedList | undefined;
+  readonly list?: ListRequest | undefined;
   readonly idempotency?: IdempotentBody | undefined;
 };
 
 /** An authenticated call, and the snapshot that it was authenticated with. */
-export type Admitted = { readonly snapshot: Snapshot; readonly authenticated: Authenticated };
+export type AdmittedCall = { readonly snapshot: Snapshot; readonly authenticated: AuthenticatedCaller };
 
-type VerificationCall = Admitted &
-  Asked & {
+type VerificationCall = AdmittedCall &
+  VerificationRequest & {
     readonly operation: AttestedOperation;
     readonly requestId: string;
     readonly quota: QuotaCall;
@@ -75,8 +75,8 @@ type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & 
 };
 
 /**
- * Looks teachers up, applies the policy, signs, and commits the evidence before the answer leaves. The commit checks the
- * preconditions; if one has changed, the caller retries the call (decision D4.8).
+ * Looks teachers up, applies the policy, signs, and commits the evidence before the answer is sent. The commit checks
+ * the preconditions; if one has changed, the caller retries the call (decision D4.8).
  *
  * A failed lookup or signature is an error. "Not found" is signed only if the register answered that it has nobody
  * (decision D2.2).
@@ -84,14 +84,14 @@ type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & 
 export function createVerification(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
-  /** Answers and commits. @returns null if the commit was refused, which has stored nothing */
+  /** Answers a call and commits its evidence. @returns null if the commit was refused and stored nothing */
   async function perform(
     call: VerificationCall,
     pendingRecord: PendingRecord | null,
   ): Promise<StoredAnswer | null> {
     const { snapshot, quota, list } = call;
     const done = await nullIfRotated(configuration, snapshot, () =>
-      list === undefined ? attest(dependencies, call) : state(dependencies, call, list),
+      list === undefined ? attest(dependencies, call) : attestList(dependencies, call, list),
     );
     if (done === null) return null;
     const { answer, ...evidence } = done;
@@ -107,8 +107,8 @@ export function createVerification(dependencies: VerificationDependencies) {
 
   return {
     /**
-     * Answers a call with an envelope for each question, or with one statement over a list. A replay costs one call of the
-     * minute.
+     * Answers a call with an envelope for each question, or with one statement about a list. A replayed answer is
+     * charged as one call of the minute's quota.
      * @returns null if a precondition has changed; nothing was stored, and the caller authenticates and tries again
      */
     async answer(call: VerificationCall): Promise<Answer | null> {
@@ -128,7 +128,7 @@ export function createVerification(dependencies: VerificationDependencies) {
   };
 }
 
-/** Answers questions. The quota is checked before anybody is looked up. */
+/** Answers questions with envelopes. The quota is checked before anybody is looked up. */
 async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
   const { signer, clock } = dependencies;
   const { snapshot, authenticated, questions, quota } = call;
@@ -154,16 +154,16 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   };
 }
 
-/** Answers with one statement over a list: one call of the minute, and of the day one for each row. */
-async function state(
+/** Answers with one statement about a list. It costs one call of the minute's quota, and each row one of the day's. */
+async function attestList(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
-  list: AskedList,
+  list: ListRequest,
 ): Promise<Done> {
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
-  // A list takes long to read, so the day's quota is checked before.
+  // The lookups of a list take long, so the day's quota is checked before them.
   quota.expectOfDay(list.teachers.length);
   const evaluated = await evaluateList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);
@@ -226,7 +226,7 @@ function evidenceOf(
     purpose: question.purpose,
     policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,
-    ...askedFor(key, teacher, blindIndex),
+    ...storedReference(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: contextForEvidence(question.context),

@@ -6,13 +6,13 @@ import type { Partner } from "./partners.ts";
 import { cleanTerm, correctTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
-/** Canonical numbers; no number is in both lists. */
+/** Canonical registration numbers; no number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
 export const maxWatchChange = 2_000;
 
 /** Reads a registration number as lookups do. @returns null for another text */
-export function watchedRegNo(text: string): string | null {
+export function readWatchedRegNo(text: string): string | null {
   return canonicalRegNo(correctTerm(cleanTerm(text)));
 }
 

@@ -4,7 +4,7 @@ const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
-/** The wait after each failed attempt. After one more failure the delivery is dead. */
+/** The wait after each of ten failed attempts. After the eleventh failure the delivery is dead. */
 export const retryStepsMs: readonly number[] = [
   5 * secondMs,
   30 * secondMs,
@@ -28,15 +28,15 @@ const maxRetryAfterSteps = 2;
 type FailedAttempt = {
   /** The number of the failed attempt, from 1. */
   readonly attempt: number;
-  /** What the answer's `Retry-After` asks for, or null. */
+  /** The response's `Retry-After`, or null. */
   readonly retryAfterSeconds: number | null;
   /** A source of numbers from 0 to below 1. */
   readonly random: () => number;
 };
 
 /**
- * The wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After` replaces the
- * jittered step, up to twice the plain step; a shorter one is ignored.
+ * Gives the wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After`
+ * replaces the jittered step, up to twice the plain step; a shorter one is ignored.
  * @throws RangeError when `attempt` is not a whole number from 1
  */
 export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttempt): number | "dead" {
@@ -46,9 +46,4 @@ export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttemp
   const jitteredMs = Math.floor(stepMs * (1 + maxJitterShare * random()));
   const askedMs = (retryAfterSeconds ?? 0) * secondMs;
   return Math.max(jitteredMs, Math.min(askedMs, maxRetryAfterSteps * stepMs));
-}
-
-/** Whether a response disables its endpoint: 410 Gone says that it will not come back. */
-export function disablesEndpoint(status: number | null): boolean {
-  return status === 410;
 }

@@ -9,16 +9,16 @@ import { createEvent } from "./events.ts";
 import { type Partner, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
+/** Why an endpoint is disabled: by the operator, after an answer of 410, or after five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
 
 /** A partner's webhook. Times are milliseconds since the epoch. */
 export type WebhookEndpoint = {
   readonly partnerId: string;
   readonly url: string;
-  /** Sealed under {@link secretName}. */
+  /** Encrypted, and bound to the partner by {@link secretName}. */
   readonly secret: Uint8Array;
-  /** The secret before the last rotation, which signs too until `previousUntil`. */
+  /** The secret before the last rotation; until `previousUntil` it signs too. */
   readonly previousSecret: Uint8Array | null;
   readonly previousUntil: number | null;
   readonly createdAt: number;
@@ -30,12 +30,12 @@ export type WebhookEndpoint = {
   readonly lastError: string | null;
 };
 
-/** The terms that `webhook set` stores. Members of the filter that are absent stay as they are. */
+/** The terms that `webhook set` stores. Absent members of the filter keep their stored value. */
 export type EndpointTerms = {
   readonly partnerId: string;
   readonly url: string;
   readonly eventFilter?: Partial<EventFilter> | undefined;
-  /** Used for a new endpoint only. */
+  /** The encrypted secret, used for a new endpoint only. */
   readonly secret: Uint8Array;
   readonly at: number;
 };
@@ -47,7 +47,7 @@ type WebhookDependencies = {
   readonly clock: Clock;
 };
 
-/** Throws for an address that must not be used; the address guard of `src/delivery/`. */
+/** Throws for a URL to which no webhook may be sent; the address guard of `src/delivery/`. */
 type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
@@ -84,8 +84,8 @@ export async function setWebhook(
 const maxRotationAttempts = 5;
 
 /**
- * Gives an endpoint a new secret. During the overlap both secrets sign, the new one first. Without an overlap the old secret
- * ends now. After several rotations within one overlap, the two newest secrets sign.
+ * Gives an endpoint a new secret. During the overlap both secrets sign, the new one first; without an overlap the old
+ * secret ends now. After several rotations within one overlap, the two newest secrets sign.
  * @throws TvsError USAGE for an overlap above seven days, NOT_KNOWN, STORE_BUSY
  */
 export async function rotateWebhookSecret(
@@ -107,7 +107,7 @@ export async function rotateWebhookSecret(
   throw new TvsError("STORE_BUSY", "the secret is being rotated again and again; check it and try again");
 }
 
-/** @throws TvsError NOT_KNOWN without such a partner, or it has no endpoint */
+/** Reads a partner's endpoint. @throws TvsError NOT_KNOWN if the partner is unknown or has no endpoint */
 export async function requireEndpoint(
   { webhooks, partners }: Pick<WebhookDependencies, "webhooks" | "partners">,
   partnerId: string,
@@ -116,7 +116,7 @@ export async function requireEndpoint(
   return (await webhooks.endpoint(partnerId)) ?? noEndpoint(partnerId);
 }
 
-/** Stops sending; deliveries of later events are made and held. @throws TvsError NOT_KNOWN */
+/** Disables an endpoint: deliveries of later events are stored and held. @throws TvsError NOT_KNOWN */
 export async function disableWebhook(
   { webhooks, partners, clock }: WebhookDependencies,
   partnerId: string,
@@ -140,13 +140,13 @@ export async function enableWebhook(
 export async function removeWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
-  // A removal that was killed in between has left deliveries without an endpoint.
+  // A removal that was killed between its two commits has left deliveries without an endpoint.
   const dead = await webhooks.markDead(partnerId, clock.now());
   if (!removed && dead === 0) noEndpoint(partnerId);
   return dead;
 }
 
-/** Sends a signed `license.verified` without identifiers. @throws TvsError NOT_KNOWN, REFUSED if it is disabled */
+/** Queues a test event: a signed `license.verified` without a teacher. @throws TvsError NOT_KNOWN, REFUSED if disabled */
 export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
@@ -161,12 +161,12 @@ export async function testWebhook(dependencies: WebhookDependencies, partnerId: 
   throw new TvsError("REFUSED", message);
 }
 
-/** A new signing secret in clear. The contract signs with the text, Standard Webhooks with the decoded bytes. */
+/** Makes a signing secret. The contract's HMAC key is its text, that of Standard Webhooks its decoded bytes. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-export function standardKeyOf(secret: string): Uint8Array {
+export function decodeSecret(secret: string): Uint8Array {
   return Buffer.from(secret.slice("whsec_".length), "base64");
 }
 
@@ -174,7 +174,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-/** The secrets that sign at `now`, in clear: one, or two during a rotation, the newest first. */
+/** Decrypts the secrets that sign at `now`: one, or two during a rotation, the newest first. */
 export function signingSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,
@@ -192,7 +192,7 @@ function noEndpoint(partnerId: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
-/** An endpoint as the commands show it, without its secrets; times in ISO 8601. */
+/** Describes an endpoint for the commands, without its secrets; times in ISO 8601. */
 export function describeEndpoint(
   endpoint: WebhookEndpoint,
   partner: Pick<Partner, "disabledAt" | "eventFilter">,

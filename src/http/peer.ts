@@ -5,7 +5,7 @@
 
 import ipaddr from "ipaddr.js";
 import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
-import { type Address, isInside, type Network, parseAddress, parseNetwork } from "../domain/networks.ts";
+import { type IpAddress, isInside, type Network, parseIpAddress, parseNetwork } from "../domain/networks.ts";
 
 /** A structured-field byte sequence (RFC 8941, 3.3.5) without parameters, as RFC 9440, 2.1 prescribes. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
@@ -46,7 +46,7 @@ export function createSourceAddress(options: {
 }): (remoteAddress: string, xForwardedFor: string | null | undefined) => string {
   const networks = options.trustedProxies.map(parseNetwork);
   const peerOf = remembered((remoteAddress) => {
-    const peer = parseAddress(remoteAddress);
+    const peer = parseIpAddress(remoteAddress);
     const address = peer?.toString() ?? remoteAddress;
     return { address, proxy: peer !== null && isInside(peer, networks) ? peer : null };
   });
@@ -65,7 +65,7 @@ export function createSourceAddress(options: {
 export function createAddressTest(entries: readonly string[]): (remoteAddress: string) => boolean {
   const networks = entries.map(parseNetwork);
   const isOne = remembered((remoteAddress) => {
-    const peer = parseAddress(remoteAddress);
+    const peer = parseIpAddress(remoteAddress);
     return peer !== null && isInside(peer, networks);
   });
   return (remoteAddress) => networks.length > 0 && isOne(remoteAddress);
@@ -91,7 +91,7 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
  * @param address as `createSourceAddress` finds it; the key of other text is the text
  */
 export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
-  const parsed = parseAddress(address);
+  const parsed = parseIpAddress(address);
   if (parsed === null || parsed.kind() === "ipv4") return [parsed?.toString() ?? address];
   return [64, 48].map((bits) => `${block(parsed as ipaddr.IPv6, bits)}/${bits}`);
 });
@@ -100,7 +100,7 @@ function block({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
   return new ipaddr.IPv6(parts.map((part, at) => (at < bits / 16 ? part : 0)));
 }
 
-function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]): Address {
+function walk(peer: IpAddress, xForwardedFor: string, networks: readonly Network[]): IpAddress {
   let current = peer;
   // The loop is bounded, because the listener limits the bytes of a request's headers.
   for (const entry of xForwardedFor.split(",").reverse()) {
@@ -113,7 +113,7 @@ function walk(peer: Address, xForwardedFor: string, networks: readonly Network[]
 }
 
 /** Parses an entry of `X-Forwarded-For`. Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
-function parseForwarded(entry: string): Address | null {
+function parseForwarded(entry: string): IpAddress | null {
   const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(entry);
-  return parseAddress(withPort?.[1] ?? withPort?.[2] ?? entry);
+  return parseIpAddress(withPort?.[1] ?? withPort?.[2] ?? entry);
 }

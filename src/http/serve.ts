@@ -6,7 +6,7 @@ import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { v7 as uuidv7 } from "uuid";
-import { endsIn } from "../domain/deadline.ts";
+import { resolvesWithin } from "../domain/deadline.ts";
 import type { ConnectionInfo } from "./context.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { createAddressTest } from "./peer.ts";
@@ -191,7 +191,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
   return {
     port: bun.port as number,
     async close(withinMs) {
-      await endsIn(withinMs, bun.stop());
+      await resolvesWithin(withinMs, bun.stop());
       await bun.stop(true);
     },
   };
@@ -243,7 +243,7 @@ async function openNodeServer({
     port: (server.address() as AddressInfo).port,
     async close(withinMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await endsIn(withinMs, closed);
+      await resolvesWithin(withinMs, closed);
       server.closeAllConnections();
     },
   };

@@ -9,7 +9,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { readCertificate } from "../domain/certificates.ts";
-import { endsIn } from "../domain/deadline.ts";
+import { resolvesWithin } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
 import { rateLimitKeys } from "./peer.ts";
@@ -142,7 +142,7 @@ export async function openTerminator(
       isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.destroyHandshakes();
-      await endsIn(withinMs, closed);
+      await resolvesWithin(withinMs, closed);
       connections.destroy();
     },
   };

@@ -3,8 +3,8 @@ import type { Clock } from "../domain/clock.ts";
 import type { Configuration } from "../domain/configuration.ts";
 import { credentialEnds } from "../domain/credentials.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
-import type { EndpointReading, ReadingsNow } from "../domain/readings.ts";
-import { rotationOf } from "../domain/rotation.ts";
+import type { EndpointFigures, ReadingsNow } from "../domain/readings.ts";
+import { rotationTimes } from "../domain/rotation.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import { type Counters, familyOf } from "./counters.ts";
 import type { History } from "./history.ts";
@@ -72,7 +72,7 @@ const readers: Readonly<Record<string, Reader>> = {
       pending: seconds(pending.publishedAt),
     });
   },
-  tvs_key_rotation_due: ({ snapshot, now }) => Number(rotationOf(snapshot.keys, now).isDue),
+  tvs_key_rotation_due: ({ snapshot, now }) => Number(rotationTimes(snapshot.keys, now).isDue),
   tvs_credential_end_timestamp_seconds: ({ snapshot }) =>
     credentialEnds(snapshot.credentials).map(({ partnerId, kind, endsAt }) => ({
       value: endsAt / 1000,
@@ -119,7 +119,7 @@ const readers: Readonly<Record<string, Reader>> = {
   process_start_time_seconds: ({ startedAt }) => startedAt / 1000,
 };
 
-function ofEndpoints(holds: (one: EndpointReading) => boolean): Reader {
+function ofEndpoints(holds: (one: EndpointFigures) => boolean): Reader {
   return ({ readings }) =>
     (readings?.endpoints ?? []).map((one) => {
       return { value: Number(holds(one)), labels: { partner: one.partnerId } };

@@ -2,9 +2,9 @@ import { availableParallelism } from "node:os";
 import type { SigningEngine } from "../config.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { TvsError } from "../domain/errors.ts";
-import { type KeyRing, pkcs8Of, type SigningKey } from "../domain/keys.ts";
+import { decryptPkcs8, type KeyRing, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { createSerial } from "../domain/serial.ts";
+import { createSerialQueue } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
@@ -47,7 +47,7 @@ export async function openSigner(options: SignerOptions) {
     options.threads &&
     createThreads({
       ...{ ...options.threads, data: { library, cryptoMb } },
-      keys: () => [...earlier, ...keys].map((key) => [key.kid, pkcs8Of(key, secrets)] as const),
+      keys: () => [...earlier, ...keys].map((key) => [key.kid, decryptPkcs8(key, secrets)] as const),
     });
   const queue = createQueue({
     ...engine,
@@ -59,10 +59,10 @@ export async function openSigner(options: SignerOptions) {
 
   async function load({ active, pending }: KeyRing): Promise<void> {
     const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
-    for (const key of fresh) await engine.load(key.kid, pkcs8Of(key, secrets));
+    for (const key of fresh) await engine.load(key.kid, decryptPkcs8(key, secrets));
     earlier = [...earlier, ...keys].filter(({ kid }) => kid !== active.kid && kid !== pending.kid);
     keys = [active, pending];
-    for (const key of fresh) threads?.load(key.kid, () => pkcs8Of(key, secrets));
+    for (const key of fresh) threads?.load(key.kid, () => decryptPkcs8(key, secrets));
     void Promise.resolve(queue.whenSettled()).then(forgetOthers);
   }
 
@@ -73,7 +73,7 @@ export async function openSigner(options: SignerOptions) {
   }
 
   /** Loads key rings one after the other, so that the ring of the last call stays loaded. */
-  const inTurn = createSerial();
+  const inTurn = createSerialQueue();
   return {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why `auto` chose WebCrypto instead of OpenSSL; null if it did not. */

@@ -1,7 +1,7 @@
 /** The commands and programs of the getting-started page. */
 
 import written from "../../data/examples/getting-started.sh" with { type: "text" };
-import { stateTeachers, triggered } from "../domain/sandbox/teachers.ts";
+import { defaultTeacher, stateTeachers } from "../domain/sandbox/teachers.ts";
 import languages from "./examples.bundle.json" with { type: "json" };
 
 type Example = { readonly file: string; readonly source: string };
@@ -46,7 +46,7 @@ export type GuideContext = {
 };
 
 const [valid, expired] = stateTeachers;
-const watched = `watch/${encodeURIComponent(triggered.regNo)}`;
+const watched = `watch/${encodeURIComponent(defaultTeacher.regNo)}`;
 const regNo = valid?.regNo ?? "";
 /** The sandbox teachers that the commands ask about. */
 const asked = {

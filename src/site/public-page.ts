@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { PublicLimit } from "../api/public-api.ts";
-import type { AddressDecision } from "../domain/address-limit.ts";
+import type { LimitDecision } from "../domain/address-limit.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { TermKind } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
@@ -95,7 +95,7 @@ ${lookupForm(lookup, formOf(c))}`;
 
   function tooMany(
     c: PageContext,
-    { retryAfterSeconds }: AddressDecision,
+    { retryAfterSeconds }: LimitDecision,
     text: "tooManyText" | "tooManyPersonalText",
   ) {
     c.header("Retry-After", String(retryAfterSeconds));
@@ -154,7 +154,7 @@ function createAnswers(
   return { answer, answerLink };
 }
 
-function showLimit(c: PageContext, decision: AddressDecision): void {
+function showLimit(c: PageContext, decision: LimitDecision): void {
   const headers = new Headers();
   setRateLimitHeaders(headers, decision);
   for (const [name, value] of headers) c.header(name, value);

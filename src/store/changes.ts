@@ -1,6 +1,6 @@
 /** Recorded changes: one row per change, written in the commit of that change (decision D1.10). */
 
-import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
+import type { Change, ChangedKind, RecordedChange, WriteContext } from "../domain/changes.ts";
 import type { Driver, Statement } from "./driver/driver.ts";
 import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 
@@ -11,7 +11,7 @@ const changes = tableOf<RecordedChange>("changes", readers);
 export type Recorder = (change: Change) => Statement;
 
 /** @param acting the author of the changes; read with each change, so that a reading command needs no valid name */
-export function createRecorder(acting: Acting): Recorder {
+export function createRecorder(acting: WriteContext): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });
 }

@@ -197,6 +197,6 @@ function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
     pending: integer(row, "pending"),
     dead: integer(row, "dead"),
     oldestDueAt: due.length === 0 ? null : Math.min(...due),
-    heldBy: textOrNull(row, "held_by") as domain.HeldBy | null,
+    heldBy: textOrNull(row, "held_by") as domain.HoldReason | null,
   };
 }

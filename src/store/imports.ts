@@ -1,4 +1,4 @@
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
@@ -110,7 +110,7 @@ export type ImportStore = ReturnType<typeof createImportStore>;
  * @param stagingFolder a folder on this machine, because the database may be on a server
  * @param acting records the actor of changes
  */
-export function createImportStore(driver: Driver, stagingFolder: string, acting = service) {
+export function createImportStore(driver: Driver, stagingFolder: string, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const isFile = driver.kind === "embedded";
   let lastVersion: number | null = null;

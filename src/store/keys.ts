@@ -1,4 +1,4 @@
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
@@ -41,7 +41,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
  * The key ring: at most one active key and one pending key. A change is made only if the ring is as the caller read it.
  * @param acting who is recorded as the author of changes
  */
-export function createKeyStore(driver: Driver, acting = service) {
+export function createKeyStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];

@@ -1,6 +1,6 @@
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
+import type { ApiKey, ClientCertificate, KeyExpiry, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
 import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, reading, tableOf, text } from "./driver/rows.ts";
@@ -35,7 +35,7 @@ const ofFingerprint = "FROM certificates WHERE partner_id = ? AND fingerprint = 
 export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
 /** Partners with their API keys and client certificates. @param acting who is recorded as the author of changes */
-export function createPartnerStore(driver: Driver, acting = service) {
+export function createPartnerStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
@@ -94,7 +94,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
      * Adds a key and shortens the life of another key, in one transaction.
      * @returns false, having changed nothing, when the partner has `maxLive` live keys already
      */
-    addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyEnd | null; maxLive: number }) {
+    addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyExpiry | null; maxLive: number }) {
       return driver.write(async (tx) => {
         const [live = {}] = await tx.query(countLiveKeys, [key.partnerId, key.createdAt]);
         if (integer(live, "n") >= maxLive) return false;

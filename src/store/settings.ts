@@ -1,10 +1,10 @@
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import { ConflictError } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention.ts";
 import {
   holdWebhooksName,
   issuerSetName,
-  shownSettings,
+  recordedSettings,
   unreadableCertificateName,
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
@@ -21,14 +21,14 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
-const shown = [...shownSettings, holdWebhooksName];
+const shown = [...recordedSettings, holdWebhooksName];
 /** Settings that the program itself writes; they are not listed among an operator's changes. */
 const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
 /** Settings by name, and their revision. @param acting who is recorded as the author of changes */
-export function createSettingsStore(driver: Driver, acting = service) {
+export function createSettingsStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
     recorded({ action: "set", kind: "setting", id: name, detail: shown.includes(name) ? value : null });

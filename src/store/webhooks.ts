@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { service } from "../domain/changes.ts";
+import { serviceActor } from "../domain/changes.ts";
 import type { TeacherEvent } from "../domain/events.ts";
 import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
@@ -27,7 +27,7 @@ type TestEvent = { event: TeacherEvent; deliveryId: string; partnerId: string };
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
 /** Webhook endpoints, and the operator's view of deliveries. @param acting who is recorded as the author of changes */
-export function createWebhookStore(driver: Driver, acting = service) {
+export function createWebhookStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });

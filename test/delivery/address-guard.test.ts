@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import {
   checkEndpointUrl,
   EndpointRefused,
-  mayBePrivate,
+  mayUsePrivateAddress,
   nonPublicRange,
   resolveEndpoint,
 } from "../../src/delivery/address-guard.ts";
@@ -152,7 +152,7 @@ const elsewhere = [
   "http://127.1/", "http://169.254.169.254/latest",
 ];
 const may = (keyKind: "live" | "test", allowPrivateWebhooks = false) =>
-  [...here, ...elsewhere].filter((url) => mayBePrivate(url, { keyKind, allowPrivateWebhooks }));
+  [...here, ...elsewhere].filter((url) => mayUsePrivateAddress(url, { keyKind, allowPrivateWebhooks }));
 
 test("a sandbox may send to its own machine over http, and to no other private address", () => {
   expect(may("test")).toEqual(here);

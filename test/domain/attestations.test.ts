@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { askedFor, contextForEvidence } from "../../src/domain/attestations.ts";
+import { contextForEvidence, storedReference } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { aStoredTeacher, secrets } from "../harness/samples.ts";
 
@@ -9,9 +9,12 @@ const nin = "12345678901";
 test("the evidence of a teacher who was found has the number that was asked for", () => {
   const teacher = aStoredTeacher();
   const regNo = { by: "regNo", value: teacher.regNo } as const;
-  expect(askedFor(regNo, teacher, index)).toEqual({ reference: `regNo:${teacher.regNo}`, ninIndex: null });
+  expect(storedReference(regNo, teacher, index)).toEqual({
+    reference: `regNo:${teacher.regNo}`,
+    ninIndex: null,
+  });
   for (const tId of [7, 12_345_678_901]) {
-    expect(askedFor({ by: "tId", value: tId }, teacher, index)).toEqual({
+    expect(storedReference({ by: "tId", value: tId }, teacher, index)).toEqual({
       reference: `tId:${tId}`,
       ninIndex: null,
     });
@@ -21,12 +24,12 @@ test("the evidence of a teacher who was found has the number that was asked for"
 test("a NIN is kept as its blind index, whether it was found or not", () => {
   const key = { by: "nin", value: index.nin(nin) } as const;
   for (const teacher of [aStoredTeacher(), null]) {
-    expect(askedFor(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
+    expect(storedReference(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
   }
 });
 
 test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
-  const kept = (value: number) => askedFor({ by: "tId", value }, null, index);
+  const kept = (value: number) => storedReference({ by: "tId", value }, null, index);
   expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
   expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
   expect(kept(Number(nin))).toEqual({ reference: "tId", ninIndex: index.nin(nin) });
@@ -36,7 +39,7 @@ test("a teacher id that named nobody is kept, unless it could be a NIN or a phon
 });
 
 test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
-  const kept = (value: string) => askedFor({ by: "regNo", value }, null, index).reference;
+  const kept = (value: string) => storedReference({ by: "regNo", value }, null, index).reference;
   expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
   expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
   expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");

@@ -41,7 +41,7 @@ const index = createBlindIndex(new Uint8Array(32));
 const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
   didYouMean: [["word"]],
   suggestion: [["word"]],
-  slipsBetween: ["word"],
+  editDistance: ["word"],
   nameMatches: ["Ada Okafor"],
   searchKeys: [index],
   nameLabel: ["column 1"],

@@ -3,12 +3,12 @@ import {
   apiKeyId,
   authenticate,
   type CredentialIndex,
+  credentialFaultOf,
   isLive,
   issueApiKey,
-  loadCredentialBook,
+  loadCredentialIndex,
   mintApiKey,
-  type Presented,
-  refusalOf,
+  type PresentedCredentials,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
@@ -20,7 +20,7 @@ const now = Date.parse("2026-03-01T12:00:00Z");
 
 const options = { kind: "live", secrets, now } as const;
 
-const nothing: Presented = { certificates: [], keys: [], hasOtherAuthorization: false };
+const nothing: PresentedCredentials = { certificates: [], keys: [], hasOtherAuthorization: false };
 
 /** Records each lookup. */
 class WatchedMap<T> extends Map<string, T> {
@@ -66,7 +66,7 @@ const certificate = { fingerprint: "f1", ...valid };
 
 const withoutBearer = { hasOtherAuthorization: true };
 // biome-ignore format: a table reads better in rows
-test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
+test.each<[string, Partial<PresentedCredentials>, ReturnType<typeof credentialFaultOf>]>([
   ["no credential", {}, "none"],
   ["a header without Bearer", withoutBearer, "otherAuthorization"],
   ["a header without Bearer, and a certificate", { ...withoutBearer, certificates: [certificate] },
@@ -81,7 +81,7 @@ test.each<[string, Partial<Presented>, ReturnType<typeof refusalOf>]>([
   ["a well-formed key and a header without Bearer", { ...withoutBearer, keys: [wellFormed] }, "unknown"],
   ["two keys, of which the first counts", { keys: [sandbox, mistyped] }, "testKey"],
 ])("a call with %s is refused for the right reason", (_name, presented, expected) => {
-  expect(refusalOf({ ...nothing, ...presented }, "live")).toBe(expected);
+  expect(credentialFaultOf({ ...nothing, ...presented }, "live")).toBe(expected);
 });
 
 const key = mintApiKey("keyed", options);
@@ -92,11 +92,11 @@ const credentials = { keyed: key.record.keyId, other: other.record.keyId, certif
 const { book } = aBook(Object.keys(credentials).map(aPartner), [key.record, other.record], {
   f1: "certified",
 });
-const ask = (presented: Partial<Presented>, asked: CredentialIndex = book, changes: object = {}) =>
+const ask = (presented: Partial<PresentedCredentials>, asked: CredentialIndex = book, changes: object = {}) =>
   authenticate({ ...nothing, ...presented }, asked, { ...options, ...changes });
 const keys = [key.text];
 
-test.each<[string, Partial<Presented>, keyof typeof credentials | null]>([
+test.each<[string, Partial<PresentedCredentials>, keyof typeof credentials | null]>([
   ["no credential", {}, null],
   ["a certificate and keys", { certificates: [certificate], keys: [key.text, other.text] }, "certified"],
   ["two keys", { keys: [key.text, other.text] }, "keyed"],
@@ -263,7 +263,7 @@ test("a third live key of a partner is refused, and ended keys do not count", ()
     await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));
     await partners.addKey({ ...anApiKey("other", "Other1000000") }, { shortened: null, maxLive: 2 });
     await partners.revokeKey("Expired00000", now - 1);
-    expect([...(await loadCredentialBook(partners)).apiKeys.keys()]).toEqual([
+    expect([...(await loadCredentialIndex(partners)).apiKeys.keys()]).toEqual([
       "Other0000000",
       "Other1000000",
     ]);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import {
   checkClockDifference,
   createClockWatch,
-  readAhead,
+  readClockAhead,
   requireRightClock,
 } from "../../src/domain/database-clock.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -20,7 +20,7 @@ test("the difference of the clocks is what is certain, however long the database
     [100, 100, 100, 0],
   ];
   for (const [now, before, after, ahead] of cases)
-    expect(await readAhead(database(now), clockOf(before, after))).toBe(ahead);
+    expect(await readClockAhead(database(now), clockOf(before, after))).toBe(ahead);
 });
 
 test("a command is refused when this machine's clock is more than thirty seconds wrong", async () => {

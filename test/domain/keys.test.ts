@@ -4,12 +4,12 @@ import { createHash, createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { compactVerify, importJWK } from "jose";
 import {
   compromiseKey,
+  decryptPrivateKey,
   ensureKeys,
   generateKey,
   importKey,
-  jwks,
-  keyRing,
-  privateKeyOf,
+  jwksOf,
+  keyRingOf,
   signKeyHistory,
 } from "../../src/domain/keys.ts";
 import { rotateKeys } from "../../src/domain/rotation.ts";
@@ -48,14 +48,14 @@ test("a sealed private key opens only under its own key id and master key, and f
   const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
   expect(Buffer.from(secrets.open(key.sealed ?? new Uint8Array(), key.kid)).equals(der)).toBe(true);
   expect(Buffer.from(key.sealed ?? []).includes(der.subarray(-64))).toBe(false);
-  const opened = await privateKeyOf(key, secrets);
+  const opened = await decryptPrivateKey(key, secrets);
   expect([opened.extractable, opened.usages]).toEqual([false, ["sign"]]);
   const wrong = { code: "MASTER_KEY_WRONG" };
   const exchanged = { ...key, sealed: other.sealed };
-  expect(await rejection(privateKeyOf(exchanged, secrets))).toMatchObject(wrong);
-  expect(await rejection(privateKeyOf(key, deriveSecrets(newMasterKey())))).toMatchObject(wrong);
+  expect(await rejection(decryptPrivateKey(exchanged, secrets))).toMatchObject(wrong);
+  expect(await rejection(decryptPrivateKey(key, deriveSecrets(newMasterKey())))).toMatchObject(wrong);
   const destroyed = { ...key, sealed: null };
-  expect(await rejection(privateKeyOf(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
+  expect(await rejection(decryptPrivateKey(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
 });
 
 test("an imported key may be PKCS #1 or PKCS #8", async () => {
@@ -110,7 +110,7 @@ test("an imported key must be a private RSA key that is not encrypted", async ()
 test("the ring begins with one active and one pending key, once", () =>
   withStores(async ({ keys }) => {
     await ensureKeys(keys, secrets, { bits: 2048, now });
-    const { active, pending } = keyRing(await keys.list());
+    const { active, pending } = keyRingOf(await keys.list());
     expect(active).toMatchObject({ activatedAt: now, publishedAt: now });
     expect(pending).toMatchObject({ activatedAt: null, publishedAt: now });
     await ensureKeys(keys, secrets, { bits: 2048, now: now + 1 });
@@ -119,7 +119,7 @@ test("the ring begins with one active and one pending key, once", () =>
 
 test("keys without an active or a pending key are refused", () => {
   for (const keys of [[], [aSigningKey("A", "active")], [aSigningKey("B", "pending")]]) {
-    expect(() => keyRing(keys)).toThrow("restore a backup");
+    expect(() => keyRingOf(keys)).toThrow("restore a backup");
   }
 });
 
@@ -130,7 +130,7 @@ test("every key is published but the compromised ones", () => {
     aSigningKey("A", "active"),
     aSigningKey("P", "pending"),
   ];
-  expect(jwks(keyRing(keys)).keys.map((key) => key.kid)).toEqual(["R", "A", "P"]);
+  expect(jwksOf(keyRingOf(keys)).keys.map((key) => key.kid)).toEqual(["R", "A", "P"]);
 });
 
 const since = now - 5 * dayMs;
@@ -144,11 +144,11 @@ test.each<["active" | "pending", object]>([
     const before = await fillRing(keys, now);
     const { kid } = before[which];
     await compromiseKey(keys, secrets, { ...change, kid });
-    const ring = keyRing(await keys.list());
+    const ring = keyRingOf(await keys.list());
     const other = which === "active" ? before.pending : before.active;
     expect(ring.active.kid).toBe(other.kid);
     expect([kid, other.kid]).not.toContain(ring.pending.kid);
-    expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(kid);
+    expect(jwksOf(ring).keys.map((key) => key.kid)).not.toContain(kid);
     expect(ring.keys.find((key) => key.kid === kid)).toMatchObject(record);
   }),
 );
@@ -160,7 +160,7 @@ test("a retired key can be marked as compromised, and keeps the earliest time", 
     for (const time of [since, since + dayMs, since - dayMs]) {
       await compromiseKey(keys, secrets, { ...change, kid: active.kid, since: time });
     }
-    const ring = keyRing(await keys.list());
+    const ring = keyRingOf(await keys.list());
     expect(ring.keys).toHaveLength(3);
     const flagged = ring.keys.find((key) => key.kid === active.kid);
     expect(flagged).toMatchObject({
@@ -185,7 +185,7 @@ test("the key history is signed by the active key and lists every key with its w
   withStores(async ({ keys }) => {
     const { active, pending } = await fillRing(keys, now);
     await compromiseKey(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });
-    const ring = keyRing(await keys.list());
+    const ring = keyRingOf(await keys.list());
     const jws = await signKeyHistory(ring, { issuer: "https://teachers.example", secrets, now });
     const { payload, protectedHeader } = await compactVerify(jws, await importJWK(pending.jwk, "RS256"));
     expect(protectedHeader).toEqual({ alg: "RS256", kid: pending.kid, typ: "key-history+jwt" });

@@ -9,7 +9,7 @@ import {
   type QuotaRefusal,
 } from "../../src/domain/quota.ts";
 import {
-  forgottenWindows,
+  prunableBefore,
   type QuotaCharge,
   type QuotaWindow,
   quotaUse,
@@ -239,7 +239,7 @@ test("minutes are remembered for an hour and days for two days, in memory and in
     expect(quota.state(partner()).windows.map((one) => one.left)).toEqual([left, 9]);
   }
   const at = Date.parse(start);
-  expect(forgottenWindows(at)).toEqual({ minute: at - 60 * minuteMs, day: at - 2 * 1440 * minuteMs });
+  expect(prunableBefore(at)).toEqual({ minute: at - 60 * minuteMs, day: at - 2 * 1440 * minuteMs });
 });
 
 const at = Date.parse(start);

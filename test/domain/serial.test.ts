@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 
-import { createSerial, repeat, runAndPause } from "../../src/domain/serial.ts";
+import { createSerialQueue, repeat, runAndPause } from "../../src/domain/serial.ts";
 
 test("a failed run in a serial queue fails for its own caller only", async () => {
-  const inTurn = createSerial();
+  const inTurn = createSerialQueue();
   const failing = inTurn(() => Promise.reject(new Error("no")));
   const next = inTurn(async () => "next");
   expect(await failing.catch((error: Error) => error.message)).toBe("no");

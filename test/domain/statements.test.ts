@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
-import type { AskedList } from "../../src/domain/statements.ts";
+import type { ListRequest } from "../../src/domain/statements.ts";
 import { exportSubject } from "../../src/domain/teachers/export.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
@@ -18,7 +18,7 @@ import {
   withVerification,
 } from "./with-verification.ts";
 
-type Listed = AskedList["teachers"][number];
+type Listed = ListRequest["teachers"][number];
 const named = (identifier: Listed["identifier"], name: string | null = null): Listed => ({
   identifier,
   name,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { startSweeping, sweep } from "../../src/domain/sweep.ts";
+import { startSweeping, sweepLicenses } from "../../src/domain/sweep.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { until } from "../harness/eventually.ts";
@@ -20,10 +20,10 @@ test("a sweep announces an expiry with the local midnight after the expiry day",
     const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-05-31T22:59:59Z");
     const nothing = { date: "2026-05-31", expired: 0, started: 0, events: 0 };
-    expect(await sweep(teachers, { ...options, clock })).toEqual(nothing);
+    expect(await sweepLicenses(teachers, { ...options, clock })).toEqual(nothing);
     clock.set("2026-06-01T09:00:00Z");
     const one = { date: "2026-06-01", expired: 1, started: 0, events: 1 };
-    expect(await sweep(teachers, { ...options, clock })).toEqual(one);
+    expect(await sweepLicenses(teachers, { ...options, clock })).toEqual(one);
     expect((await events(regNo)).at(-1)).toMatchObject({
       eventType: "license.expired",
       occurredAt: "2026-05-31T23:00:00.000Z",
@@ -42,7 +42,7 @@ test("a sweep catches up on missed days, each expiry once and with its own time"
     await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });
     clock.set("2027-01-01T12:00:00Z");
     for (const count of [3, 0])
-      expect(await sweep(teachers, { ...options, calendar: london, clock })).toMatchObject({
+      expect(await sweepLicenses(teachers, { ...options, calendar: london, clock })).toMatchObject({
         ...{ expired: count, events: count },
       });
     const at = async (name: string) => (await events(name)).map(({ occurredAt }) => occurredAt).at(-1);
@@ -72,7 +72,7 @@ test.each<[string, string, string, object, [string, string][]]>([
     await put(regNo, { certificateStatus: "NOT_FOUND", ...license });
     expect(await events(regNo)).toEqual([]);
     clock.set(`${day}T09:00:00Z`);
-    expect(await sweep(teachers, { ...options, clock })).toMatchObject(swept);
+    expect(await sweepLicenses(teachers, { ...options, clock })).toMatchObject(swept);
     const all = await events(regNo);
     expect(all.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual(announced);
   }),
@@ -86,7 +86,7 @@ test("a sweep ignores revoked, deactivated and missing licences", () =>
     await put("A/B/C/4", { licenseIssueDate: "2026-05-15", active: false });
     clock.set("2026-06-20T09:00:00Z");
     const nothing = { expired: 0, started: 0, events: 0 };
-    expect(await sweep(teachers, { ...options, clock })).toMatchObject(nothing);
+    expect(await sweepLicenses(teachers, { ...options, clock })).toMatchObject(nothing);
   }));
 
 test("a sweep stops between two commits, and continues later", () =>
@@ -95,8 +95,8 @@ test("a sweep stops between two commits, and continues later", () =>
     clock.set("2026-06-01T09:00:00Z");
     let looks = 0;
     const isStopped = () => looks++ > 0;
-    expect(await sweep(teachers, { ...options, clock, isStopped })).toMatchObject({ expired: 50 });
-    expect(await sweep(teachers, { ...options, clock })).toMatchObject({ expired: 30 });
+    expect(await sweepLicenses(teachers, { ...options, clock, isStopped })).toMatchObject({ expired: 50 });
+    expect(await sweepLicenses(teachers, { ...options, clock })).toMatchObject({ expired: 30 });
   }));
 
 test("a sweep ends with an error when a record cannot be written", () =>
@@ -104,7 +104,7 @@ test("a sweep ends with an error when a record cannot be written", () =>
     await put(regNo, { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-06-01T09:00:00Z");
     const stuck: TeacherStore = { ...teachers, apply: async (writes) => writes.map(() => false) };
-    expect(await rejection(sweep(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
+    expect(await rejection(sweepLicenses(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
   }));
 
 const fail = (error: unknown) => {

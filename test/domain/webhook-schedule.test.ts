@@ -1,10 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  disablesEndpoint,
-  endpointFailureLimitMs,
-  nextAttempt,
-  retryStepsMs,
-} from "../../src/domain/webhook-schedule.ts";
+import { endpointFailureLimitMs, nextAttempt, retryStepsMs } from "../../src/domain/webhook-schedule.ts";
 
 const seconds = 1000;
 const minutes = 60 * seconds;
@@ -48,10 +43,4 @@ test.each([0, -1, 1.5, Number.NaN])("%d is not the number of an attempt", (attem
 test("a delivery is given up before its endpoint is disabled for failing", () => {
   const longestMs = retryStepsMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
   expect(longestMs).toBeLessThan(endpointFailureLimitMs);
-});
-
-test("an endpoint is disabled by status 410 alone", () => {
-  expect(disablesEndpoint(410)).toBe(true);
-  for (const status of [200, 301, 400, 404, 409, 411, 500, 503, null])
-    expect(disablesEndpoint(status)).toBe(false);
 });

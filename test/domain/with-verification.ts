@@ -6,9 +6,14 @@ import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { createQuota } from "../../src/domain/quota.ts";
-import type { AskedList } from "../../src/domain/statements.ts";
+import type { ListRequest } from "../../src/domain/statements.ts";
 import type { TeacherContent } from "../../src/domain/teachers/teachers.ts";
-import { type Answer, type Asked, createVerification, type Question } from "../../src/domain/verification.ts";
+import {
+  type Answer,
+  createVerification,
+  type Question,
+  type VerificationRequest,
+} from "../../src/domain/verification.ts";
 import { openSigner } from "../../src/signing/signer.ts";
 import type { AttestationStore } from "../../src/store/evidence/attestations.ts";
 import type { TeacherReader } from "../../src/store/teachers.ts";
@@ -66,7 +71,7 @@ async function open(stores: TestStores, around: Around) {
   const authenticated = { partner, credential: "KeyId0000000" };
   const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
 
-  async function ask(operation: AttestedOperation, asked: Asked): Promise<Answer> {
+  async function ask(operation: AttestedOperation, asked: VerificationRequest): Promise<Answer> {
     const call = quota.open();
     try {
       return await retryOnConflict(configuration, (snapshot) => {
@@ -78,11 +83,11 @@ async function open(stores: TestStores, around: Around) {
       call.end();
     }
   }
-  const one = (question: Question, idempotency?: Asked["idempotency"]) =>
+  const one = (question: Question, idempotency?: VerificationRequest["idempotency"]) =>
     ask("eligibility-check", { questions: [question], idempotency });
-  const batch = (questions: Question[], idempotency?: Asked["idempotency"]) =>
+  const batch = (questions: Question[], idempotency?: VerificationRequest["idempotency"]) =>
     ask("batch", { questions, idempotency });
-  const roster = (teachers: AskedList["teachers"], idempotency?: Asked["idempotency"]) =>
+  const roster = (teachers: ListRequest["teachers"], idempotency?: VerificationRequest["idempotency"]) =>
     ask("roster", { questions: [], list: { purpose, list: aList, teachers }, idempotency });
   const stored = () => attestations.list({ limit: 1000 });
   return { ...stores, ...ring, clock, configuration, one, batch, roster, stored };

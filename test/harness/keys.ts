@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Signer } from "../../src/domain/envelopes.ts";
-import { importKey, type KeyRing, keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import { importKey, type KeyRing, keyRingOf, type SigningKey } from "../../src/domain/keys.ts";
 import type { KeyStore } from "../../src/store/keys.ts";
 import { secrets } from "./samples.ts";
 
@@ -30,7 +30,7 @@ export async function fillRing(
 
 export async function aRing(activeName: KeyName, pendingName: KeyName): Promise<KeyRing> {
   const active = { ...(await fixtureKey(activeName, 0)), state: "active" as const };
-  return keyRing([active, await fixtureKey(pendingName, 0)]);
+  return keyRingOf([active, await fixtureKey(pendingName, 0)]);
 }
 
 export async function signOne(

@@ -2,7 +2,7 @@
 
 import type { CheckInput } from "../../src/domain/checks.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
-import { keyRing } from "../../src/domain/keys.ts";
+import { keyRingOf } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
 import type { LogFigures } from "../../src/store/evidence/log.ts";
 import { aPartner, aSigningKey } from "./samples.ts";
@@ -51,7 +51,7 @@ export type Change = Partial<Readings> & {
 };
 
 export function checkInput({ credentials, activatedAt = now, ...readings }: Change = {}): CheckInput {
-  const keys = keyRing([
+  const keys = keyRingOf([
     { ...aSigningKey("a", "active"), activatedAt },
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },
   ]);

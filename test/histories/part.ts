@@ -1,7 +1,7 @@
 /** One partner with its teachers: its random calls, and their history, which is checked apart from other partners. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { openWindows } from "../../src/domain/quota-windows.ts";
+import { windowStartsAt } from "../../src/domain/quota-windows.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import { type Recorded, unexplained } from "./linearizability.ts";
 import {
@@ -156,8 +156,8 @@ function windowsOf({ cameFrom, cameUntil }: Asked, reply: Reply | null): Windows
   const isNamed = reply !== null && reset > 0 && reply.status !== 429;
   const [first, last] = isNamed ? [reset - 1, reset - 1] : [cameFrom, cameUntil];
   const windows: Windows[] = [];
-  for (let at = openWindows(first).minute; at <= last; at += 60_000)
-    windows.push({ minute: `minute ${at}`, day: `day ${openWindows(at).day}` });
+  for (let at = windowStartsAt(first).minute; at <= last; at += 60_000)
+    windows.push({ minute: `minute ${at}`, day: `day ${windowStartsAt(at).day}` });
   return windows;
 }
 

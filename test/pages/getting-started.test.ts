@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { triggered } from "../../src/domain/sandbox/teachers.ts";
+import { defaultTeacher } from "../../src/domain/sandbox/teachers.ts";
 import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
@@ -94,7 +94,7 @@ test.each(languages)(
     expect(saidBy(stdout, "run-verify").trim()).toBe("valid");
     expect(saidBy(stdout, "run-verify-tvs")).toContain("valid");
     expect(saidBy(stdout, "run-verify-library")).toContain("found: true");
-    expect(saidBy(stdout, "run-events")).toContain(`license.revoked ${triggered.regNo}`);
+    expect(saidBy(stdout, "run-events")).toContain(`license.revoked ${defaultTeacher.regNo}`);
     const delivered = saidBy(stdout, "run-sandbox-delivery");
     if (language !== "curl") {
       expect(delivered).toMatch(/ delivered +demo +license\.revoked +1 +204 /);
@@ -155,7 +155,7 @@ test("the buttons of getting started show the terms, watch a teacher, cause an e
   await press("watch", /204/);
   expect(await press("events", /200/)).toContain('"data": []');
   expect(await press("cause", /200/)).toContain("license.revoked");
-  expect(await press("events", /200/)).toContain(triggered.regNo);
+  expect(await press("events", /200/)).toContain(defaultTeacher.regNo);
   expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
   await page.reload();
   // The tab remembers the event that it fetched last.

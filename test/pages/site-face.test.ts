@@ -1,7 +1,6 @@
 /** The head and the foot of a site that says whose it is, and the pages for failures, in a browser. */
 
 import { beforeAll, expect, test } from "bun:test";
-import { storedSite } from "../../src/domain/site.ts";
 import { expectSound, sharedSite } from "./browser.ts";
 
 /** A grey PNG of three pixels, base64. */
@@ -33,7 +32,7 @@ beforeAll(async () => {
     accessibilityUrl: "https://teachers-council.example/accessibility",
     reportUrl: "https://teachers-council.example/report",
   };
-  await site.operator.stores.settings.write({ site: storedSite(council) });
+  await site.operator.stores.settings.write({ site: JSON.stringify(council) });
   await site.service.configuration.refresh();
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { type KeyRing, keyRing } from "../../src/domain/keys.ts";
+import { type KeyRing, keyRingOf } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { aRing, fixtureKey, isSignedBy, signOne } from "../harness/keys.ts";
@@ -122,10 +122,10 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
       const before = await aRing("active", "pending");
       await withSigner(options, before, async (signer) => {
         const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
-        const destroyed = keyRing([{ ...before.pending, state: "active" }, broken]);
+        const destroyed = keyRingOf([{ ...before.pending, state: "active" }, broken]);
         expect(await rejection(signer.load(destroyed))).toMatchObject({ code: "INTERNAL" });
         const sealed = secrets.seal(new Uint8Array(Buffer.from("no key at all")), broken.kid);
-        const unreadable = keyRing([before.active, { ...broken, sealed }]);
+        const unreadable = keyRingOf([before.active, { ...broken, sealed }]);
         expect(await rejection(signer.load(unreadable))).toMatchObject(unreadableKey);
         expect(await signOne(signer, before.active.kid, "x")).toHaveLength(342);
       });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
-import { defaultSite, storedSite } from "../../src/domain/site.ts";
+import { defaultSite } from "../../src/domain/site.ts";
 import { errorCodes } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
 import { sharedTestService } from "../harness/service.ts";
@@ -59,14 +59,14 @@ test("the reference page has the site's name, the site's colour and the issuer's
     await world.service.configuration.refresh();
   };
   expect(await (await world.call(docs)).text()).toContain('"url": "/"');
-  await set({ site: storedSite(site), issuer: "https://moved.example/tvs" });
+  await set({ site: JSON.stringify(site), issuer: "https://moved.example/tvs" });
   const html = await (await world.call(docs)).text();
   const name = "Council &lt;/title&gt; of Teachers";
   expect(html).toContain(`<title>API reference – Teacher Verification Service – ${name}</title>`);
   expect(html).toContain(`<strong>${name}</strong>`);
   expect(html).toContain("--brand: #0b4f9c");
   expect(html).toContain('"url": "/tvs"');
-  await set({ site: storedSite(defaultSite), issuer: "https://teachers.example" });
+  await set({ site: JSON.stringify(defaultSite), issuer: "https://teachers.example" });
 });
 
 test("the reference page of a live service has no key and no notice of a sandbox", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { gunzipSync } from "node:zlib";
-import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
+import { defaultSite, type Site } from "../../src/domain/site.ts";
 import { englishTexts } from "../../src/site/language.ts";
 import { known, sharedTestService } from "../harness/service.ts";
 
@@ -24,7 +24,7 @@ const council: Site = {
 const world = sharedTestService();
 
 async function remember(site: Site): Promise<void> {
-  await world.operator.stores.settings.write({ site: storedSite(site) });
+  await world.operator.stores.settings.write({ site: JSON.stringify(site) });
   await world.service.configuration.refresh();
 }
 

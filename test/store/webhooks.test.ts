@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sweep } from "../../src/domain/sweep.ts";
+import { sweepLicenses } from "../../src/domain/sweep.ts";
 import { lagos } from "../harness/clock.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
@@ -20,7 +20,7 @@ test("a delivery of the sweep has the time of the sweep, not of the expiry", () 
     await world.put("A/B/C/1");
     await subscribe(world, "board");
     world.clock.set("2100-03-01T00:00:00Z");
-    await sweep(world.teachers, { calendar: lagos, clock: world.clock, actor: "test" });
+    await sweepLicenses(world.teachers, { calendar: lagos, clock: world.clock, actor: "test" });
     expect(await made(world)).toEqual(["board license.expired"]);
     const [row] = await world.rows("SELECT created_at FROM deliveries");
     expect(Number(row?.created_at)).toBe(world.clock.now());

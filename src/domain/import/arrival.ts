@@ -1,7 +1,7 @@
 /** Finds the columns of an extract that are missing, misspelled or not read. */
 
 import type { AppliedImport } from "../../store/imports.ts";
-import { slipsBetween } from "../did-you-mean.ts";
+import { editDistance } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -65,7 +65,7 @@ export function closestField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = normalizeName(name);
   const near = fieldsByName.find(
-    ({ known }) => slipsBetween(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
+    ({ known }) => editDistance(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
   );
   return near?.field ?? null;
 }

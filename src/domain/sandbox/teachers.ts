@@ -3,7 +3,7 @@ import type { Profile } from "../../partner/contract.ts";
 import { addDays, type CalendarDate } from "../clock.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
-/** A made-up teacher for one state, or for a trap for programs. */
+/** A made-up teacher that shows one state, or a record that partners' programs may misread (a trap). */
 export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" | "profile"> &
   Readonly<Record<"nin" | "email" | "phone", string | null>> & {
     readonly shows: string;
@@ -14,7 +14,7 @@ type Peculiar = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">
 
 export const demoPartner = "demo";
 
-/** Every nullable member of courses and posts is null somewhere. */
+/** `courses` and `posts`: every nullable member is null at least once, so that partners' programs meet null. */
 const { usual, states, traps, courses, posts } = written as {
   readonly usual: Pick<SandboxTeacher, keyof typeof written.usual>;
   readonly states: readonly Peculiar[];
@@ -23,7 +23,7 @@ const { usual, states, traps, courses, posts } = written as {
   readonly posts: Profile["employment"];
 };
 
-/** Two elements of a list, from index `first` on. */
+/** Takes two elements of a list, from index `first` on, starting over at its end. */
 function two<T>(list: readonly T[], first: number): T[] {
   return [0, 1].flatMap((offset) => list[(first + offset) % list.length] ?? []);
 }
@@ -53,15 +53,15 @@ export const stateTeachers = sandboxTeachers.slice(0, states.length);
 export const trapTeachers = sandboxTeachers.slice(states.length);
 
 /** The default teacher of `tvs trigger`, and the teacher whose licence ends soon. */
-export const [triggered, endingSoon] = trapTeachers as [SandboxTeacher, SandboxTeacher];
+export const [defaultTeacher, expiringTeacher] = trapTeachers as [SandboxTeacher, SandboxTeacher];
 
 const soonDays = 20;
 
-/** Makes an extract in NDJSON, which has profiles. The licence of `endingSoon` ends 20 days after `today`. */
+/** Makes an extract in NDJSON, which can contain profiles. `expiringTeacher`'s licence ends 20 days after `today`. */
 export function sandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
   const rows = teachers.map(({ shows: _shows, ...teacher }) => ({
     ...teacher,
-    ...(teacher.regNo === endingSoon.regNo ? { licenseExpiryDate: addDays(today, soonDays) } : {}),
+    ...(teacher.regNo === expiringTeacher.regNo ? { licenseExpiryDate: addDays(today, soonDays) } : {}),
   }));
   return `${rows.map((row) => JSON.stringify(row)).join("\n")}\n`;
 }

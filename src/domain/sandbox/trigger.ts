@@ -10,7 +10,7 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
 import { type HistoryEntry, planWrite } from "../teachers/store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
-import { triggered } from "./teachers.ts";
+import { defaultTeacher } from "./teachers.ts";
 
 type TriggerDependencies = {
   readonly teachers: TeacherStore;
@@ -19,7 +19,7 @@ type TriggerDependencies = {
   readonly actor: string;
 };
 
-export type Triggered = {
+export type TriggeredEvent = {
   readonly teacher: StoredTeacher;
   readonly event: TeacherEvent;
   /** Events of the preparing changes, in order. */
@@ -37,7 +37,7 @@ const notRevoked = { licenseRevokedOn: null, licenseRevokedReason: null, license
 const reason = "tvs trigger";
 const licenseDays = 365;
 
-/** A licence that is valid today. Dates that fit already stay. */
+/** Makes the licence valid today; dates that allow it are kept. */
 function validLicense(teacher: StoredTeacher, today: CalendarDate): Partial<TeacherContent> {
   const { licenseIssueDate: issue, licenseExpiryDate: expiry } = teacher;
   return {
@@ -81,7 +81,7 @@ const edits = {
   reactivate: { action: "reactivate", set: () => ({ active: true }) },
 } as const satisfies Record<string, Edit>;
 
-/** The change that causes each event, and the changes that prepare for it. */
+/** The change that causes each event, and the changes that may have to precede it. */
 const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
   "license.verified": { change: edits.license, first: [edits.noLicense] },
   "license.expired": { change: edits.end, first: [edits.license] },
@@ -95,14 +95,14 @@ const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: 
 const maxAttempts = 10;
 
 /**
- * Causes an event. The change, the event and its deliveries are one commit, as for an operator or an extract. If the
- * teacher's state does not allow the event, preparing changes come first and are announced too.
+ * Causes an event. The change, the event and its deliveries are one commit, as when an operator or an extract changes a
+ * teacher. If the teacher's state does not allow the event, preparing changes come first and are announced too.
  * @throws TvsError NOT_KNOWN, REFUSED for a hidden teacher, STORE_BUSY after ten conflicts
  */
 export async function triggerEvent(
   dependencies: TriggerDependencies,
   { eventType, key }: { eventType: EventType; key: TeacherKey },
-): Promise<Triggered> {
+): Promise<TriggeredEvent> {
   const { teachers, calendar, clock } = dependencies;
   const { change, first } = ways[eventType];
   const before: TeacherEvent[] = [];
@@ -121,7 +121,7 @@ export async function triggerEvent(
     const causes = causedBy(change, teacher, today).includes(eventType);
     const edit = causes ? change : left[0];
     if (edit === undefined) break;
-    // Changes of one teacher have different times, by which a receiver may order them.
+    // Each change of a teacher gets a later time, by which a receiver may order the events.
     const at = Math.max(now, teacher.updatedAt + 1);
     const content = { ...teacher, ...edit.set(teacher, today) };
     const write = planWrite(teacher, content, { ...dependencies, action: edit.action, reason, at });
@@ -147,7 +147,7 @@ export async function triggerRevocation(dependencies: {
 }) {
   const { stores, configuration, clock } = dependencies;
   const { calendar } = configuration.current();
-  const key = { by: "regNo", value: triggered.regNo } as const;
+  const key = { by: "regNo", value: defaultTeacher.regNo } as const;
   const { event } = await triggerEvent(
     { teachers: stores.teachers, calendar, clock, actor: "service" },
     { eventType: "license.revoked", key },

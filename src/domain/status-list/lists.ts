@@ -16,7 +16,7 @@ import type { StatusClaim } from "../../partner/verification.ts";
 import type { StatusListStore } from "../../store/status-lists.ts";
 import type { Clock } from "../clock.ts";
 import type { Configuration, Snapshot } from "../configuration.ts";
-import { signerAs } from "../keys.ts";
+import { createJwsSigner } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
@@ -139,7 +139,7 @@ async function makeLists(
     const { list, idx } = statusIndexes(id);
     setBit(bits.get(list), idx);
   }
-  const sign = await signerAs(statusListType, keys, secrets);
+  const sign = await createJwsSigner(statusListType, keys, secrets);
   const iat = Math.floor(timeOf(rows.changedAt, snapshot, now) / 1000);
   const times = { iat, exp: iat + expiresSeconds, ttl: ttlSeconds };
   const tokens = new Map<string, string>();

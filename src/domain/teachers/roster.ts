@@ -5,7 +5,7 @@ import { TvsError } from "../errors.ts";
 import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
-import type { AskedList, Evaluation } from "../statements.ts";
+import type { EvaluationContext, ListRequest } from "../statements.ts";
 import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./identifier.ts";
 import { foldName, maxNameRead } from "./name-search.ts";
 import { correctTerm } from "./search-term.ts";
@@ -55,7 +55,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
-export type RosterDependencies = Evaluation & { readonly purpose: Purpose };
+export type RosterDependencies = EvaluationContext & { readonly purpose: Purpose };
 
 /** Looks up the teacher of one row and checks the eligibility. Signs no attestation. */
 export async function checkRosterRow(
@@ -99,7 +99,7 @@ function listedName(cells: readonly string[], { positions }: RosterHeader): stri
 export function listedTeacher(
   cells: readonly string[],
   header: RosterHeader,
-): AskedList["teachers"][number] | null {
+): ListRequest["teachers"][number] | null {
   const [identifier = "IDENTIFIER_MISSING"] = readIdentifiers(cells, header);
   return typeof identifier === "string" ? null : { identifier, name: listedName(cells, header) || null };
 }

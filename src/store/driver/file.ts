@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { createSerial } from "../../domain/serial.ts";
+import { createSerialQueue } from "../../domain/serial.ts";
 import {
   type Connection,
   defaultLockWaitMs,
@@ -86,7 +86,7 @@ async function open(file: string): Promise<Connection> {
 
 /** Runs write transactions one after the other, and reads between them. A wait for a lock does not block the loop. */
 function createAccess(connection: Connection, requireSameFile: FileWatch, lockWaitMs: number) {
-  const inTurn = createSerial();
+  const inTurn = createSerialQueue();
   /** Resolves at the end of the open transaction; undefined without one. */
   let open: PromiseWithResolvers<void> | undefined;
 

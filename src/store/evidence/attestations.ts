@@ -1,5 +1,5 @@
 import type { AnsweredCall } from "../../domain/attestations.ts";
-import { timeOfUuid, uuidFrom } from "../../domain/clock.ts";
+import { lowestUuidAt, timeOfUuid } from "../../domain/clock.ts";
 import { attestations, callWrites } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
 import type { Driver, Value } from "../driver/driver.ts";
@@ -95,7 +95,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
     async ofRequest(requestId: string) {
       const at = timeOfUuid(requestId);
       if (at === null) return [];
-      const between = [uuidFrom(at - clockDifferenceMs), uuidFrom(at + longestAnswerMs)];
+      const between = [lowestUuidAt(at - clockDifferenceMs), lowestUuidAt(at + longestAnswerMs)];
       const [first] = await driver.query(firstOfRequest, [...between, requestId]);
       if (first === undefined) return [];
       const id = integer(first, "id");

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { service } from "../../domain/changes.ts";
+import { serviceActor } from "../../domain/changes.ts";
 import { hashBytes, type Tile, type TileAddress, tileHashes } from "../../domain/evidence/tree.ts";
 import { createRecorder, type Recorder } from "../changes.ts";
 import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
@@ -73,7 +73,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
 export type LogStore = ReturnType<typeof createLogStore>;
 
 /** Reads and writes the evidence log. @param acting who is recorded for a new log */
-export function createLogStore(driver: Driver, acting = service) {
+export function createLogStore(driver: Driver, acting = serviceActor) {
   const one = async (sql: string, args: readonly number[] = []): Promise<Row> =>
     (await driver.query(sql, args))[0] ?? {};
   return {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import DataLoader from "dataloader";
 import type { LibsqlServer } from "../../config.ts";
-import { inTime } from "../../domain/deadline.ts";
+import { withTimeout } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { createSerial } from "../../domain/serial.ts";
+import { createSerialQueue } from "../../domain/serial.ts";
 import { type Driver, type Row, storeError, type Transaction, type Value } from "../driver/driver.ts";
 import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
@@ -38,7 +38,7 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
    * Runs transactions one after the other. The caller may stop waiting earlier. For 5 s after a node died in a
    * transaction, the server queues all requests. It later runs also those whose caller has left, for up to 5 s each.
    */
-  const inTurn = createSerial();
+  const inTurn = createSerialQueue();
   async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
     const endsAt = performance.now() + atMostMs;
     const whenItsTurn = () =>
@@ -49,7 +49,7 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
         return requests.transaction(work, limit);
       });
     const answered = inTurn(whenItsTurn);
-    return inTime(answered, { ms: atMostMs, late: tooLate }).catch((error) => {
+    return withTimeout(answered, { ms: atMostMs, late: tooLate }).catch((error) => {
       throw asUnknown(error);
     });
   }

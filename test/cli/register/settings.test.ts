@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { settingsOf } from "../../../cli/register/settings.ts";
 import { readConfig } from "../../../src/config.ts";
-import { newSettings, storedSettings } from "../../../src/domain/settings.ts";
+import { changedSettings, storedSettings } from "../../../src/domain/settings.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { png } from "../../harness/png.ts";
@@ -50,10 +50,10 @@ test("status lists are on in a sandbox, unless a setting says otherwise", async 
 
 test("a start writes only the settings with a changed value", async () => {
   const first = storedSettings(await settingsOf(new Map(), readConfig({}, {})));
-  expect(newSettings(first, new Map())).toEqual(first);
+  expect(changedSettings(first, new Map())).toEqual(first);
   const remembered = new Map(Object.entries(first));
   const again = async (flags: Record<string, string>) =>
-    newSettings(storedSettings(await settingsOf(remembered, readConfig(flags, {}))), remembered);
+    changedSettings(storedSettings(await settingsOf(remembered, readConfig(flags, {}))), remembered);
   expect(await again({})).toEqual({});
   expect(await again({ "status-list": "on" })).toEqual({ status_list: "on" });
 });

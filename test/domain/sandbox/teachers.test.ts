@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import {
-  endingSoon,
+  defaultTeacher,
+  expiringTeacher,
   sandboxExtract,
   sandboxTeachers,
   stateTeachers,
-  triggered,
 } from "../../../src/domain/sandbox/teachers.ts";
 import { today, withImports } from "../../harness/imports.ts";
 
@@ -21,7 +21,7 @@ test("the sandbox's teachers are imported without a remark, each with a profile"
       expect(teacher?.profile?.qualifications).toHaveLength(2);
       expect(teacher?.profile?.employment).toHaveLength(2);
     }
-    expect((await find(endingSoon.regNo))?.licenseExpiryDate).toBe("2026-03-30");
+    expect((await find(expiringTeacher.regNo))?.licenseExpiryDate).toBe("2026-03-30");
     // The phone of two persons finds neither, as a lookup by it must.
     const [one, other] = sandboxTeachers.filter(({ phone }) => phone === "+2348030000999");
     expect([one?.tId, other?.tId]).toEqual([1015, 1016]);
@@ -32,8 +32,8 @@ test("the sandbox's teachers are imported without a remark, each with a profile"
 test("the numbers of the sandbox's teachers never change", () => {
   expect(stateTeachers).toHaveLength(11);
   expect(stateTeachers[0]).toMatchObject({ regNo: "TR/2019/LA/000001", tId: 1001, nin: "99900000001" });
-  expect(triggered.regNo).toBe("TR/2019/LA/000012");
-  expect(endingSoon.regNo).toBe("TR/2019/LA/000013");
+  expect(defaultTeacher.regNo).toBe("TR/2019/LA/000012");
+  expect(expiringTeacher.regNo).toBe("TR/2019/LA/000013");
   expect(new Set(sandboxTeachers.map(({ regNo }) => regNo)).size).toBe(sandboxTeachers.length);
   const names = sandboxTeachers.map(({ name }) => name.length);
   expect(Math.max(...names)).toBe(200);

@@ -8,7 +8,7 @@ import {
   listIndexes,
   setBit,
 } from "../../../src/domain/status-list/lists.ts";
-import { sweep } from "../../../src/domain/sweep.ts";
+import { sweepLicenses } from "../../../src/domain/sweep.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
@@ -111,7 +111,7 @@ test("a licence that ends by its own date is not withdrawn", () =>
     const own = { calendar: lagos, clock: stores.clock, actor: "x" };
     await stores.put("A/B/C/1", { licenseExpiryDate: "2030-12-31" });
     stores.clock.set("2031-01-01T08:00:00Z");
-    expect((await sweep(stores.teachers, own)).expired).toBe(1);
+    expect((await sweepLicenses(stores.teachers, own)).expired).toBe(1);
     expect((await stores.statusLists.read()).withdrawn).toEqual([]);
     await write(stores, { licenseExpiryDate: null });
     expect((await stores.statusLists.read()).withdrawn).toEqual([]);
@@ -120,7 +120,7 @@ test("a licence that ends by its own date is not withdrawn", () =>
     expect((await stores.statusLists.read()).withdrawn).toEqual([1]);
     await write(stores, { licenseExpiryDate: "2035-12-31" });
     stores.clock.set("2036-01-01T08:00:00Z");
-    expect((await sweep(stores.teachers, own)).expired).toBe(1);
+    expect((await sweepLicenses(stores.teachers, own)).expired).toBe(1);
     expect((await stores.statusLists.read()).withdrawn).toEqual([]);
   }));
 
