@@ -1,4 +1,4 @@
-/** Recorded changes: one row per change, written in the commit of that change (decision D1.10). */
+/** The table of changes. A row is written in the transaction of its change (decision D1.10). */
 
 import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
 import type { Driver, Statement } from "./driver/driver.ts";
@@ -10,7 +10,7 @@ const changes = tableOf<RecordedChange>("changes", readers);
 /** Makes the statement that records a change. */
 export type Recorder = (change: Change) => Statement;
 
-/** @param acting the author of the changes; read with each change, so that a reading command needs no valid name */
+/** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */
 export function createRecorder(acting: Acting): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });

@@ -5,17 +5,17 @@ import { flag, integer, integerOrNull, reading, text, textOrNull } from "./drive
 import { lastIdBefore } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
 
-/** A row with a higher id may have an earlier time by this much: clocks of nodes differ by up to a minute. */
+/** How much earlier the time of a row with a higher id may be, in ms: clocks of nodes differ by up to a minute. */
 const disorderMs = 120_000;
-/** Rows in one commit, few enough that a call which waits for the commit hardly notices. */
+/** Rows changed in one commit. With so few rows a call hardly has to wait for the commit. */
 const chunkRows = 1_000;
 
-/** Wakes the senders if the statement before this one changed a row. */
+/** Wakes the webhook senders if the statement before this one has changed a row. */
 export const bumpRevision: Statement = statement(
   "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
 );
 
-/** Why nothing is sent to a partner; needs `endpoint` (left-joined webhook_endpoints) and `partners`. */
+/** SQL for the reason why nothing is sent to a partner. It needs `partners`, and webhook_endpoints AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
   WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
@@ -37,7 +37,7 @@ const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, 
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints WHERE partner_id = coalesce(?3, partner_id)) LIMIT ?4)
   RETURNING id`;
-/** The next planned attempts, without fresh deliveries (due_at 0), which are due and have their whole schedule. */
+/** Finds the next planned attempts. New deliveries (due_at 0) are due and have their whole schedule already. */
 const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
   WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
 const makeDue = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
@@ -63,9 +63,9 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** The operator's view of deliveries: lists, retries, and the end of those without an endpoint. */
+/** Creates the store for lists and retries of deliveries, and for ending those of a partner without an endpoint. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
-  /** Repeats a statement in commits of {@link chunkRows} rows until it finds fewer. @param record added to the first */
+  /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record of the change */
   async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
     let total = 0;
     for (;;) {
@@ -94,16 +94,16 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     /**
-     * Makes a pending or dead delivery due now, and begins its schedule again.
-     * @param by the partner that owns the delivery, who may also repeat an acknowledged one; an operator gives none
-     * @throws ConflictError, having changed nothing, when the configuration has changed
+     * Makes a pending or dead delivery due now and begins its schedule again.
+     * @param by the partner that owns the delivery, and may also repeat an acknowledged one; undefined for an operator
+     * @throws ConflictError if the configuration has changed; nothing is changed then
      */
     retry(deliveryId: string, now: number, by?: RetryBy) {
       return driver.write(async (tx) => {
         if (by !== undefined) await requireRevision(tx, by.revision);
         const [row] = await tx.query(lookBeforeRetry, [deliveryId]);
         const outcome = retryOutcome(row, now, by);
-        // Nothing to change, and nothing to record: repeated retries would fill `changes`.
+        // An unknown, refused or already due delivery stays as it is. Recording each retry of it would fill `changes`.
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
           statement(retry, [now, deliveryId]),
@@ -113,13 +113,13 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         return outcome;
       });
     },
-    /** Retries all deliveries that died at or after `since` and whose partner has an endpoint. @returns how many */
+    /** Retries all deliveries that died at or after `since` and whose partner has an endpoint. @returns their number */
     retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
       return inChunks(retryDead, [now, since, partnerId], [record]);
     },
-    /** Makes a partner's pending deliveries due now, and begins their schedules again. @returns how many */
+    /** Makes a partner's pending deliveries due now and begins their schedules again. @returns their number */
     async makeDue(partnerId: string, now: number) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
@@ -141,7 +141,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/** Ids of the newest deliveries. A partial index serves only a query whose text has the state, and must be named. */
+/** Makes the query for the ids of a page. SQLite uses a partial index only if the text has the state and names it. */
 function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): Statement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
@@ -160,7 +160,7 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
   return { sql: `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`, args };
 }
 
-/** The outcome of a retry. Only a partner may repeat an acknowledged delivery. */
+/** Decides the outcome of a retry. Only a partner may repeat an acknowledged delivery. */
 function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined): domain.RetryOutcome {
   if (row === undefined || (by !== undefined && by.partnerId !== text(row, "partner_id"))) return "not known";
   const state = text(row, "state");
@@ -170,7 +170,7 @@ function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined
   return isLeased ? "leased" : "retried";
 }
 
-/** Whether a delivery is due and its schedule has just begun. */
+/** Whether a delivery is due and none of its schedule is used, so that a retry would change nothing. */
 function isDue(row: Row, now: number): boolean {
   const isWaiting = text(row, "state") === "pending" && row.lease === null;
   return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
@@ -179,7 +179,7 @@ function isDue(row: Row, now: number): boolean {
 const delivery = reading<domain.Delivery>({
   ...{ id: integer, deliveryId: text, eventId: text, eventType: text, partnerId: text, state: text },
   ...{ attempts: integer, createdAt: integer },
-  // A fresh delivery is due since it was made.
+  // A new delivery has been due since it was made.
   dueAt: (row) =>
     text(row, "state") === "pending" ? integer(row, "due_at") || integer(row, "created_at") : null,
   leased: (row) => row.lease !== null,

@@ -5,7 +5,7 @@ import { createRecorder, type Recorder } from "./changes.ts";
 import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, reading, tableOf, text } from "./driver/rows.ts";
 
-/** The columns of a partner's terms, each with its value in a change; undefined for a term that does not change. */
+/** The columns of a partner's terms. Each gives its value in a change; undefined if the change leaves it as it is. */
 const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {
   name: ({ name }) => name,
   scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
@@ -34,13 +34,13 @@ const ofFingerprint = "FROM certificates WHERE partner_id = ? AND fingerprint = 
 
 export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
-/** Partners with their API keys and client certificates. @param acting who is recorded as the author of changes */
+/** Creates the store of partners, API keys and client certificates. @param acting the recorded author of changes */
 export function createPartnerStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
 
-  /** @param changeOf the statements of the change; no statements if the partner has the wanted state already */
+  /** Changes a partner. @param changeOf no statements if the partner already is as wanted */
   function change(partnerId: string, changeOf: (before: Partner) => readonly Statement[]): Promise<Partner> {
     return driver.write(async (tx) => {
       await tx.batch(changeOf(await readPartner(tx, partnerId)));
@@ -59,7 +59,7 @@ export function createPartnerStore(driver: Driver, acting = service) {
     certificates: async () =>
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificates.read),
 
-    /** @throws TvsError REFUSED when the id is taken */
+    /** Adds a partner with its first key. @throws TvsError REFUSED if the id is taken */
     add(record: Partner, key: ApiKey) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
@@ -67,12 +67,11 @@ export function createPartnerStore(driver: Driver, acting = service) {
       return insert(driver, [statement(insertPartner, args), apiKeys.insert(key), added], taken);
     },
     /**
-     * Changes the given members only, so that two operators do not undo each other's change.
-     * @throws TvsError NOT_KNOWN
+     * Changes only the given terms, so that two operators do not undo each other's changes. @throws TvsError NOT_KNOWN
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => partnerChange(before, terms, recorded)),
-    /** Disables with a time, enables with null. A disabled partner keeps its first time. @throws TvsError NOT_KNOWN */
+    /** Disables a partner; null enables it. The first time of disabling is kept. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)
@@ -91,8 +90,8 @@ type OfPartner = (partnerId: string, action: string, detail?: string | null) => 
 function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
   return {
     /**
-     * Adds a key and shortens the life of another key, in one transaction.
-     * @returns false, having changed nothing, when the partner has `maxLive` live keys already
+     * Adds a key and ends another one earlier, in one transaction. @returns false if the partner has `maxLive` live
+     * keys; nothing has changed then
      */
     addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyEnd | null; maxLive: number }) {
       return driver.write(async (tx) => {
@@ -106,7 +105,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         return true;
       });
     },
-    /** @returns the revoked key, null for an unknown id. A key that was revoked before keeps its time. */
+    /** Revokes a key. A key that is revoked already keeps its time. @returns the key; null if the id is unknown */
     revokeKey(keyId: string, at: number) {
       return driver.write(async (tx) => {
         const [row] = await tx.query(selectKey, [keyId]);
@@ -120,7 +119,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         return { ...known, revokedAt: at };
       });
     },
-    /** @throws TvsError REFUSED when the certificate belongs to a partner already */
+    /** Adds a certificate. @throws TvsError REFUSED if it belongs to a partner already */
     addCertificate(one: ClientCertificate) {
       const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
       const taken = "this certificate already belongs to a partner; remove it there first";
@@ -138,7 +137,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
   };
 }
 
-/** @throws TvsError REFUSED with the message `taken` when a unique column has the value already */
+/** Inserts rows. @throws TvsError REFUSED with the message `taken` if a unique column has the value already */
 async function insert(driver: Driver, statements: readonly Statement[], taken: string): Promise<void> {
   try {
     await driver.batch(statements);
@@ -148,14 +147,14 @@ async function insert(driver: Driver, statements: readonly Statement[], taken: s
   }
 }
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a partner. @throws TvsError NOT_KNOWN */
 export async function readPartner(tx: Transaction, partnerId: string): Promise<Partner> {
   const [row] = await tx.query(selectPartner, [partnerId]);
   if (row !== undefined) return partner(row);
   throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
 }
 
-/** Changes the given terms of a partner, and records the change. Without a difference there are no statements. */
+/** Makes statements that change a partner's terms and record the change. @returns none if nothing differs */
 export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): Statement[] {
   const { partnerId } = before;
   const old = valuesOf(before);
@@ -167,7 +166,7 @@ export function partnerChange(before: Partner, change: PartnerChange, recorded: 
 
 const valuesOf = (change: PartnerChange) => Object.values(terms).map((value) => value(change) ?? null);
 
-/** The changed terms, in one line. */
+/** Lists the changed terms in one line, for the record of the change. */
 function termsText({ eventFilter, ...change }: PartnerChange): string {
   const named = Object.entries({ ...change, ...eventFilter });
   return named.map(([name, value]) => `${name} ${value}`).join("; ");

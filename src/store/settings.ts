@@ -11,23 +11,23 @@ import { createRecorder } from "./changes.ts";
 import { type Driver, type Row, statement, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** The setting that identifies the master key of a register (Secrets.check). */
+/** The setting with the check value of the master key that made the register (`Secrets.check`). */
 export const masterKeyCheckName = "master_key_check";
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const insertFirst = "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT value FROM json_each(?))";
-/** Triggers raise it with every change of settings, partners, credentials and signing keys. */
+/** SQL for the revision. Triggers raise it with each change of settings, partners, credentials and signing keys. */
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
-/** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
+/** Settings whose new value is recorded with the change, because it is short, not sealed and not personal. */
 const shown = [...shownSettings, holdWebhooksName];
-/** Settings that the program itself writes; they are not listed among an operator's changes. */
+/** Settings that the program writes for itself. No change of them is recorded, because no operator made it. */
 const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
-/** Settings by name, and their revision. @param acting who is recorded as the author of changes */
+/** Creates the store of the settings and their revision. @param acting the recorded author of changes */
 export function createSettingsStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
@@ -49,13 +49,13 @@ export function createSettingsStore(driver: Driver, acting = service) {
         );
       });
     },
-    /** Writes a value, if the setting has none. @returns the stored value, which may be another process's */
+    /** Writes a value if the setting has none. @returns the stored value, perhaps of another process */
     async writeFirst(name: string, value: string) {
       const select = statement("SELECT value FROM settings WHERE name = ?", [name]);
       const [, [row] = []] = await driver.batch([statement(insertFirst, [name, value]), select]);
       return row === undefined ? value : text(row, "value");
     },
-    /** Rises with every change that a service keeps in memory. A read after this one shows the change. */
+    /** Reads the revision, which rises with each change of rows that a service keeps in memory. */
     async revision() {
       const [row] = await driver.query(selectRevision);
       return row === undefined ? 0 : integer(row, "value");

@@ -15,9 +15,9 @@ const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
 export type StatusStore = ReturnType<typeof createStatusStore>;
 
 /**
- * Figures of the register, each read from a bounded number of rows. Teachers and events are never deleted, so their
- * highest ids are their numbers. Attestations and idempotency records are deleted oldest first, so that their lowest and
- * highest ids give their numbers.
+ * Creates the store of the register's figures, each from a bounded number of rows. Teachers and events are never
+ * deleted, so the highest id is their number. Of attestations and idempotency records the oldest are deleted first, so
+ * their number follows from the lowest and the highest id.
  */
 export function createStatusStore(driver: Driver) {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
@@ -27,7 +27,7 @@ export function createStatusStore(driver: Driver) {
 
   return {
     teachers: () => figure(`WITH RECURSIVE ${teacherLists} SELECT sum(last - first + 1) FROM lists`),
-    /** Counts licence statuses on a date over every `step`-th record, and the inactive or hidden ones among them. */
+    /** Counts the licence statuses of every `step`-th teacher on a date, and the inactive or hidden ones. */
     async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);
       const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };
@@ -42,7 +42,7 @@ export function createStatusStore(driver: Driver) {
       const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");
       return { total: await figure("SELECT count(*) FROM partners"), disabled };
     },
-    /** The number of attestations, in all and since each of the times (milliseconds since the epoch). */
+    /** Counts the attestations, all of them and those since each time (milliseconds since the epoch). */
     async attestations(since: readonly number[]) {
       const last = await figure("SELECT max(id) FROM attestations");
       const first = await figure("SELECT min(id) FROM attestations");
@@ -67,7 +67,7 @@ export function createStatusStore(driver: Driver) {
       try {
         return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
       } catch (error) {
-        // A libSQL server may refuse this statement.
+        // Some libSQL servers refuse this statement.
         if (driver.kind === "remote" && !isTvsError(error, "STORE_BUSY")) return null;
         throw error;
       }

@@ -1,4 +1,4 @@
-/** Changes of teachers, each with its history and its events in one commit. */
+/** Stores changes of teachers, each in one commit with its history and its events. */
 
 import type { Statuses } from "../domain/events.ts";
 import { hexOf } from "../domain/import/patch.ts";
@@ -22,12 +22,12 @@ import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-co
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
-/** Rows in one JSON text. SQLite holds the text and its parsed form in memory. */
+/** Rows in one statement: SQLite holds their JSON text and its parsed form in memory. */
 const sliceRows = 500;
 
 const selectId = `SELECT ${nextTeacherId} AS id`;
 
-/** Stores checked writes, whose identifiers no other teacher has. New teachers get consecutive ids. */
+/** Stores writes that are known not to conflict. New teachers get consecutive ids. */
 export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [next = {}] = await tx.query(selectId);
@@ -38,7 +38,7 @@ export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite
 }
 
 /**
- * Stores the writes whose record is at the version that was read, and whose identifiers no other record has.
+ * Stores each write whose record still has the version that was read, and whose identifiers no other record has.
  * @returns for each write whether it was stored
  */
 export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<boolean[]> {
@@ -68,7 +68,7 @@ const selectCurrent = `SELECT id, version, reg_no, t_id, lower(hex(nin_index)) A
   WHERE id IN (SELECT value FROM json_each(?1)) OR reg_no IN (SELECT value FROM json_each(?2))
     OR t_id IN (SELECT value FROM json_each(?3)) OR nin_index IN (SELECT unhex(value) FROM json_each(?4))`;
 
-/** Reads the versions of the records that writes replace, and the present owners of the identifiers that they write. */
+/** Reads the versions of the records that the writes replace, and who has the identifiers that they write. */
 async function readRecords(tx: Transaction, writes: readonly TeacherWrite[]) {
   const listOf = (pick: (write: TeacherWrite) => number | string | null | undefined) =>
     JSON.stringify(writes.map(pick).filter((value) => value !== null && value !== undefined));
@@ -89,7 +89,7 @@ function ownedKeys(row: Row): [string, number][] {
   const keys = [`regNo ${row.reg_no}`, `tId ${tId}`, `nin ${nin}`];
   return keys.map((key) => [key, integer(row, "id")]);
 }
-/** Also records an operator's change of a teacher in the list of changes. */
+/** Records an operator's change of a teacher in the list of changes too. */
 function operatorsChange({ history, content }: TeacherWrite): Statement[] {
   if (history === null || history.action === "import" || history.action === "sweep") return [];
   const { action, actor, at } = history;
@@ -114,7 +114,7 @@ function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("teachers", teacherColumns, rows);
 }
 
-/** Sets only columns that some row changes, because SQLite rewrites the indexes of each set column. */
+/** Updates only columns that some row changes, because SQLite rewrites the indexes of each column that is set. */
 function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
@@ -130,7 +130,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return [statement(sql, [rowsInJson(rows)])];
 }
 
-/** The history of new teachers, taken from their records. */
+/** SQL that writes the history of new teachers, copied from their records. */
 const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
@@ -144,7 +144,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
     ({ replaces, history: entry }) =>
       replaces === null && entry?.action === action && entry?.actor === actor && entry?.reason === reason,
   );
-  // The new teachers of a slice have consecutive ids.
+  // The new teachers of a slice have consecutive ids, so one range selects them.
   if (areNewcomers && action !== undefined && actor !== undefined)
     return [statement(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
   const entries = writes.flatMap(({ id, history: entry }) =>
@@ -153,7 +153,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
-/** The columns after the teacher's id, each with its value. */
+/** The columns of the history after the teacher's id, each with its value. */
 const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
   at: ({ at }) => at,
   action: ({ action }) => action,

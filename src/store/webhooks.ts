@@ -26,13 +26,13 @@ type TestEvent = { event: TeacherEvent; deliveryId: string; partnerId: string };
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
-/** Webhook endpoints, and the operator's view of deliveries. @param acting who is recorded as the author of changes */
+/** Creates the store of webhook endpoints and deliveries. @param acting the recorded author of changes */
 export function createWebhookStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  /** Runs the statements of `changeOf`. @returns the changed endpoint; null without an endpoint or statements */
+  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if there is none, or no statements */
   function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly Statement[] | null) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
@@ -50,11 +50,11 @@ export function createWebhookStore(driver: Driver, acting = service) {
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    /** Makes or changes a partner's endpoint. An existing endpoint keeps its secret. */
+    /** Creates or changes a partner's endpoint. An existing endpoint keeps its secret. */
     set({ partnerId, url, eventFilter = {}, secret, at }: EndpointTerms) {
       return driver.write(async (tx) => {
         const before = await readEndpoint(tx, partnerId);
-        // Only the origin is recorded: the rest of the address may hold a secret.
+        // Only the URL's origin is recorded, because the rest of a URL may contain a secret.
         const setRecord = ofEndpoint(partnerId, "set", URL.parse(url)?.origin);
         const isUnchanged = before !== null && before.url === url && isUntroubled(before);
         const partner = await readPartner(tx, partnerId);
@@ -67,7 +67,7 @@ export function createWebhookStore(driver: Driver, acting = service) {
         return made;
       });
     },
-    /** Replaces the secret `replaced`. @returns null, having changed nothing, when the endpoint has another secret */
+    /** Replaces the secret. @returns null if the endpoint's secret is not `replaced`, and nothing is changed */
     rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
       return change(partnerId, (before) =>
         areEqual(before.secret, replaced)
@@ -75,17 +75,17 @@ export function createWebhookStore(driver: Driver, acting = service) {
           : null,
       );
     },
-    /** A disabled endpoint keeps its time and reason. @returns null without an endpoint */
+    /** Disables the endpoint. A disabled one keeps its time and reason. @returns null if there is no endpoint */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
         disabledAt === null ? [statement(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
       ),
-    /** Enables the endpoint and clears its failures. @returns null without an endpoint */
+    /** Enables the endpoint and clears its failures. @returns null if there is no endpoint */
     enable: (partnerId: string) =>
       change(partnerId, (before) =>
         isUntroubled(before) ? [] : [statement(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
       ),
-    /** @returns false without an endpoint */
+    /** Removes the endpoint. @returns false if there is none */
     async remove(partnerId: string) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ?";
       return driver.write(async (tx) => {
@@ -94,7 +94,7 @@ export function createWebhookStore(driver: Driver, acting = service) {
         return true;
       });
     },
-    /** Stores an event and its delivery to one partner. @returns false when the endpoint is not enabled */
+    /** Stores a test event and its delivery. @returns false if the endpoint or the partner is disabled */
     addTest({ event, deliveryId, partnerId }: TestEvent) {
       return driver.write(async (tx) => {
         const endpoint = await readEndpoint(tx, partnerId);
@@ -112,7 +112,7 @@ async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string)
   return row === undefined ? null : webhookEndpoint(row);
 }
 
-/** Neither disabled nor failing. */
+/** Whether an endpoint is neither disabled nor failing, so that setting the same URL changes nothing. */
 function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
   return disabledAt === null && failingSince === null && lastError === null;
 }

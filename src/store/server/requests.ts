@@ -7,19 +7,19 @@ import { isAnswer, isTimeout } from "./errors.ts";
 
 export type SentStatement = { readonly sql: string; readonly args: InArgs };
 
-/** Requests to a libSQL server, each a round trip. The failure of one statement is a value: others may succeed. */
+/** Requests to a libSQL server. The error of one statement is a value: the others may have succeeded. */
 export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
 
 /**
- * Sends requests with the server's client. The client has no time-out and opens a connection for each request, which is as
- * fast as a kept one with 64 callers. With 4 or fewer callers it is 0.6 to 0.8 times as fast.
+ * Sends requests with the libSQL client. It has no time limit and opens a connection for each request. With 64 callers
+ * this is as fast as kept connections, with 4 or fewer 0.6 to 0.8 times as fast.
  */
 export async function createServerRequests({ url, token }: ServerAddress) {
   const { createClient } = await import("@libsql/client/http");
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };
 
-  /** Makes a client for one call, whose requests share the time of the call. */
+  /** Makes a client for one call. All requests of the call share its time limit. */
   function clientFor(waitMs: number): Client {
     const endsAt = performance.now() + waitMs;
     const ask = (request: Request) => askServer(request, pipeline, endsAt - performance.now());
@@ -27,21 +27,21 @@ export async function createServerRequests({ url, token }: ServerAddress) {
   }
 
   return {
-    /** Runs independent statements. @param waitMs the longest wait @throws the connection's errors */
+    /** Runs independent statements. @param waitMs the longest wait, in ms @throws the connection's errors */
     async each(statements: readonly SentStatement[], waitMs: number): Promise<(Row[] | Error)[]> {
       const client = clientFor(waitMs);
       try {
         return await readEach(client, statements);
       } catch (error) {
-        // A kept socket may belong to a server that has restarted.
+        // The runtime may have reused a socket of a server that has restarted since, so the request is sent again.
         if (isTimeout(error) || isTvsError(error)) throw error;
         return readEach(client, statements);
       }
     },
     /**
-     * Runs a transaction, which begins with its first batch and holds the server's write lock from there to its end. The
-     * last statements bring the COMMIT along, so that the lock is held for one round trip less.
-     * @throws TvsError STORE_UNAVAILABLE, uncommitted, when its caller has left
+     * Runs a transaction, which holds the server's write lock from its first batch to its end. The COMMIT is sent with
+     * the last statements, which saves a round trip under the lock.
+     * @throws TvsError STORE_UNAVAILABLE if the caller has stopped waiting; nothing is committed then
      */
     async transaction<R>(work: (tx: Transaction) => Promise<R>, limit: TransactionLimit): Promise<R> {
       const transaction = await clientFor(limit.waitMs).transaction("write");
@@ -53,7 +53,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
         if (limit.isOver()) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
         return rowsOf(results);
       }
-      /** The server runs each statement only after the success of the one before, and so the COMMIT too. */
+      /** Sends the COMMIT too, which the server runs only after the success of each statement before it. */
       async function finish(statements: readonly Statement[]): Promise<Row[][]> {
         if (isOver) throw new TypeError("the transaction is over");
         isOver = true;
@@ -66,7 +66,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
         if (!isOver) await transaction.commit();
         return result;
       } finally {
-        // Rolls back what is not committed.
+        // Rolls back if nothing was committed.
         transaction.close();
       }
     },
@@ -83,7 +83,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One failure fails the whole request. Alone, statements cost the server five times as much.
+    // One failure fails the request. The statements are sent alone then, at five times the cost for the server.
     if (isAnswer(error)) return alone();
     throw error;
   }
