@@ -24,7 +24,7 @@ function secretsAtHand(config: Config) {
   return masterKey === undefined ? null : deriveSecrets(masterKey);
 }
 
-/** Checks the log's name, and the database against the pinned checkpoint. */
+/** Checks the log's name, and that the database has what the pinned checkpoint covers. */
 export async function checkLog(
   figures: LogFigures | null,
   store: LogStore,
@@ -70,7 +70,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 
 const dayMs = 86_400_000;
 
-/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is the newest too, which retention keeps */
+/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is also the newest, which retention keeps */
 export async function oldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
   if (row === undefined || row.id === (await store.lastId())) return null;
@@ -78,7 +78,7 @@ export async function oldestAttestation(store: LogStore) {
   return signed && { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }
 
-/** Checks that an operator has set the retention, and that the service deletes what is too old. */
+/** Checks that somebody with the master key set the retention, and that the service deletes what is too old. */
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,

@@ -86,9 +86,9 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** The most envelopes of one check, because all verdicts are in memory until they are printed. */
+/** The most envelopes of one check. All results are in memory until they are printed. */
 const maxChecked = 200_000;
-/** The most rows of a table of verdicts. A longer table shows only what is not attested. */
+/** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = operatorCommand({
@@ -113,7 +113,7 @@ const checkCommand = operatorCommand({
 type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
 type Located = AttestationCheck & { readonly place: Place };
 
-/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if the input holds none, or too many */
+/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if there are none, or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openSources([file], process.stdin, [])) {
@@ -137,7 +137,7 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
     reason,
     ...(place.line === null ? {} : { line: place.line }),
     ...(place.index === null ? {} : { index: place.index }),
-    // The attestation that the service stored under this id; null without one.
+    // The attestation that the service has stored under this id; null if none.
     record: kept === null ? null : describeAttestation(kept),
   };
 }
@@ -194,9 +194,9 @@ const listCommand = operatorCommand({
 });
 
 /**
- * Finds the partner of a credential and the time of its use, which narrow the list.
+ * Finds the partner of a credential and the time in which it was used, to narrow a list.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId the partner of a removed certificate, which only attestations name
+ * @param partnerId for a certificate that was removed, which only attestations name
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {
@@ -252,7 +252,7 @@ const showCommand = operatorCommand({
   },
 });
 
-/** Describes an attestation in full, without the NIN's blind index. */
+/** Describes an attestation with all its members, except the NIN's blind index. */
 function describe(one: Attestation) {
   const { header, claims } = decodeAttestation(one);
   const { policyVersion, credential, requestId, jws } = one;
