@@ -9,7 +9,12 @@ import { type Attestation, describeAttestation } from "../../src/domain/attestat
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
-import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
+import {
+  describeRetention,
+  mayBePruned,
+  type RetentionState,
+  readRetentionState,
+} from "../../src/domain/evidence/retention.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
@@ -21,7 +26,7 @@ import { flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerArg } from "../partners/credentials.ts";
-import { prepareIfNamed } from "../safe/output-file.ts";
+import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
 import {
   type Columns,
@@ -40,7 +45,7 @@ import { logWriterOf, noLog } from "./open-evidence.ts";
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
   args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: flag() },
-  prepare: ({ out: path, force }, config) => prepareIfNamed({ flag: "--out", path, force, config }),
+  prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
     const leaf = await leafOf(operator, args);
     const inclusion = await prove(operator, leaf);
@@ -96,7 +101,7 @@ const checkCommand = operatorCommand({
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
-    const kept = await keptLog(operator);
+    const kept = await readRetentionState(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);
     print(
@@ -105,7 +110,7 @@ const checkCommand = operatorCommand({
       () => checkTable(results),
     );
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-      note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
+      note(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
     process.exitCode = exitCodeOf(results);
   },
 });
@@ -187,9 +192,9 @@ const listCommand = operatorCommand({
       ...(since === undefined ? {} : { since }),
     });
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
-    const kept = await keptLog(operator);
+    const kept = await readRetentionState(operator);
     if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-      note(`older ones may be missing: ${describeKeptLog(kept)}`);
+      note(`older ones may be missing: ${describeRetention(kept)}`);
   },
 });
 
@@ -244,7 +249,7 @@ const showCommand = operatorCommand({
     if (one !== null) return print(args, describe(one), () => attestationText(one));
     const made = await attestations.ofRequest(id);
     const [first] = made;
-    if (first === undefined) throw notFound(id, await keptLog(operator));
+    if (first === undefined) throw notFound(id, await readRetentionState(operator));
     print(args, made.map(describe), () =>
       made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
     );
@@ -266,9 +271,9 @@ function attestationText(one: Attestation): string {
   return `${members}\n\nsigned claims\n${printableJson(claims)}\n\nsignature\n${jws}`;
 }
 
-function notFound(id: string, kept: KeptLog): TvsError {
+function notFound(id: string, kept: RetentionState): TvsError {
   const message = mayBePruned(kept, id)
-    ? `it can no longer be said whether this was attested: ${describeKeptLog(kept)}`
+    ? `it can no longer be said whether this was attested: ${describeRetention(kept)}`
     : "no attestation has this verification id or request id; `tvs attestations list` shows the newest";
   return new TvsError("NOT_KNOWN", message);
 }

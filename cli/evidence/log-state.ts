@@ -12,7 +12,7 @@ import {
 } from "../../src/partner/log-state.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note.ts";
-import { codeOf, discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { codeOf, discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
 /** Reads log keys. @param values verifier keys, or files with one a line (`tvs log key`) @throws TvsError INPUT_UNREADABLE */
@@ -61,7 +61,7 @@ export async function rememberInFile(
       const grown = rememberCheckpoint(before, checkpoint, note);
       if (grown === before) return;
       const written = await writeBeside(file, formatLogState(grown));
-      if (formatLogState(read()) === formatLogState(before)) return placeOver(written, file);
+      if (formatLogState(read()) === formatLogState(before)) return replaceFile(written, file);
       discard(written);
     }
   } catch (cause) {

@@ -20,7 +20,7 @@ import { type ArgsOf, command, configOf, flag, operand, option } from "../comman
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { importDependencies, requireRegister, withContext } from "../open.ts";
 import { workerEntry } from "../program.ts";
-import { prepareIfNamed } from "../safe/output-file.ts";
+import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
   type Columns,
   exitCodes,
@@ -68,7 +68,7 @@ export const importCommand = command({
     await requireRegister(config);
     // Checks that the report can be written, before the register is changed.
     const { report: path, force } = args;
-    const report = prepareIfNamed({ flag: "--report", path, force, config, inputs: [file] });
+    const report = prepareOutputIfNamed({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
     const progress = createProgress(totalBytes);
     const result = await importExtract(file, reading, config, {

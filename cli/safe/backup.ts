@@ -11,8 +11,8 @@ import {
   backupOfPartial,
   beginsAsDatabase,
   inspectBackup,
+  lockPartialFile,
   makeBackup,
-  takePartial,
 } from "../../src/store/driver/backup.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
@@ -184,7 +184,7 @@ async function dropUnfinished(path: string): Promise<string[]> {
   for (const { name } of ownAmong(new Set(names), path)) {
     const unfinished = join(dirname(path), name);
     try {
-      await (await takePartial(unfinished)).release();
+      await (await lockPartialFile(unfinished)).release();
       dropped.push(unfinished);
     } catch (error) {
       if (!isTvsError(error, "REFUSED")) throw error;

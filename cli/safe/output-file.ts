@@ -3,7 +3,7 @@ import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statS
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { codeOf, placeNew, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { codeOf, placeNew, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 
 /** A checked path that a command will write to. */
 type OutputFile = {
@@ -39,7 +39,7 @@ export function prepareOutput(request: OutputRequest): OutputFile {
 }
 
 /** Checks a path like {@link prepareOutput}. @returns undefined if no path was given */
-export function prepareIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
+export function prepareOutputIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
   const { path } = request;
   return path === undefined ? undefined : prepareOutput({ ...request, path });
 }
@@ -128,7 +128,7 @@ async function write(path: string, content: string | AsyncIterable<string>, { fo
     throw new TvsError("REFUSED", message, { cause });
   });
   try {
-    if (force) placeOver(temporary, path);
+    if (force) replaceFile(temporary, path);
     else placeNew(temporary, path);
   } catch (cause) {
     const message = `${path} was created by another program; the output is in ${temporary}`;

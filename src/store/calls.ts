@@ -5,11 +5,11 @@ import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windo
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
 import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytesOrNull, flag, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
+import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
-import { isCompromised, keepStatement } from "./idempotency.ts";
+import { isCompromisedSql, storeAnswerStatement } from "./idempotency.ts";
 import { selectRevision } from "./settings.ts";
-import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
+import { isShownSql, keyColumns, uniqueKinds } from "./teacher-columns.ts";
 
 /**
  * Stores answered calls in groups. One transaction reads the preconditions of all calls, decides on each call, and
@@ -17,7 +17,7 @@ import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
  */
 
 /** What the preconditions of a group are checked against. {@link decide} adds the calls that it accepts. */
-export type Current = {
+export type PreconditionValues = {
   readonly revision: number;
   /** The present versions of the teachers' records that the calls have read, by id. */
   readonly versions: ReadonlyMap<number, number>;
@@ -45,7 +45,7 @@ export const preconditions = {
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
       idempotency.createdAt - keepIdempotencyMs,
-} as const satisfies Record<string, (call: AnsweredCall, current: Current) => boolean>;
+} as const satisfies Record<string, (call: AnsweredCall, current: PreconditionValues) => boolean>;
 
 /**
  * Decides whether a call may be stored. If so, adds its charge and its idempotency key to `current`.
@@ -54,7 +54,7 @@ export const preconditions = {
  */
 export function decide(
   call: AnsweredCall,
-  current: Current,
+  current: PreconditionValues,
   required: Partial<typeof preconditions> = preconditions,
 ): keyof typeof preconditions | null {
   for (const name of Object.keys(required) as (keyof typeof preconditions)[])
@@ -69,7 +69,7 @@ export function decide(
 }
 
 /** Whether a window has room for the call's charge. A call that costs nothing there needs no room. */
-function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: Current): boolean {
+function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: PreconditionValues): boolean {
   const cost = costOf(charge, kind);
   return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
 }
@@ -101,7 +101,7 @@ export function callWritesWith(
   };
 }
 
-function usedOf(charge: QuotaCharge, { used }: Current): WindowsUsed {
+function usedOf(charge: QuotaCharge, { used }: PreconditionValues): WindowsUsed {
   const of = (kind: WindowKind) => used.get(windowName(charge, kind)) ?? 0;
   return { minute: of("minute"), day: of("day") };
 }
@@ -113,15 +113,15 @@ const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_
   FROM json_each(?) AS one CROSS JOIN quota_windows AS used ON partner_id = one.value ->> 0
     AND used.kind = one.value ->> 1 AND starts_at = one.value ->> 2`;
 const readAnswered = `SELECT json_group_array(json_array(lower(hex(id)), created_at)) AS found FROM idempotency
-  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromised}`;
+  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromisedSql}`;
 const readTaken = (
   by: UniqueKey["by"],
 ) => `SELECT json_group_array(json_array('${by} ' || one.value, 1)) AS found
   FROM json_each(?) AS one CROSS JOIN teachers
-    ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShown}`;
+    ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
 
 /** Reads the preconditions of a group of calls in one batch. */
-async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<Current> {
+async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<PreconditionValues> {
   const read = calls.flatMap((call) => call.read);
   const ids = read.flatMap((one) => ("by" in one ? [] : [one.id]));
   const keys = calls.flatMap(({ idempotency }) => (idempotency === null ? [] : [hex(idempotency.id)]));
@@ -161,7 +161,7 @@ const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) a
 export const attestations = tableOf<Attestation>("attestations", {
   ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, operation: text, purpose: text },
   ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
-  ...{ eligible: flag, context: textOrNull, credential: text, requestId: text, jws: text },
+  ...{ eligible: boolean, context: textOrNull, credential: text, requestId: text, jws: text },
 });
 
 /**
@@ -172,7 +172,7 @@ function callStatements({ attestations: made, people = [], idempotency }: Answer
   return [
     ...made.map(attestations.insert),
     ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
-    ...(idempotency === null || first === undefined ? [] : [keepStatement(idempotency, first.kid)]),
+    ...(idempotency === null || first === undefined ? [] : [storeAnswerStatement(idempotency, first.kid)]),
   ];
 }
 
@@ -182,7 +182,7 @@ const setUsed = `INSERT INTO quota_windows (partner_id, kind, starts_at, used) V
 /** Makes one statement for each charged window, however many calls charged it. */
 function chargeStatements(
   stored: readonly AnsweredCall[],
-  { used }: Current,
+  { used }: PreconditionValues,
   before: ReadonlyMap<string, number>,
 ): Statement[] {
   const charged = new Map<string, Value[]>();

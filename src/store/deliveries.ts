@@ -1,8 +1,8 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { flag, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
-import { lastIdBefore } from "./evidence/attestations.ts";
+import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
+import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
 
 /** How much earlier the time of a row with a higher id may be, in ms: clocks of nodes differ by up to a minute. */
@@ -11,7 +11,7 @@ const disorderMs = 120_000;
 const chunkRows = 1_000;
 
 /** Wakes the webhook senders if the statement before this one has changed a row. */
-export const bumpRevision: Statement = statement(
+export const bumpDeliveryRevision: Statement = statement(
   "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
 );
 
@@ -71,7 +71,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     for (;;) {
       const isFirst = total === 0;
       const count = await driver.write(async (tx) => {
-        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, bumpRevision]);
+        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, bumpDeliveryRevision]);
         if (isFirst && rows.length > 0) await tx.batch(record);
         return rows.length;
       });
@@ -107,7 +107,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
           statement(retry, [now, deliveryId]),
-          bumpRevision,
+          bumpDeliveryRevision,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
         ]);
         return outcome;
@@ -125,9 +125,9 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
       for (;;) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
-        const waiting = page.filter((row) => integer(row, "due_at") > now || flag(row, "is_under_way"));
+        const waiting = page.filter((row) => integer(row, "due_at") > now || boolean(row, "is_under_way"));
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, bumpRevision]);
+        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, bumpDeliveryRevision]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;
@@ -152,7 +152,7 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
     ...(before === undefined ? [] : [`id < ${bind(before)}`]),
   ];
   if (since !== undefined) {
-    const earliest = lastIdBefore(bind(since - disorderMs), "deliveries.created_at");
+    const earliest = lastIdBeforeSql(bind(since - disorderMs), "deliveries.created_at");
     conditions.push(`created_at >= ${bind(since)}`, `id > ${earliest}`);
   }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
@@ -164,8 +164,8 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
 function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined): domain.RetryOutcome {
   if (row === undefined || (by !== undefined && by.partnerId !== text(row, "partner_id"))) return "not known";
   const state = text(row, "state");
-  if (state === "delivered" && (by === undefined || !flag(row, "has_endpoint"))) return "delivered";
-  if (!flag(row, "has_endpoint")) return "no endpoint";
+  if (state === "delivered" && (by === undefined || !boolean(row, "has_endpoint"))) return "delivered";
+  if (!boolean(row, "has_endpoint")) return "no endpoint";
   const isLeased = state === "pending" && row.lease !== null && integer(row, "due_at") > now;
   return isLeased ? "leased" : "retried";
 }
@@ -173,10 +173,10 @@ function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined
 /** Whether a delivery is due and none of its schedule is used, so that a retry would change nothing. */
 function isDue(row: Row, now: number): boolean {
   const isWaiting = text(row, "state") === "pending" && row.lease === null;
-  return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
+  return isWaiting && integer(row, "due_at") <= now && boolean(row, "is_whole");
 }
 
-const delivery = reading<domain.Delivery>({
+const delivery = rowReader<domain.Delivery>({
   ...{ id: integer, deliveryId: text, eventId: text, eventType: text, partnerId: text, state: text },
   ...{ attempts: integer, createdAt: integer },
   // A new delivery has been due since it was made.
@@ -187,7 +187,7 @@ const delivery = reading<domain.Delivery>({
 });
 
 const attemptReaders = { number: integer, at: integer, status: integerOrNull, error: textOrNull };
-const attempt = reading<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
+const attempt = rowReader<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
 
 function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
   const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];

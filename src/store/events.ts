@@ -1,5 +1,5 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import { bumpRevision } from "./deliveries.ts";
+import { bumpDeliveryRevision } from "./deliveries.ts";
 import { insertRows, type Statement, statement } from "./driver/driver.ts";
 
 /** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
@@ -51,15 +51,18 @@ export function eventsOf(teachers: readonly { id: number; events: readonly Teach
     ...insertRows("events", columns, rows),
     statement(insertPublished, [rows.length]),
     statement(insertDeliveries, [rows.length]),
-    bumpRevision,
+    bumpDeliveryRevision,
   ];
 }
 
 /** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
-export function testEvent(event: TeacherEvent, to: { deliveryId: string; partnerId: string }): Statement[] {
+export function testEventStatements(
+  event: TeacherEvent,
+  to: { deliveryId: string; partnerId: string },
+): Statement[] {
   return [
     ...insertRows("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
     statement(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    bumpRevision,
+    bumpDeliveryRevision,
   ];
 }

@@ -3,14 +3,14 @@ import type { Driver, Statement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 
 /** SQL: whether the answer's signing key is compromised. The answer is not replayed then, as if there were none. */
-export const isCompromised = `EXISTS (SELECT 1 FROM signing_keys
+export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
   VALUES (?, ?, ?, ?, ?, ?)`;
 
 /** Stores an answer, and replaces one that expired or must not be replayed. @param kid the answer's signing key */
-export function keepStatement(record: IdempotencyRecord, kid: string): Statement {
+export function storeAnswerStatement(record: IdempotencyRecord, kid: string): Statement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }
@@ -20,7 +20,7 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(driver: Driver) {
   return {
     async find(id: Uint8Array): Promise<IdempotencyRecord | null> {
-      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromised}`;
+      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromisedSql}`;
       const [row] = await driver.query(sql, [id]);
       if (row === undefined) return null;
       return {

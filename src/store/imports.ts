@@ -11,7 +11,7 @@ import {
   statement,
   type Transaction,
 } from "./driver/driver.ts";
-import { integer, integerOrNull, type RecordOf, reading, text, textOrNull } from "./driver/rows.ts";
+import { integer, integerOrNull, type RecordOf, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { openStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
 import { createImportReads } from "./teachers.ts";
@@ -231,4 +231,4 @@ const importReaders = {
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },
 };
-const importRecord = reading<ImportRecord>(importReaders);
+const importRecord = rowReader<ImportRecord>(importReaders);

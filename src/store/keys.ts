@@ -4,7 +4,7 @@ import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytesOrNull, integer, integerOrNull, json, reading, text } from "./driver/rows.ts";
+import { bytesOrNull, integer, integerOrNull, json, rowReader, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
@@ -22,7 +22,7 @@ const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
  */
 const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
 const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
-const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
+const markCompromised = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
 
@@ -102,7 +102,7 @@ export function createKeyStore(driver: Driver, acting = service) {
       requireChange(({ active, pending }) => {
         const detail = `since ${isoTime(since)}`;
         const compromised = [
-          statement(flag, [at, since, since, kid]),
+          statement(markCompromised, [at, since, since, kid]),
           recorded({ action: "compromised", kind: "key", id: kid, detail }),
         ];
         if (next === null) return compromised;
@@ -122,7 +122,7 @@ function insert(key: SigningKey): Statement {
   return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
 }
 
-const signingKey = reading<SigningKey>({
+const signingKey = rowReader<SigningKey>({
   ...{ kid: text, state: text, jwk: (row) => json(row, "public_jwk"), sealed: bytesOrNull },
   ...{ createdAt: integer, publishedAt: integer, activatedAt: integerOrNull, retiredAt: integerOrNull },
   compromisedSince: integerOrNull,

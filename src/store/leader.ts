@@ -21,7 +21,7 @@ export async function readDatabaseClock(driver: Driver): Promise<number | null> 
 export function createLeaderStore(driver: Driver) {
   return {
     /** Whether a node has the lease now. */
-    isHeld: () => isLed((sql) => driver.query(sql)),
+    isHeld: () => hasLeader((sql) => driver.query(sql)),
     /**
      * Acquires or renews the lease.
      * @param holder a new id each time a node becomes leader, so that it cannot continue earlier work
@@ -44,7 +44,7 @@ export function createLeaderStore(driver: Driver) {
 }
 
 /** Whether a node has the lease, and so uses the database. A database without the table has no leader. */
-export async function isLed(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
+export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
   if ((await query(leaderTable)).length === 0) return false;
   return (await query(select)).some(isCurrent);
 }
@@ -59,7 +59,7 @@ function isCurrent(row: Row): boolean {
  * Makes a driver whose transactions first check that `holder` has the lease. A leader that was suspended for longer
  * than its lease can then write nothing.
  */
-export function asLeader(driver: Driver, holder: string): Driver {
+export function createLeaderDriver(driver: Driver, holder: string): Driver {
   const write = <R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R> =>
     driver.write(async (tx) => {
       const held = await tx.query("SELECT 1 FROM leader WHERE holder = ?", [holder]);

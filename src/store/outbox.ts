@@ -6,10 +6,10 @@ import type {
   OpenEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import { bumpRevision } from "./deliveries.ts";
+import { bumpDeliveryRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, reading, text } from "./driver/rows.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
@@ -89,11 +89,13 @@ export function createOutbox(driver: Driver, commit: Commit) {
     /** Gives leases back without an attempt. Their deliveries are due now. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
-      await commit(leased.flatMap(({ id, lease }) => [statement(release, [now, id, lease]), bumpRevision]));
+      await commit(
+        leased.flatMap(({ id, lease }) => [statement(release, [now, id, lease]), bumpDeliveryRevision]),
+      );
     },
     /** Ends all leases when the only service of a database file starts: no other process can hold one. */
     async releaseAll(now: number) {
-      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
+      await commit([{ sql: releaseAll, args: [now] }, bumpDeliveryRevision]);
     },
   };
 }
@@ -137,12 +139,12 @@ function endpointStatement({ delivery: one, url, finishedAt, status, error, isGo
   };
 }
 
-const openEndpoint = reading<OpenEndpoint>({
+const openEndpoint = rowReader<OpenEndpoint>({
   ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull },
   ...{ previousUntil: integerOrNull, failingSince: integerOrNull, nextDueAt: integerOrNull },
 });
 
-const leasedColumns = reading<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
+const leasedColumns = rowReader<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
   ...{ id: integer, deliveryId: text, eventId: text, eventType: text, body: text, attempts: integer },
 });
 

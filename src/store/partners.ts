@@ -3,7 +3,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
 import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytes, integer, integerOrNull, json, reading, tableOf, text } from "./driver/rows.ts";
+import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
 /** The columns of a partner's terms. Each gives its value in a change; undefined if the change leaves it as it is. */
 const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {
@@ -172,7 +172,7 @@ function termsText({ eventFilter, ...change }: PartnerChange): string {
   return named.map(([name, value]) => `${name} ${value}`).join("; ");
 }
 
-const partner = reading<Partner>({
+const partner = rowReader<Partner>({
   ...{ partnerId: text, name: text, scopes: json, purposes: json, perMinute: integer, perDay: integer },
   ...{ batchCost: text, watchLimit: integer },
   eventFilter: (row) => ({

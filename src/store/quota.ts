@@ -2,7 +2,7 @@ import type { QuotaCharge, WindowKind, WindowStarts } from "../domain/quota-wind
 import { callWrites } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
-import { integer, reading, text } from "./driver/rows.ts";
+import { integer, rowReader, text } from "./driver/rows.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
 const selectUsed = `SELECT
@@ -42,5 +42,5 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
 }
 
 type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
-const quotaWindow = reading<QuotaWindow>({ partnerId: text, kind: text, startsAt: integer, used: integer });
+const quotaWindow = rowReader<QuotaWindow>({ partnerId: text, kind: text, startsAt: integer, used: integer });
 const timesOf = ({ minute, day }: WindowStarts) => [minute, day];

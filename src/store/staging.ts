@@ -5,7 +5,7 @@ import { changesNothing, hexOf } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
-import { integer, json, reading, text, textOrNull } from "./driver/rows.ts";
+import { integer, json, rowReader, text, textOrNull } from "./driver/rows.ts";
 
 const settings = [
   // The staging database is deleted when the process ends, so it needs no fsync and no journal.
@@ -82,7 +82,7 @@ export async function openStaging(folder: string) {
 
 type Run = (sql: string, args?: readonly Value[]) => Row[];
 
-const pendingOf = reading<Pick<StagedRow, "seq" | "line" | "patch">>({
+const pendingOf = rowReader<Pick<StagedRow, "seq" | "line" | "patch">>({
   ...{ seq: integer, line: integer, patch: json },
 });
 
@@ -130,7 +130,7 @@ function createStaging(run: Run) {
   };
 }
 
-const issueOf = reading<ImportIssue>({
+const issueOf = rowReader<ImportIssue>({
   ...{ line: integer, field: textOrNull, code: text },
   regNo: (row) => textOrNull(row, "reg_no") ?? undefined,
 });

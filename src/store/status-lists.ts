@@ -24,7 +24,7 @@ const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
       FROM history AS later WHERE later.teacher_id = ended.teacher_id AND later.id > ended.id AND later.license_to = 'VALID')`;
 
 /** SQL for all lists. Ids are consecutive within a list (decision D15.4), so few reads find them. */
-export const teacherLists = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
+export const teacherListsSql = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
       (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${listIndexes} + 1) * ${listIndexes})
     FROM firsts WHERE firsts.id IS NOT NULL),
   lists (list, first, last) AS (SELECT (firsts.id - 1) / ${listIndexes}, firsts.id,
@@ -32,13 +32,13 @@ export const teacherLists = `firsts (id) AS (SELECT min(id) FROM teachers UNION 
     FROM firsts WHERE firsts.id IS NOT NULL)`;
 
 const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS changed_at,
-  (WITH RECURSIVE ${teacherLists} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
+  (WITH RECURSIVE ${teacherListsSql} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
   (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
 
 /** SQL for the highest id that a teacher can ever have had, even if a backup was restored. */
 const highestId = `max(coalesce((SELECT max(id) FROM teachers), 0),
   coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = '${teacherIdsAfterName}'), 0))`;
-export const nextTeacherId = `${highestId} + 1`;
+export const nextTeacherIdSql = `${highestId} + 1`;
 
 /**
  * Gives new teachers ids in a new list from now on, because lost teachers may have had the next ids (decision D15.4).

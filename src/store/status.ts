@@ -1,15 +1,15 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { LicenseStatus } from "../partner/contract.ts";
 import type { Driver, Value } from "./driver/driver.ts";
-import { flag, integer, text } from "./driver/rows.ts";
-import { lastIdBefore } from "./evidence/attestations.ts";
+import { boolean, integer, text } from "./driver/rows.ts";
+import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { createImportHistory } from "./imports.ts";
-import { teacherLists } from "./status-lists.ts";
-import { licenseStatusOn } from "./teacher-columns.ts";
+import { teacherListsSql } from "./status-lists.ts";
+import { licenseStatusSql } from "./teacher-columns.ts";
 
-const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
+const sampledStatuses = `WITH RECURSIVE ${teacherListsSql}, sample (id, last) AS (
     SELECT first, last FROM lists UNION ALL SELECT id + ?2, last FROM sample WHERE id + ?2 <= last)
-  SELECT ${licenseStatusOn("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
+  SELECT ${licenseStatusSql("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
 export type StatusStore = ReturnType<typeof createStatusStore>;
@@ -26,7 +26,7 @@ export function createStatusStore(driver: Driver) {
   }
 
   return {
-    teachers: () => figure(`WITH RECURSIVE ${teacherLists} SELECT sum(last - first + 1) FROM lists`),
+    teachers: () => figure(`WITH RECURSIVE ${teacherListsSql} SELECT sum(last - first + 1) FROM lists`),
     /** Counts the licence statuses of every `step`-th teacher on a date, and the inactive or hidden ones. */
     async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);
@@ -34,7 +34,7 @@ export function createStatusStore(driver: Driver) {
       for (const row of rows) {
         const n = integer(row, "n");
         counts[text(row, "status") as LicenseStatus] += n;
-        if (!flag(row, "active")) counts.inactive += n;
+        if (!boolean(row, "active")) counts.inactive += n;
       }
       return counts;
     },
@@ -48,7 +48,7 @@ export function createStatusStore(driver: Driver) {
       const first = await figure("SELECT min(id) FROM attestations");
       const total = last === 0 ? 0 : last - first + 1;
       const counts = since.map(async (time) => {
-        const before = await figure(lastIdBefore("?1"), [Math.floor(time / 1000)]);
+        const before = await figure(lastIdBeforeSql("?1"), [Math.floor(time / 1000)]);
         return Math.min(total, last - before);
       });
       const newest = await driver.query("SELECT issued_at FROM attestations ORDER BY id DESC LIMIT 1");

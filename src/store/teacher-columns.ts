@@ -34,7 +34,7 @@ export function writtenValue({ content, announcedStatus, at }: TeacherWrite, fie
   return JSON.stringify(value);
 }
 
-/** SQL for a teacher as one JSON text, because with the native driver a column costs as much as reading the row. */
+/** SQL for a teacher as one JSON text, because with the native driver a column costs as much as rowReader the row. */
 function packed(fields: readonly FieldName[]): string {
   return `json_object(${fields.map((field) => `'${field}', ${packedValue(field)}`).join(", ")})`;
 }
@@ -49,16 +49,16 @@ function packedValue(field: FieldName): string {
 }
 
 /** SQL for a `Teacher` as JSON, for lookups. */
-export const packedTeacher = packed(allFields.filter((field) => teacherFields[field].inLookups));
+export const teacherJsonSql = packed(allFields.filter((field) => teacherFields[field].inLookups));
 
 /** SQL for a `TeacherRow` as JSON, for lists. */
-export const packedRow = packed([
+export const teacherRowJsonSql = packed([
   ...allFields.filter((field) => teacherFields[field].inLookups),
   "updatedAt",
 ]);
 
 /** SQL for a teacher as JSON with every field, for writers; {@link unpackStoredTeacher} parses it. */
-export const packedStoredTeacher = packed(allFields);
+export const storedTeacherJsonSql = packed(allFields);
 
 export function unpackStoredTeacher(row: Row): StoredTeacher {
   const record = JSON.parse(text(row, "teacher")) as Record<FieldName, unknown>;
@@ -70,7 +70,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
 }
 
 /** SQL: whether lookups may find the teacher, who is not hidden then. */
-export const isShown = "hidden = 0";
+export const isShownSql = "hidden = 0";
 
 export const keyColumns = {
   regNo: columnOf("regNo"),
@@ -81,7 +81,7 @@ export const keyColumns = {
 };
 
 /** Makes one SQL text for each kind of key, from the column in which that kind is looked up. */
-export function byKey(sqlOf: (column: string) => string): Readonly<Record<TeacherKey["by"], string>> {
+export function sqlByKeyKind(sqlOf: (column: string) => string): Readonly<Record<TeacherKey["by"], string>> {
   const { regNo, tId, nin, email, phone } = keyColumns;
   return { regNo: sqlOf(regNo), tId: sqlOf(tId), nin: sqlOf(nin), email: sqlOf(email), phone: sqlOf(phone) };
 }
@@ -92,8 +92,8 @@ export function keyInJson(key: UniqueKey): string | number {
   return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
-/** The domain's `licenseStatusOn` in SQL. @param today the parameter of the date, numbered because it occurs twice */
-export function licenseStatusOn(today: `?${number}`): string {
+/** The domain's `licenseStatusSql` in SQL. @param today the parameter of the date, numbered because it occurs twice */
+export function licenseStatusSql(today: `?${number}`): string {
   return `CASE WHEN active = 0 OR hidden = 1 THEN 'NOT_FOUND'
     WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
     WHEN license_expiry_date IS NULL OR license_issue_date > ${today} THEN 'NOT_FOUND'
@@ -101,6 +101,6 @@ export function licenseStatusOn(today: `?${number}`): string {
 }
 
 /** The domain's `isDueByCalendar` in SQL: licences that have expired, and that have begun. Each has its own index. */
-export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
-export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShown} AND license_issue_date IS NOT NULL
+export const licenseEndedSql = "announced_status = 'VALID' AND license_expiry_date < ?";
+export const licenseBegunSql = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShownSql} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

@@ -15,9 +15,9 @@ import {
   type Transaction,
   type Value,
 } from "./driver/driver.ts";
-import { flag, integer, text, textOrNull } from "./driver/rows.ts";
+import { boolean, integer, text, textOrNull } from "./driver/rows.ts";
 import { eventsOf } from "./events.ts";
-import { nextTeacherId } from "./status-lists.ts";
+import { nextTeacherIdSql } from "./status-lists.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
@@ -25,7 +25,7 @@ type IdentifiedWrite = TeacherWrite & { readonly id: number };
 /** Rows in one statement: SQLite holds their JSON text and its parsed form in memory. */
 const sliceRows = 500;
 
-const selectId = `SELECT ${nextTeacherId} AS id`;
+const selectId = `SELECT ${nextTeacherIdSql} AS id`;
 
 /** Stores writes that are known not to conflict. New teachers get consecutive ids. */
 export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
@@ -171,7 +171,7 @@ export function historyEntry(row: Row): HistoryEntry {
   const side = (end: "from" | "to"): Statuses => ({
     license: text(row, `license_${end}`) as LicenseStatus,
     certificate: text(row, `certificate_${end}`) as CertificateStatus,
-    active: flag(row, `active_${end}`),
+    active: boolean(row, `active_${end}`),
   });
   return {
     at: integer(row, "at"),

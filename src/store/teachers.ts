@@ -8,16 +8,16 @@ import type { EventType } from "../partner/contract.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import {
-  begunBy,
-  byKey,
   byteColumns,
-  endedBy,
-  isShown,
+  isShownSql,
   keyInJson,
-  licenseStatusOn,
-  packedRow,
-  packedStoredTeacher,
-  packedTeacher,
+  licenseBegunSql,
+  licenseEndedSql,
+  licenseStatusSql,
+  sqlByKeyKind,
+  storedTeacherJsonSql,
+  teacherJsonSql,
+  teacherRowJsonSql,
   uniqueKinds,
   unpackStoredTeacher,
 } from "./teacher-columns.ts";
@@ -35,26 +35,26 @@ const isLoaded = `EXISTS (SELECT 1 FROM teachers)
 /** Adds a row without a teacher if the register is empty. */
 const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
 /** SQL for one lookup. It returns two rows if several teachers share a contact, and then no teacher is found. */
-const lookups = byKey(
+const lookups = sqlByKeyKind(
   (column) =>
-    `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? AND ${isShown} LIMIT 2) ${emptyRow}`,
+    `SELECT * FROM (SELECT ${teacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? AND ${isShownSql} LIMIT 2) ${emptyRow}`,
 );
-const storedLookups = byKey(
-  (column) => `SELECT ${packedStoredTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
+const storedLookups = sqlByKeyKind(
+  (column) => `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
 );
 
 /** SQL for many lookups in one query, from pairs `[index, value]`. It returns those found as `[index, teacher]`. */
 const lookupsOfMany = (condition: string) =>
-  byKey((column) => {
+  sqlByKeyKind((column) => {
     const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher}))
+    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${teacherJsonSql}))
       FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${condition}) AS teachers,
       (${isLoaded}) AS is_loaded`;
   });
-const shownOfMany = lookupsOfMany(isShown);
+const shownOfMany = lookupsOfMany(isShownSql);
 const anyOfMany = lookupsOfMany("true");
 
-const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
+const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
 
 export type TeacherReader = ReturnType<typeof createTeacherReader>;
 export type TeacherListStore = ReturnType<typeof createTeacherList>;
@@ -172,8 +172,8 @@ export function createImportReads(driver: Pick<Driver, "query">) {
     },
     async countHoldings(today: string) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShown}) AS certificates,
-        count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShownSql}) AS certificates,
+        count(*) FILTER (WHERE ${licenseStatusSql("?1")} = 'VALID') AS licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return {
         validLicenses: integer(row, "licenses"),
@@ -189,8 +189,8 @@ function createCalendarReads(driver: Driver) {
   return {
     /** Finds at most `limit` of these teachers, oldest change first. */
     async dueByCalendar(today: string, limit: number) {
-      const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
-      const begun = `${selectStored} WHERE ${begunBy} ORDER BY license_issue_date LIMIT ?`;
+      const ended = `${selectStored} WHERE ${licenseEndedSql} ORDER BY license_expiry_date LIMIT ?`;
+      const begun = `${selectStored} WHERE ${licenseBegunSql} ORDER BY license_issue_date LIMIT ?`;
       const rows = await driver.query(ended, [today, limit]);
       return [...rows, ...(await driver.query(begun, [today, limit]))]
         .slice(0, limit)
@@ -198,8 +198,8 @@ function createCalendarReads(driver: Driver) {
     },
     /** Counts these teachers. */
     async countDue(today: string) {
-      const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})
-        + (SELECT count(*) FROM teachers WHERE ${begunBy}) AS n`;
+      const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${licenseEndedSql})
+        + (SELECT count(*) FROM teachers WHERE ${licenseBegunSql}) AS n`;
       const [row = {}] = await driver.query(sql, [today, today]);
       return integer(row, "n");
     },
@@ -225,9 +225,9 @@ const pieceOf = `WITH piece AS MATERIALIZED (
 /** SQL that joins all records into one text, because each row of the native driver is expensive. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
 
-const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;
+const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM teachers`;
 
-const holders = byKey((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
+const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
 /** Creates the lists of teachers, in the order of their registration numbers. */
 function createTeacherList(driver: Pick<Driver, "query">) {
@@ -245,7 +245,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       const args: Value[] = [after, look, limit];
       const where = conditionsOf(filter, (value) => `?${args.push(value)}`);
       const sql = `${pieceOf},
-        found AS MATERIALIZED (SELECT ${packedRow} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
+        found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
           ${where} ORDER BY piece.reg_no LIMIT ?3)
         SELECT ${together}, count(*) AS found, max(reg_no) AS last_found,
           (SELECT count(*) FROM piece) AS looked, (SELECT max(reg_no) FROM piece) AS last_looked FROM found`;
@@ -284,7 +284,7 @@ function conditionsOf(
 ): string {
   const { license, certificate, expiresBefore, changedSince, state } = filter;
   const conditions = [
-    ...(license === undefined ? [] : [`${licenseStatusOn(bind(filter.today))} = ${bind(license)}`]),
+    ...(license === undefined ? [] : [`${licenseStatusSql(bind(filter.today))} = ${bind(license)}`]),
     ...(certificate === undefined ? [] : [`certificate_status = ${bind(certificate)}`]),
     ...(expiresBefore === undefined ? [] : [`license_expiry_date < ${bind(expiresBefore)}`]),
     ...(changedSince === undefined ? [] : [`updated_at >= ${bind(changedSince)}`]),

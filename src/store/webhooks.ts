@@ -5,8 +5,8 @@ import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
-import { testEvent } from "./events.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
+import { testEventStatements } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
@@ -100,7 +100,10 @@ export function createWebhookStore(driver: Driver, acting = service) {
         const endpoint = await readEndpoint(tx, partnerId);
         if (endpoint === null || endpoint.disabledAt !== null) return false;
         if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
-        await tx.finish([...testEvent(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
+        await tx.finish([
+          ...testEventStatements(event, { deliveryId, partnerId }),
+          ofEndpoint(partnerId, "tested"),
+        ]);
         return true;
       });
     },
@@ -119,7 +122,7 @@ function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint):
 
 const areEqual = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
-const webhookEndpoint = reading<WebhookEndpoint>({
+const webhookEndpoint = rowReader<WebhookEndpoint>({
   ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull, previousUntil: integerOrNull },
   ...{ createdAt: integer, disabledAt: integerOrNull, disabledReason: textOrNull },
   ...{ failingSince: integerOrNull, lastError: textOrNull },

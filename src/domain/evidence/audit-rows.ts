@@ -29,14 +29,14 @@ function kidIn(jws: string): unknown {
 
 /** Finds the columns that contradict the JWS; none for a good row. @returns `jws` if the JWS is unreadable */
 export function contradictionsIn(row: AuditedRow): string[] {
-  const [kid, claims] = [kidIn(row.jws), readSigned(row.jws)];
+  const [kid, claims] = [kidIn(row.jws), readSignedClaims(row.jws)];
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
 }
 
 /** Reads the claims of a JWS that are columns too, unverified. @returns null if a claim is missing */
-export function readSigned(jws: string): Omit<Signed, "kid"> | null {
+export function readSignedClaims(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
   const { aud, sub, jti, iat, result, summary } = parse(payload) ?? {};

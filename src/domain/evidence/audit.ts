@@ -11,8 +11,8 @@ import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/ev
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import { contradictionsIn, findForgery, openKeys } from "./audit-rows.ts";
-import { lossOf } from "./checkpoint.ts";
-import { headIn, isOwnLog, linkOf, linkTo, openStored } from "./log.ts";
+import { describeLoss } from "./checkpoint.ts";
+import { headIn, isOwnLog, linkOf, linkTo, openStoredCheckpoint } from "./log.ts";
 import { openRetention } from "./retention.ts";
 import {
   growTree,
@@ -78,7 +78,7 @@ export async function auditLog(dependencies: AuditDependencies) {
   const report: Report = (what, position, says, verificationId = null) => {
     if (found++ < maxListed) findings.push({ what, position, verificationId, says });
   };
-  const loss = await lossOf(pinned, dependencies);
+  const loss = await describeLoss(pinned, dependencies);
   if (loss !== null) report("BEHIND", headIn(pinned)?.size ?? null, loss);
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
@@ -254,7 +254,7 @@ function createCheckpointCheck(
     async readTo(size: number): Promise<void> {
       while (!isRead && newest !== null && (before?.size ?? 0) <= size) {
         const page = await store.after(before ?? { size: 0, log: 0 }, newest.size, checkpointsAtOnce);
-        const opened = await Promise.all(page.map((stored) => openStored(stored, own)));
+        const opened = await Promise.all(page.map((stored) => openStoredCheckpoint(stored, own)));
         for (const [at, stored] of page.entries()) check(stored, opened[at] ?? null);
         isRead = page.length < checkpointsAtOnce;
       }

@@ -15,13 +15,13 @@ import { repeat, runAndPause } from "../serial.ts";
 import {
   checkpointKeyOf,
   headIn,
-  isBefore,
+  isEarlierCheckpoint,
   isOwnLog,
+  leafHashPrefix,
   linkOf,
   linkTo,
   newLog,
-  openStored,
-  prefixOf,
+  openStoredCheckpoint,
   treeHeadOf,
 } from "./log.ts";
 import { openRetention, signRetention } from "./retention.ts";
@@ -99,7 +99,7 @@ export function createLogWriter(dependencies: LogDependencies) {
     const note = pinned.read();
     await refuseLoss(note, dependencies);
     const newest = await readNewest(dependencies);
-    if (note !== null && (newest === null || isBefore(newest.note, note)))
+    if (note !== null && (newest === null || isEarlierCheckpoint(newest.note, note)))
       return storePinned(note, newest, dependencies);
     if (newest === null || newest.note === note) return;
     if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
@@ -127,7 +127,7 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
     return jws === undefined ? missingLeafHash(id) : leafHash(jws);
   });
   const tiles = await appendTo(size, leaves, store.tiles);
-  const isStored = await store.append(size, tiles, leaves.map(prefixOf));
+  const isStored = await store.append(size, tiles, leaves.map(leafHashPrefix));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
   // If another process has appended first, it has appended the same leaves.
@@ -149,7 +149,7 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
   const newest = await store.newest();
   if (newest === null) return null;
   const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
-  const opened = await openStored(newest, own);
+  const opened = await openStoredCheckpoint(newest, own);
   if (opened !== null) return { ...newest, signedAt: opened.seconds * 1000 };
   const message =
     "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
@@ -163,7 +163,7 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
  * @param dependencies `secrets` is null if the master key is not at hand ({@link isOwnLog})
  * @returns null if nothing is lost
  */
-export async function lossOf(
+export async function describeLoss(
   note: string | null,
   { store, secrets }: { store: LogStore; secrets: Pick<Secrets, "mac"> | null },
 ): Promise<string | null> {
@@ -179,7 +179,7 @@ export async function lossOf(
   if (origin !== log.origin) return isSucceeded(pinned, logs, secrets) ? null : `it has no log ${origin}`;
   const reached = figures.size + figures.waiting;
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
-  if ((await openStored({ log: log.number, size, note }, [log])) === null)
+  if ((await openStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
   // If leaves are missing that can still be appended, `refuseLoss` appends them and calls this function again.
   if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
@@ -215,7 +215,7 @@ function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secre
 async function refuseLoss(note: string | null, dependencies: LogDependencies): Promise<void> {
   const { store } = dependencies;
   const refuse = async () => {
-    const loss = await lossOf(note, dependencies);
+    const loss = await describeLoss(note, dependencies);
     if (loss !== null) throw behind(loss);
   };
   await refuse();
@@ -257,7 +257,7 @@ async function storePinned(
   // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
   if (newest?.log === log.number && linkOf(treeHeadOf(newest.note)) === linkOf(head)) return;
   const row = { log: log.number, size: head.size, note };
-  const opened = await openStored(row, [log]);
+  const opened = await openStoredCheckpoint(row, [log]);
   if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
@@ -286,7 +286,7 @@ type Scheduled = {
  * Appends leaves and signs checkpoints, as the leader. When it stops, it signs a last checkpoint over everything.
  * @returns a function that stops the work
  */
-export function startBuilding({ writer, store, clock, onError }: Scheduled & { store: LogStore }) {
+export function startLogBuilding({ writer, store, clock, onError }: Scheduled & { store: LogStore }) {
   let signedAt = Number.NEGATIVE_INFINITY;
 
   async function look(isStopped: () => boolean): Promise<void> {
@@ -313,7 +313,7 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
 }
 
 /** Reconciles twice a second, so that each node pins what the leader signs. @returns a function that stops this */
-export function startFollowing({ writer, clock, onError }: Scheduled): () => Promise<void> {
+export function startReconciling({ writer, clock, onError }: Scheduled): () => Promise<void> {
   return repeat(writer.reconcile, { everyMs: followMs, onError, clock });
 }
 
@@ -327,7 +327,7 @@ async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
     if (row?.id === end && !(await isLastOther(store, end))) break;
   }
   for (let one = await store.before({ size: end + 1, log: 0 }); one !== null; one = await store.before(one)) {
-    const opened = await openStored(one, own);
+    const opened = await openStoredCheckpoint(one, own);
     if (opened !== null && (await hasRoot(opened, store.tiles))) return one.size;
   }
   return 0;
@@ -350,7 +350,9 @@ export async function beginNextLog(
     const [before, newest] = [(await store.logs()).at(-1), await store.newest()];
     const [note, retention] = [pinned.read(), await store.retention()];
     const isStoredLast =
-      newest !== null && headIn(newest.note) !== null && (note === null || isBefore(note, newest.note));
+      newest !== null &&
+      headIn(newest.note) !== null &&
+      (note === null || isEarlierCheckpoint(note, newest.note));
     const previous = isStoredLast ? newest.note : note;
     const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);

@@ -103,7 +103,7 @@ export function treeHeadOf(note: string): TreeHead {
 }
 
 /** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
-export function isBefore(note: string, other: string): boolean {
+export function isEarlierCheckpoint(note: string, other: string): boolean {
   const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
   const logs = readOrigin(one.origin).number - readOrigin(another.origin).number;
   return logs < 0 || (logs === 0 && one.size < another.size);
@@ -118,12 +118,12 @@ export function checkpointLateness({ uncoveredSince }: LogFigures, now: number):
   return now - uncoveredSince;
 }
 
-export function countLeaves(size: number): string {
+export function leavesText(size: number): string {
   return size === 1 ? "1 leaf" : `${size} leaves`;
 }
 
 /** Reads the first six bytes of a leaf hash as a number, the key in the index of leaf hashes. */
-export function prefixOf(leafHash: Uint8Array): number {
+export function leafHashPrefix(leafHash: Uint8Array): number {
   return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
 }
 
@@ -141,7 +141,7 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
 /** Creates the reader of the log's public part: keys, checkpoints and proofs. */
 export function createEvidenceReader(store: LogStore) {
   async function find(wanted: Uint8Array): Promise<number | null> {
-    for (const id of await store.withPrefix(prefixOf(wanted))) {
+    for (const id of await store.withPrefix(leafHashPrefix(wanted))) {
       const leaf = await leafAt(id - 1, store.tiles);
       if (leaf !== null && isSameHash(leaf, wanted)) return id - 1;
     }
@@ -176,7 +176,7 @@ export function createEvidenceReader(store: LogStore) {
  * Verifies a stored checkpoint with the key of its own log.
  * @returns null if that key has not signed it, or its size is not that of its row
  */
-export async function openStored(
+export async function openStoredCheckpoint(
   { log, size, note }: Pick<StoredCheckpoint, "log" | "size" | "note">,
   logs: readonly Log[],
 ) {

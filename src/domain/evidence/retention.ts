@@ -16,7 +16,7 @@ import { type Clock, isoTime, timeOfUuid } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { repeat, runAndPause } from "../serial.ts";
-import { readSigned } from "./audit-rows.ts";
+import { readSignedClaims } from "./audit-rows.ts";
 import { checkpointKeyOf, headIn } from "./log.ts";
 import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
 
@@ -100,10 +100,10 @@ async function readDeleted(store: LogStore) {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-export type KeptLog = Awaited<ReturnType<typeof keptLog>>;
+export type RetentionState = Awaited<ReturnType<typeof readRetentionState>>;
 
 /** Reads the time before which attestations may be missing (`from`, ms; null if none is deleted), and the retention. */
-export async function keptLog({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
+export async function readRetentionState({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
   const found = await readDeleted(evidence).catch(() => null);
   const from = found === null || found.deleted.position === 0 ? null : found.deleted.issuedBefore * 1000;
@@ -114,13 +114,13 @@ export async function keptLog({ settings, evidence }: Pick<Retaining, "settings"
 const idAheadMs = dayMs;
 
 /** Whether retention may have deleted an attestation. @param id the id of the verification or of the request */
-export function mayBePruned({ from }: KeptLog, id: string): boolean {
+export function mayBePruned({ from }: RetentionState, id: string): boolean {
   const at = timeOfUuid(id);
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
 /** Describes which attestations were deleted, for output that may lack them. */
-export function describeKeptLog({ from, retention }: KeptLog): string {
+export function describeRetention({ from, retention }: RetentionState): string {
   const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
 }
@@ -184,7 +184,7 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
   const newest = await evidence.lastId();
   const rows = (await evidence.attested(deleted.position + 1, tileHashes)).filter(({ id }) => id < newest);
   const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
-  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
+  const isOld = (jws: string) => (readSignedClaims(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
   if (rows[0] === undefined || !isOld(rows[0].jws)) return over;
 
   const tile = Math.floor(deleted.position / tileHashes);

@@ -6,7 +6,7 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { discard, makePrivateFile, placeNew, replaceFile, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
@@ -24,7 +24,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} already exists; choose another name`);
   await readSchema(driver);
-  const partial = await takePartial(file);
+  const partial = await lockPartialFile(file);
   try {
     // The new file is empty, and readable by its owner only. If its inode changes, another user has replaced it.
     const { dev, ino } = partial.make();
@@ -33,7 +33,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    (replace ? placeOver : placeNew)(partial.path, file);
+    (replace ? replaceFile : placeNew)(partial.path, file);
     return facts;
   } catch (error) {
     partial.remove();
@@ -61,7 +61,7 @@ export async function inspectBackup(file: string, name = file) {
       "make a backup of it with tvs backup --database file:PATH, and use that";
     throw new TvsError("STORE_CORRUPT", message);
   }
-  return withImmutable(file, async (all) => {
+  return readUnchangingFile(file, async (all) => {
     try {
       // The schema is compared first: integrity_check evaluates its expressions, which a stranger may have written.
       const found = await inspectSchema(all);
@@ -89,7 +89,10 @@ function damage(message: string): string {
 export type ReadAll = (sql: string) => Row[];
 
 /** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
-export async function withImmutable<T>(file: string, read: (all: ReadAll) => T | Promise<T>): Promise<T> {
+export async function readUnchangingFile<T>(
+  file: string,
+  read: (all: ReadAll) => T | Promise<T>,
+): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
@@ -145,7 +148,7 @@ export async function digestOf(file: string): Promise<string> {
 export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
-export async function takePartial(file: string) {
+export async function lockPartialFile(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
@@ -161,7 +164,7 @@ export async function takePartial(file: string) {
     taken,
     /** Makes the empty partial file. @throws TvsError REFUSED if the path exists */
     make() {
-      const made = makeOwnFile(path);
+      const made = makePrivateFile(path);
       if (made === null) throw taken();
       return made;
     },
@@ -178,7 +181,7 @@ async function lockNamed(file: string, path: string): Promise<{ close(): void }>
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {
     for (;;) {
-      makeOwnFile(path);
+      makePrivateFile(path);
       const before = inode();
       const lock = await lockFile(path);
       if (before !== undefined && before === inode()) return lock;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, storeError, type Value } from "./driver.ts";
-import { makeOwnFile, refuseLink } from "./files.ts";
+import { makePrivateFile, refuseLink } from "./files.ts";
 
 /** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of all indexes. */
 const settings = [
@@ -128,7 +128,7 @@ export async function untilUnlocked<T>(run: () => T | Promise<T>, waitMs: number
 export async function lockFile(file: string): Promise<{ close(): void }> {
   refuseLink(file);
   try {
-    makeOwnFile(file);
+    makePrivateFile(file);
   } catch (error) {
     throw explainOpenFailure(file, error);
   }

@@ -11,7 +11,7 @@ import {
   untilUnlocked,
 } from "./connection.ts";
 import { type Driver, type Statement, storeError, type Transaction } from "./driver.ts";
-import { makeOwnFile } from "./files.ts";
+import { makePrivateFile } from "./files.ts";
 
 type FileOptions = {
   readonly file: string;
@@ -77,7 +77,7 @@ export async function openFile(options: FileOptions): Promise<Driver> {
 
 async function open(file: string): Promise<Connection> {
   try {
-    if (!existsSync(file)) makeOwnFile(file);
+    if (!existsSync(file)) makePrivateFile(file);
     return await openConnection(file);
   } catch (error) {
     throw error instanceof TvsError ? error : explainOpenFailure(file, error);

@@ -45,7 +45,7 @@ export function refuseLink(file: string): void {
 }
 
 /** Makes an empty file with mode 0600. It does not follow a link. @returns null if the path exists */
-export function makeOwnFile(file: string): fs.Stats | null {
+export function makePrivateFile(file: string): fs.Stats | null {
   try {
     const descriptor = fs.openSync(file, "wx", 0o600);
     const made = fs.fstatSync(descriptor);
@@ -58,7 +58,7 @@ export function makeOwnFile(file: string): fs.Stats | null {
 }
 
 /** Gives a finished file its name and replaces a file of that name. @throws TvsError REFUSED for a link or folder */
-export function placeOver(temporary: string, file: string): void {
+export function replaceFile(temporary: string, file: string): void {
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
     throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
   fs.renameSync(temporary, file);

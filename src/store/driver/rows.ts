@@ -14,7 +14,7 @@ export function integer(row: Row, column: string): number {
   return value;
 }
 
-export const flag = (row: Row, column: string) => integer(row, column) === 1;
+export const boolean = (row: Row, column: string) => integer(row, column) === 1;
 
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
@@ -41,7 +41,7 @@ export type RecordOf<R> = { readonly [K in keyof R]: R[K] extends Reader<infer V
 export const json = (row: Row, column: string) => JSON.parse(text(row, column));
 
 /** Makes a function that reads a row, from a reader for each member. A member's column has its name in snake case. */
-export function reading<T>(readers: Readers<T>): (row: Row) => T {
+export function rowReader<T>(readers: Readers<T>): (row: Row) => T {
   const members = Object.entries<Reader<unknown>>(readers);
   const columns = members.map(([member, read]) => ({ member, column: columnOf(member), read }));
   return (row) =>
@@ -54,7 +54,7 @@ export function tableOf<T extends Record<keyof T, Value>>(table: string, readers
   const columns = members.map(columnOf);
   const sql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
   const insert = (record: T): Statement => ({ sql, args: members.map((member) => record[member]) });
-  return { columns, insert, read: reading(readers) };
+  return { columns, insert, read: rowReader(readers) };
 }
 
 const columnOf = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

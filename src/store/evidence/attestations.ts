@@ -4,7 +4,7 @@ import { attestations, callWrites } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
 import type { Driver, Value } from "../driver/driver.ts";
 import { integer, integerOrNull, text } from "../driver/rows.ts";
-import { lookupsBy } from "./statement-people.ts";
+import { sqlForLookupsBy } from "./statement-people.ts";
 
 const columns = attestations.columns.join(", ");
 
@@ -24,8 +24,8 @@ const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 
 
 const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential = ?5) AS n, min(issued_at) FILTER (WHERE credential = ?5) AS first_at
   FROM (SELECT credential, issued_at FROM attestations WHERE partner_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4)`;
-const ofTeacher = lookupsBy("teacher_id", attestations.columns);
-const ofNin = lookupsBy("nin_index", attestations.columns);
+const ofTeacher = sqlForLookupsBy("teacher_id", attestations.columns);
+const ofNin = sqlForLookupsBy("nin_index", attestations.columns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
@@ -38,16 +38,16 @@ const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS l
  * approximate.
  * @param time the SQL parameter with the time, in the unit of the column
  */
-export function lastIdBefore(
+export function lastIdBeforeSql(
   time: string,
   column: "attestations.issued_at" | "deliveries.created_at" = "attestations.issued_at",
 ): string {
   const [table] = column.split(".");
-  const isBefore = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
+  const isEarlierCheckpoint = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
   return `(WITH RECURSIVE search (low, high) AS (
     SELECT 0, coalesce((SELECT max(id) FROM ${table}), 0)
     UNION ALL
-    SELECT iif(${isBefore}, (low + high + 1) / 2, low), iif(${isBefore}, high, (low + high + 1) / 2 - 1)
+    SELECT iif(${isEarlierCheckpoint}, (low + high + 1) / 2, low), iif(${isEarlierCheckpoint}, high, (low + high + 1) / 2 - 1)
     FROM search WHERE low < high)
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
@@ -79,7 +79,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
 
   /** Finds the ids of a span of time (ms since the epoch), with a tolerance for clocks. */
   async function between(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
-    const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
+    const sql = `SELECT ${lastIdBeforeSql("?1")} AS after, ${lastIdBeforeSql("?2")} AS up_to`;
     const first = Math.floor(since / 1000) - maxClockSkewSeconds;
     const last = Math.ceil(until / 1000) + maxClockSkewSeconds;
     const [row = {}] = await driver.query(sql, [first, last]);

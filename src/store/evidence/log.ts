@@ -14,7 +14,7 @@ import {
   textOrNull,
 } from "../driver/rows.ts";
 import { moveTeacherIds } from "../status-lists.ts";
-import { prunePeople } from "./statement-people.ts";
+import { prunePeopleSql } from "./statement-people.ts";
 
 const utf8 = new TextDecoder();
 /** The number of tile levels, enough for every number of leaves that JavaScript can count. */
@@ -215,7 +215,7 @@ function writeRetention(driver: Driver) {
     },
     /** Deletes at most `limit` rows about people of deleted statements. @returns the number of deleted rows */
     async prunePeople(limit: number) {
-      const [deleted] = await driver.batch([statement(prunePeople, [limit])]);
+      const [deleted] = await driver.batch([statement(prunePeopleSql, [limit])]);
       return deleted?.length ?? 0;
     },
   };

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { isBefore } from "../../domain/evidence/log.ts";
-import { discard, placeOver, writeBeside } from "../driver/files.ts";
+import { isEarlierCheckpoint } from "../../domain/evidence/log.ts";
+import { discard, replaceFile, writeBeside } from "../driver/files.ts";
 
 /** The largest file that is read, in bytes. A checkpoint with two signatures has less than a kilobyte. */
 const maxBytes = 64 * 1024;
@@ -31,7 +31,7 @@ export function openPinnedCheckpoint(file: string) {
     read,
     /**
      * Pins a checkpoint. When the promise resolves, the file is on the disk.
-     * @returns false if the pinned checkpoint is a later one ({@link isBefore})
+     * @returns false if the pinned checkpoint is a later one ({@link isEarlierCheckpoint})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {
@@ -39,8 +39,8 @@ export function openPinnedCheckpoint(file: string) {
       try {
         written = await writeBeside(file, note);
         const pinned = read();
-        if (pinned !== null && isBefore(note, pinned)) return false;
-        placeOver(written, file);
+        if (pinned !== null && isEarlierCheckpoint(note, pinned)) return false;
+        replaceFile(written, file);
         return true;
       } catch (cause) {
         if (cause instanceof TvsError) throw cause;

@@ -33,7 +33,7 @@ const ofPerson: Readonly<Record<string, string>> = {
 };
 
 /** SQL for the lookups of a person (?1), in attestations and in statements. @param columns of an attestation */
-export function lookupsBy(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
+export function sqlForLookupsBy(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
   const selected = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
   return `SELECT id, ${columns.join(", ")} FROM attestations WHERE ${key} = ?1
     UNION ALL SELECT attestations.id, ${selected.join(", ")} FROM statement_people AS person
@@ -44,6 +44,6 @@ export function lookupsBy(key: "teacher_id" | "nin_index", columns: readonly str
  * SQL that deletes people of statements that retention has deleted. Its parameter limits the rows of one transaction,
  * because a statement may name thousands of people and the commits of calls wait.
  */
-export const prunePeople = `DELETE FROM statement_people WHERE (attestation_id, place) IN
+export const prunePeopleSql = `DELETE FROM statement_people WHERE (attestation_id, place) IN
   (SELECT attestation_id, place FROM statement_people
     WHERE attestation_id < (SELECT min(id) FROM attestations) ORDER BY attestation_id, place LIMIT ?) RETURNING 1 AS gone`;

@@ -13,14 +13,14 @@ const [bracket, brace] = [0x5b, 0x7b];
  * @returns the whole response; a redirect is not followed
  * @throws TvsError STORE_UNAVAILABLE for a response that is too large or compressed; the errors of `fetch`
  */
-export async function askServer(request: Request, url: URL, waitMs: number): Promise<Response> {
+export async function sendToServer(request: Request, url: URL, waitMs: number): Promise<Response> {
   const { method, headers } = request;
   headers.set("Accept-Encoding", "identity");
   const refusing = new AbortController();
   const signal = AbortSignal.any([refusing.signal, AbortSignal.timeout(Math.max(1, waitMs))]);
   const body = await request.arrayBuffer();
   const response = await fetch(url, { method, headers, body, redirect: "manual", signal });
-  if (isPacked(response)) {
+  if (isCompressed(response)) {
     refusing.abort();
     throw new TvsError("STORE_UNAVAILABLE", `the database's server packed its answer unasked${advice}`);
   }
@@ -30,7 +30,7 @@ export async function askServer(request: Request, url: URL, waitMs: number): Pro
 }
 
 /** Whether a response is compressed. Bun may decompress all of it, of any size, although nobody reads it. */
-export function isPacked({ headers }: Response): boolean {
+export function isCompressed({ headers }: Response): boolean {
   return (headers.get("Content-Encoding") ?? "identity") !== "identity";
 }
 

@@ -15,12 +15,12 @@ export const isTimeout = (error: unknown) =>
   error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 
 /** Whether the server has run a statement and refused it. The connection itself is fine then. */
-export function isAnswer(error: unknown): error is Error {
+export function isRefusedStatement(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
 /** Whether the error is of a replica, which forwards writes to its primary. */
-export const isPassedOn = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
+export const isFromReplica = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
 const token = "TVS_DATABASE_TOKEN";
@@ -49,7 +49,7 @@ function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, 
 const protocolErrors = /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i;
 
 /** Makes the error for a server that could not be opened. `url` has no user name and no token (`config.ts`). */
-export function addressError(error: unknown, url: string, hasToken: boolean): TvsError {
+export function serverOpenError(error: unknown, url: string, hasToken: boolean): TvsError {
   const [code, words] = explain(error, hasToken);
   return new TvsError(code, `the database at ${url} ${words}`, {
     detail: factsOf(error).text.trim(),

@@ -5,8 +5,8 @@ import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
 import { type Driver, type Row, storeError, type Transaction, type Value } from "../driver/driver.ts";
-import { isLed } from "../leader.ts";
-import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
+import { hasLeader } from "../leader.ts";
+import { isFromReplica, isRefusedStatement, replicaError, serverOpenError } from "./errors.ts";
 import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
 
 /**
@@ -63,7 +63,7 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
       throw new TvsError("REFUSED", noCopy);
     },
     lockService: async () => false,
-    serviceRunning: () => isLed(read),
+    serviceRunning: () => hasLeader(read),
     close: async () => {},
   };
 }
@@ -115,7 +115,7 @@ const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not a
 
 /** Adds that the commit may have been made: otherwise an operator might rotate the keys a second time. */
 function asUnknown(error: unknown): unknown {
-  if (!isTvsError(error, "STORE_UNAVAILABLE") || isAnswer(error.cause)) return error;
+  if (!isTvsError(error, "STORE_UNAVAILABLE") || isRefusedStatement(error.cause)) return error;
   const message =
     "the database did not answer: whether the change was made is not known, so look before you try again";
   return new TvsError(error.code, message, { detail: error.detail ?? error.message, cause: error.cause });
@@ -150,7 +150,7 @@ async function requirePrimary(requests: Pick<ServerRequests, "each">, url: strin
   try {
     [said] = await requests.each([{ sql: writeToNowhere, args: [] }], firstWaitMs);
   } catch (error) {
-    throw addressError(error, url, hasToken);
+    throw serverOpenError(error, url, hasToken);
   }
-  if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
+  if (said instanceof Error && isFromReplica(said)) throw replicaError(url);
 }

@@ -2,8 +2,8 @@ import type { Client, InArgs } from "@libsql/client";
 import type { ServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, type Statement, storeError, type Transaction } from "../driver/driver.ts";
-import { askServer } from "./answers.ts";
-import { isAnswer, isTimeout } from "./errors.ts";
+import { sendToServer } from "./answers.ts";
+import { isRefusedStatement, isTimeout } from "./errors.ts";
 
 export type SentStatement = { readonly sql: string; readonly args: InArgs };
 
@@ -22,7 +22,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
   /** Makes a client for one call. All requests of the call share its time limit. */
   function clientFor(waitMs: number): Client {
     const endsAt = performance.now() + waitMs;
-    const ask = (request: Request) => askServer(request, pipeline, endsAt - performance.now());
+    const ask = (request: Request) => sendToServer(request, pipeline, endsAt - performance.now());
     return createClient({ url, ...credential, fetch: ask });
   }
 
@@ -84,7 +84,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
     // One failure fails the request. The statements are sent alone then, at five times the cost for the server.
-    if (isAnswer(error)) return alone();
+    if (isRefusedStatement(error)) return alone();
     throw error;
   }
 }
@@ -94,7 +94,7 @@ async function answerTo(client: Client, statement: SentStatement): Promise<Row[]
   try {
     return rowsOf([await client.execute(statement)])[0] ?? [];
   } catch (error) {
-    if (isAnswer(error)) return error;
+    if (isRefusedStatement(error)) return error;
     throw error;
   }
 }
