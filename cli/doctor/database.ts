@@ -31,7 +31,7 @@ const clockToleranceMs = 60_000;
 
 type DatabaseReport = {
   readonly checks: readonly Check[];
-  /** The stored check value of the master key; null if there is no database, undefined if it cannot be read. */
+  /** The stored check value of the master key; null if no database exists, undefined if it cannot be read. */
   readonly masterKeyCheck: string | null | undefined;
   readonly isMissing: boolean;
   readonly certificates?: number;

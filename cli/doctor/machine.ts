@@ -57,7 +57,7 @@ export function checkDataDirectory(config: Config): Check {
   return ok(`${folder}, ${text}`);
 }
 
-/** Checks the master key. @param stored its check value; null if there is no database, undefined if unreadable */
+/** Checks the master key. @param stored its check value; null if no database exists, undefined if unreadable */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
   const { ok, fail } = checkNamed("master-key");
   const { masterKeyFile: file, masterKey } = config;

@@ -104,11 +104,7 @@ const checkCommand = operatorCommand({
     const kept = await readRetentionState(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);
-    print(
-      args,
-      results.map((one) => describeCheck(one)),
-      () => checkTable(results),
-    );
+    print(args, results.map(describeCheck), () => checkTable(results));
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
       note(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
     process.exitCode = exitCodeOf(results);

@@ -39,10 +39,8 @@ export function readStateFile(flag: string, file: string): LogState {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return new Map();
   const state = readLogState(readSmallFile(file, `${flag} ${file}`));
   if (!(state instanceof Refusal)) return state;
-  throw new TvsError(
-    "INPUT_UNREADABLE",
-    `${flag} ${file} is not a state file of a log's checkpoints; give the right one, or a new name`,
-  );
+  const message = `${flag} ${file} is not a state file of a log's checkpoints; give the right one, or a new name`;
+  throw new TvsError("INPUT_UNREADABLE", message);
 }
 
 /**

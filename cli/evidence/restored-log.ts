@@ -21,8 +21,7 @@ import { masterKeyAtHand } from "../safe/vault.ts";
  * The new log and its first checkpoint are written into the copy of the backup, before the copy replaces the database.
  * A kill until then leaves the old database. After that, the next run pins the new checkpoint.
  * @param restored the copy, which no other process uses yet
- * @returns the log, and a function that pins its checkpoint, to be called after the replacement; null if there is no
- *   log
+ * @returns the log, and a function to be called after the replacement, which pins its checkpoint; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function settleRestoredLog(restored: Driver, config: Config, acting: Acting) {

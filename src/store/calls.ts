@@ -4,7 +4,7 @@ import { keepIdempotencyMs } from "../domain/idempotency.ts";
 import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windows.ts";
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
-import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
+import { bind, type Row, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
 import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromisedSql, storeAnswerStatement } from "./idempotency.ts";
@@ -136,7 +136,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
     ),
   );
   const [revision, ...found] = await tx.batch([
-    statement(selectRevision),
+    bind(selectRevision),
     ...reading(readUsed, [...windows.values()]),
     ...reading(readVersions, ids),
     ...reading(readAnswered, keys),
@@ -153,7 +153,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
   };
 }
 
-const reading = (sql: string, values: readonly unknown[]): Statement[] =>
+const reading = (sql: string, values: readonly unknown[]): SqlStatement[] =>
   values.length === 0 ? [] : [{ sql, args: [JSON.stringify(values)] }];
 
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
@@ -167,7 +167,7 @@ export const attestations = tableOf<Attestation>("attestations", {
 /**
  * Makes the statements of a call: its attestations with consecutive ids, a statement's people, and the replay record.
  */
-function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): Statement[] {
+function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): SqlStatement[] {
   const [first] = made;
   return [
     ...made.map(attestations.insert),
@@ -184,7 +184,7 @@ function chargeStatements(
   stored: readonly AnsweredCall[],
   { used }: PreconditionValues,
   before: ReadonlyMap<string, number>,
-): Statement[] {
+): SqlStatement[] {
   const charged = new Map<string, Value[]>();
   for (const { charge } of stored) {
     for (const kind of kinds) {

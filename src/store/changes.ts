@@ -1,14 +1,14 @@
 /** The table of changes. A row is written in the transaction of its change (decision D1.10). */
 
 import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 
 const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
 const changes = tableOf<RecordedChange>("changes", readers);
 
 /** Makes the statement that records a change. */
-export type Recorder = (change: Change) => Statement;
+export type Recorder = (change: Change) => SqlStatement;
 
 /** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */
 export function createRecorder(acting: Acting): Recorder {

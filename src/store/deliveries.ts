@@ -1,6 +1,6 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
 import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
@@ -11,7 +11,7 @@ const disorderMs = 120_000;
 const chunkRows = 1_000;
 
 /** Wakes the webhook senders if the statement before this one has changed a row. */
-export const bumpDeliveryRevision: Statement = statement(
+export const bumpDeliveryRevision: SqlStatement = bind(
   "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
 );
 
@@ -66,7 +66,11 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 /** Creates the store for lists and retries of deliveries, and for ending those of a partner without an endpoint. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record of the change */
-  async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
+  async function inChunks(
+    sql: string,
+    args: (string | number | null)[],
+    record: readonly SqlStatement[] = [],
+  ) {
     let total = 0;
     for (;;) {
       const isFirst = total === 0;
@@ -106,7 +110,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         // An unknown, refused or already due delivery stays as it is. Recording each retry of it would fill `changes`.
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
-          statement(retry, [now, deliveryId]),
+          bind(retry, [now, deliveryId]),
           bumpDeliveryRevision,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
         ]);
@@ -142,7 +146,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
 }
 
 /** Makes the query for the ids of a page. SQLite uses a partial index only if the text has the state and names it. */
-function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): Statement {
+function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): SqlStatement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
   const bind = (value: string | number) => `?${args.push(value)}`;

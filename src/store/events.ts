@@ -1,6 +1,6 @@
 import type { TeacherEvent } from "../domain/events.ts";
 import { bumpDeliveryRevision } from "./deliveries.ts";
-import { insertRows, type Statement, statement } from "./driver/driver.ts";
+import { bind, insertRows, type SqlStatement } from "./driver/driver.ts";
 
 /** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
 
@@ -42,15 +42,17 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
 /** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
-export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]): Statement[] {
+export function eventsOf(
+  teachers: readonly { id: number; events: readonly TeacherEvent[] }[],
+): SqlStatement[] {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
   );
   if (rows.length === 0) return [];
   return [
     ...insertRows("events", columns, rows),
-    statement(insertPublished, [rows.length]),
-    statement(insertDeliveries, [rows.length]),
+    bind(insertPublished, [rows.length]),
+    bind(insertDeliveries, [rows.length]),
     bumpDeliveryRevision,
   ];
 }
@@ -59,10 +61,10 @@ export function eventsOf(teachers: readonly { id: number; events: readonly Teach
 export function testEventStatements(
   event: TeacherEvent,
   to: { deliveryId: string; partnerId: string },
-): Statement[] {
+): SqlStatement[] {
   return [
     ...insertRows("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
-    statement(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
+    bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
     bumpDeliveryRevision,
   ];
 }

@@ -1,5 +1,5 @@
 import type { IdempotencyRecord } from "../domain/idempotency.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 
 /** SQL: whether the answer's signing key is compromised. The answer is not replayed then, as if there were none. */
@@ -10,7 +10,7 @@ const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, h
   VALUES (?, ?, ?, ?, ?, ?)`;
 
 /** Stores an answer, and replaces one that expired or must not be replayed. @param kid the answer's signing key */
-export function storeAnswerStatement(record: IdempotencyRecord, kid: string): Statement {
+export function storeAnswerStatement(record: IdempotencyRecord, kid: string): SqlStatement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }

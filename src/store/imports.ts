@@ -4,11 +4,11 @@ import { type CodeCount, inOrder } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createRecorder } from "./changes.ts";
 import {
+  bind,
   type Driver,
   insertRows,
   type Row,
-  type Statement,
-  statement,
+  type SqlStatement,
   type Transaction,
 } from "./driver/driver.ts";
 import { integer, integerOrNull, type RecordOf, rowReader, text, textOrNull } from "./driver/rows.ts";
@@ -86,7 +86,7 @@ function codeCount(row: Row): CodeCount {
   };
 }
 
-function insertCodes(id: number, codes: readonly CodeCount[]): Statement[] {
+function insertCodes(id: number, codes: readonly CodeCount[]): SqlStatement[] {
   const rows = codes.map(({ code, rows, first }) => {
     const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
     return [id, code, rows, places];
@@ -140,15 +140,15 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const done = await driver.write(async (tx) => {
         begunAt = performance.now();
         const [underWay = [], [version] = []] = await tx.batch([
-          statement(selectUnderWay, [id]),
-          ...(isFile ? [statement("PRAGMA data_version")] : []),
+          bind(selectUnderWay, [id]),
+          ...(isFile ? [bind("PRAGMA data_version")] : []),
         ]);
         if (underWay.length === 0) return null;
         const planned = await plan(teachersIn(tx));
         await storeWrites(tx, planned.writes);
         const { inserted, updated, unchanged, events, losses, applied } = planned.next;
         const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
-        await tx.batch([statement(advance, [...progress, id])]);
+        await tx.batch([bind(advance, [...progress, id])]);
         return { planned, version };
       });
       if (done === null) return null;
@@ -168,8 +168,8 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const { file, sha256, isSample, unchanged, losses, at } = start;
       return driver.write(async (tx) => {
         const [[left] = [], [begun = {}] = []] = await tx.batch([
-          statement(giveUp, [at]),
-          statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
+          bind(giveUp, [at]),
+          bind(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
         ]);
         const id = integer(begun, "id");
         await tx.batch([recorded({ action: "import", kind: "import", id: String(id), detail: sha256 })]);
@@ -192,9 +192,9 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const digests = rejections === null ? null : JSON.stringify(rejections);
       const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
       return driver.write(async (tx) => {
-        const [underWay = []] = await tx.batch([statement(selectUnderWay, [id])]);
+        const [underWay = []] = await tx.batch([bind(selectUnderWay, [id])]);
         if (underWay.length === 0) return false;
-        await tx.batch([statement(finishImport, args), ...insertCodes(id, codes)]);
+        await tx.batch([bind(finishImport, args), ...insertCodes(id, codes)]);
         return true;
       });
     },
@@ -212,14 +212,11 @@ async function tune(driver: Driver, isBulk: boolean): Promise<void> {
   if (driver.kind !== "embedded") return;
   const pages = isBulk ? 0 : usualCheckpointPages;
   const kib = isBulk ? bulkCacheKib : usualCacheKib;
-  await driver.batch([
-    statement(`PRAGMA wal_autocheckpoint = ${pages}`),
-    statement(`PRAGMA cache_size = -${kib}`),
-  ]);
+  await driver.batch([bind(`PRAGMA wal_autocheckpoint = ${pages}`), bind(`PRAGMA cache_size = -${kib}`)]);
 }
 
 function teachersIn(tx: Transaction) {
-  const query: Driver["query"] = async (sql, args = []) => (await tx.batch([statement(sql, args)]))[0] ?? [];
+  const query: Driver["query"] = async (sql, args = []) => (await tx.batch([bind(sql, args)]))[0] ?? [];
   const { findMany, findOwners } = createImportReads({ query });
   return { findMany, findOwners, apply: (writes: readonly TeacherWrite[]) => applyWrites(tx, writes) };
 }

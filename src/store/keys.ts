@@ -3,7 +3,7 @@ import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Statement, statement } from "./driver/driver.ts";
+import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, json, rowReader, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
@@ -29,7 +29,7 @@ const markCompromised = `UPDATE signing_keys SET state = 'compromised', sealed =
 /** SQL that adds a random number to a new register's revision, so that a service notices a replaced database. */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
-/** The ids of the active and the pending key; null if there is no such key. */
+/** The ids of the active and the pending key; null for a missing key. */
 type Ring = { readonly active: string | null; readonly pending: string | null };
 
 type Rotation = { active: string; pending: string; next: SigningKey; at: number };
@@ -45,10 +45,10 @@ export function createKeyStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
-  const activated = (kid: string, at: number) => [statement(promote, [at, kid]), ofKey(kid, "activated")];
+  const activated = (kid: string, at: number) => [bind(promote, [at, kid]), ofKey(kid, "activated")];
 
   /** Changes the ring by the statements of `changeOf`. @returns false if it gives null, because the ring has changed */
-  function change(changeOf: (ring: Ring) => readonly Statement[] | null): Promise<boolean> {
+  function change(changeOf: (ring: Ring) => readonly SqlStatement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);
       const kidOf = (state: KeyState) => {
@@ -75,7 +75,7 @@ export function createKeyStore(driver: Driver, acting = service) {
     create: (active: SigningKey, pending: SigningKey) =>
       change((ring) =>
         ring.active === null && ring.pending === null
-          ? [...inserted(active), ...inserted(pending), statement(beginRevision)]
+          ? [...inserted(active), ...inserted(pending), bind(beginRevision)]
           : null,
       ),
     /** Activates the pending key and adds the next one. @throws TvsError REFUSED after another rotation */
@@ -83,7 +83,7 @@ export function createKeyStore(driver: Driver, acting = service) {
       requireChange((ring) =>
         ring.active === active && ring.pending === pending
           ? [
-              statement(retireActive, [at, active]),
+              bind(retireActive, [at, active]),
               ofKey(active, "retired"),
               ...activated(pending, at),
               ...inserted(next),
@@ -94,7 +94,7 @@ export function createKeyStore(driver: Driver, acting = service) {
     replacePending: ({ pending, next, at }: { pending: string; next: SigningKey; at: number }) =>
       requireChange((ring) =>
         ring.pending === pending
-          ? [statement(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
+          ? [bind(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
           : null,
       ),
     /** Marks a key as compromised. If it was active or pending, the same commit adds `next` as the pending key. */
@@ -102,7 +102,7 @@ export function createKeyStore(driver: Driver, acting = service) {
       requireChange(({ active, pending }) => {
         const detail = `since ${isoTime(since)}`;
         const compromised = [
-          statement(markCompromised, [at, since, since, kid]),
+          bind(markCompromised, [at, since, since, kid]),
           recorded({ action: "compromised", kind: "key", id: kid, detail }),
         ];
         if (next === null) return compromised;
@@ -113,7 +113,7 @@ export function createKeyStore(driver: Driver, acting = service) {
   };
 }
 
-function insert(key: SigningKey): Statement {
+function insert(key: SigningKey): SqlStatement {
   // biome-ignore format: the order of the columns
   const args = [
     key.kid, key.state, JSON.stringify(key.jwk), key.sealed, key.createdAt, key.publishedAt,

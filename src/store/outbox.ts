@@ -8,7 +8,7 @@ import type {
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import { bumpDeliveryRevision } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
@@ -90,7 +90,7 @@ export function createOutbox(driver: Driver, commit: Commit) {
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
       await commit(
-        leased.flatMap(({ id, lease }) => [statement(release, [now, id, lease]), bumpDeliveryRevision]),
+        leased.flatMap(({ id, lease }) => [bind(release, [now, id, lease]), bumpDeliveryRevision]),
       );
     },
     /** Ends all leases when the only service of a database file starts: no other process can hold one. */
@@ -100,7 +100,10 @@ export function createOutbox(driver: Driver, commit: Commit) {
   };
 }
 
-function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease): Statement {
+function leaseStatement(
+  { partnerId, limit, except }: LeaseRequest,
+  { token, now, until }: Lease,
+): SqlStatement {
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
@@ -117,7 +120,7 @@ const finishing: GroupedWrite<FinishedAttempt, boolean> = {
   },
 };
 
-function finishStatements(attempt: FinishedAttempt): Statement[] {
+function finishStatements(attempt: FinishedAttempt): SqlStatement[] {
   const { delivery: one, at, finishedAt, status, error, durationMs, next } = attempt;
   const isPending = typeof next === "object";
   const state = isPending ? "pending" : next;

@@ -2,7 +2,7 @@ import { service } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
-import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
+import { bind, type Driver, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
 /** The columns of a partner's terms. Each gives its value in a change; undefined if the change leaves it as it is. */
@@ -41,7 +41,10 @@ export function createPartnerStore(driver: Driver, acting = service) {
     recorded({ action, kind: "partner", id: partnerId, detail });
 
   /** Changes a partner. @param changeOf no statements if the partner already is as wanted */
-  function change(partnerId: string, changeOf: (before: Partner) => readonly Statement[]): Promise<Partner> {
+  function change(
+    partnerId: string,
+    changeOf: (before: Partner) => readonly SqlStatement[],
+  ): Promise<Partner> {
     return driver.write(async (tx) => {
       await tx.batch(changeOf(await readPartner(tx, partnerId)));
       return readPartner(tx, partnerId);
@@ -64,7 +67,7 @@ export function createPartnerStore(driver: Driver, acting = service) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       const added = ofPartner(record.partnerId, "added", key.keyId);
-      return insert(driver, [statement(insertPartner, args), apiKeys.insert(key), added], taken);
+      return insert(driver, [bind(insertPartner, args), apiKeys.insert(key), added], taken);
     },
     /**
      * Changes only the given terms, so that two operators do not undo each other's changes. @throws TvsError NOT_KNOWN
@@ -77,7 +80,7 @@ export function createPartnerStore(driver: Driver, acting = service) {
         (disabledAt === null) === (at === null)
           ? []
           : [
-              statement(disablePartner, [at, partnerId]),
+              bind(disablePartner, [at, partnerId]),
               ofPartner(partnerId, at === null ? "enabled" : "disabled"),
             ],
       ),
@@ -85,7 +88,7 @@ export function createPartnerStore(driver: Driver, acting = service) {
   };
 }
 
-type OfPartner = (partnerId: string, action: string, detail?: string | null) => Statement;
+type OfPartner = (partnerId: string, action: string, detail?: string | null) => SqlStatement;
 
 function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
   return {
@@ -100,7 +103,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         await tx.finish([
           apiKeys.insert(key),
           ofPartner(key.partnerId, "key issued", key.keyId),
-          ...(shortened === null ? [] : [statement(shortenKey, [shortened.expiresAt, shortened.keyId])]),
+          ...(shortened === null ? [] : [bind(shortenKey, [shortened.expiresAt, shortened.keyId])]),
         ]);
         return true;
       });
@@ -112,10 +115,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         if (row === undefined) return null;
         const known = apiKeys.read(row);
         if (known.revokedAt !== null) return known;
-        await tx.finish([
-          statement(revokeKey, [at, keyId]),
-          ofPartner(known.partnerId, "key revoked", keyId),
-        ]);
+        await tx.finish([bind(revokeKey, [at, keyId]), ofPartner(known.partnerId, "key revoked", keyId)]);
         return { ...known, revokedAt: at };
       });
     },
@@ -130,7 +130,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
       return driver.write(async (tx) => {
         if ((await tx.query(`SELECT 1 ${ofFingerprint}`, args)).length === 0) return false;
         const removed = ofPartner(partnerId, "certificate removed", fingerprint);
-        await tx.finish([statement(`DELETE ${ofFingerprint}`, args), removed]);
+        await tx.finish([bind(`DELETE ${ofFingerprint}`, args), removed]);
         return true;
       });
     },
@@ -138,7 +138,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
 }
 
 /** Inserts rows. @throws TvsError REFUSED with the message `taken` if a unique column has the value already */
-async function insert(driver: Driver, statements: readonly Statement[], taken: string): Promise<void> {
+async function insert(driver: Driver, statements: readonly SqlStatement[], taken: string): Promise<void> {
   try {
     await driver.batch(statements);
   } catch (error) {
@@ -155,13 +155,13 @@ export async function readPartner(tx: Transaction, partnerId: string): Promise<P
 }
 
 /** Makes statements that change a partner's terms and record the change. @returns none if nothing differs */
-export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): Statement[] {
+export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
   const { partnerId } = before;
   const old = valuesOf(before);
   const values = valuesOf(change).map((value, index) => value ?? old[index] ?? null);
   if (values.every((value, index) => value === old[index])) return [];
   const record = { action: "changed", kind: "partner", id: partnerId, detail: termsText(change) } as const;
-  return [statement(updatePartner, [...values, partnerId]), recorded(record)];
+  return [bind(updatePartner, [...values, partnerId]), recorded(record)];
 }
 
 const valuesOf = (change: PartnerChange) => Object.values(terms).map((value) => value(change) ?? null);

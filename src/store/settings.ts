@@ -8,7 +8,7 @@ import {
   unreadableCertificateName,
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Row, statement, type Transaction } from "./driver/driver.ts";
+import { bind, type Driver, type Row, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /** The setting with the check value of the master key that made the register (`Secrets.check`). */
@@ -43,7 +43,7 @@ export function createSettingsStore(driver: Driver, acting = service) {
         const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
         await tx.finish(
           changed.flatMap(([name, value]) => [
-            statement(upsert, [name, value]),
+            bind(upsert, [name, value]),
             ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
           ]),
         );
@@ -51,8 +51,8 @@ export function createSettingsStore(driver: Driver, acting = service) {
     },
     /** Writes a value if the setting has none. @returns the stored value, perhaps of another process */
     async writeFirst(name: string, value: string) {
-      const select = statement("SELECT value FROM settings WHERE name = ?", [name]);
-      const [, [row] = []] = await driver.batch([statement(insertFirst, [name, value]), select]);
+      const select = bind("SELECT value FROM settings WHERE name = ?", [name]);
+      const [, [row] = []] = await driver.batch([bind(insertFirst, [name, value]), select]);
       return row === undefined ? value : text(row, "value");
     },
     /** Reads the revision, which rises with each change of rows that a service keeps in memory. */

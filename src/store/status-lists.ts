@@ -1,5 +1,5 @@
 import { listIndexes, teacherIdsAfterName } from "../domain/status-list/lists.ts";
-import { type Driver, type Statement, statement } from "./driver/driver.ts";
+import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /** The newest change. Each change of a bit (of licence, registration or certificate) adds a row to the history. */
@@ -45,8 +45,8 @@ export const nextTeacherIdSql = `${highestId} + 1`;
  * The current second is the list's number, since no register adds a million teachers each second. @param at
  * milliseconds since the epoch
  */
-export function moveTeacherIds(at: number): Statement {
-  return statement(moveIds, [Math.floor(at / 1000)]);
+export function moveTeacherIds(at: number): SqlStatement {
+  return bind(moveIds, [Math.floor(at / 1000)]);
 }
 
 const moveIds = `INSERT INTO settings (name, value)

@@ -7,11 +7,11 @@ import type { TeacherContent } from "../domain/teachers/teachers.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import {
+  bind,
   insertRows,
   type Row,
   rowsInJson,
-  type Statement,
-  statement,
+  type SqlStatement,
   type Transaction,
   type Value,
 } from "./driver/driver.ts";
@@ -90,14 +90,14 @@ function ownedKeys(row: Row): [string, number][] {
   return keys.map((key) => [key, integer(row, "id")]);
 }
 /** Records an operator's change of a teacher in the list of changes too. */
-function operatorsChange({ history, content }: TeacherWrite): Statement[] {
+function operatorsChange({ history, content }: TeacherWrite): SqlStatement[] {
   if (history === null || history.action === "import" || history.action === "sweep") return [];
   const { action, actor, at } = history;
   const recorded = createRecorder({ actor, clock: { now: () => at } });
   return [recorded({ action, kind: "teacher", id: content.regNo })];
 }
 
-function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
+function sliceStatements(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   return [
     ...insertTeachers(writes.filter((write) => write.replaces === null)),
     ...updateTeachers(writes.filter((write) => write.replaces !== null)),
@@ -108,14 +108,14 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
 
 const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
 
-function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
+function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValue(write, field));
   const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
   return insertRows("teachers", teacherColumns, rows);
 }
 
 /** Updates only columns that some row changes, because SQLite rewrites the indexes of each column that is set. */
-function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
+function updateTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
   for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
@@ -127,7 +127,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   });
   const sql = `UPDATE teachers SET ${set.join(", ")}, version = version + 1
     FROM json_each(?) WHERE teachers.id = value ->> 0`;
-  return [statement(sql, [rowsInJson(rows)])];
+  return [bind(sql, [rowsInJson(rows)])];
 }
 
 /** SQL that writes the history of new teachers, copied from their records. */
@@ -135,7 +135,7 @@ const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, re
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
 
-function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
+function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const [first] = writes;
   const last = writes.at(-1);
   if (first === undefined || last === undefined) return [];
@@ -146,7 +146,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   );
   // The new teachers of a slice have consecutive ids, so one range selects them.
   if (areNewcomers && action !== undefined && actor !== undefined)
-    return [statement(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
+    return [bind(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
   const entries = writes.flatMap(({ id, history: entry }) =>
     entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );

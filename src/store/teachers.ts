@@ -112,7 +112,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
 
   return {
     /**
-     * Finds the teacher with a key. @returns null if there is none, if hidden, or if several share the contact
+     * Finds the teacher with a key. @returns null if nobody has it, if hidden, or if several share the contact
      * @throws TvsError REGISTER_EMPTY if no teacher is found and no import has finished
      */
     find: async (key: TeacherKey) => (isUnique(key) ? named.load(key) : orThrow(await findNow(key))),

@@ -1,5 +1,5 @@
 import type { WatchChange } from "../domain/watches.ts";
-import { type Driver, statement } from "./driver/driver.ts";
+import { bind, type Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 import { requireRevision } from "./settings.ts";
 
@@ -29,17 +29,17 @@ export function createWatchStore(driver: Driver) {
       return driver.write(async (tx) => {
         if (revision !== undefined) await requireRevision(tx, revision);
         const [[now = {}] = [], [removed = {}] = [], [present = {}] = []] = await tx.batch([
-          statement(selectCount, [partnerId]),
-          statement(countOfList, [partnerId, toRemove]),
-          statement(countOfList, [partnerId, toAdd]),
+          bind(selectCount, [partnerId]),
+          bind(countOfList, [partnerId, toRemove]),
+          bind(countOfList, [partnerId, toAdd]),
         ]);
         const added = change.add.length - integer(present, "n");
         const watched = integer(now, "watched") - integer(removed, "n") + added;
         if (added > 0 && watched > integer(now, "watch_limit")) return null;
         await tx.finish([
-          statement(`DELETE FROM watches WHERE ${ofList}`, [partnerId, toRemove]),
-          statement(add, [partnerId, toAdd]),
-          statement(setCount, [partnerId, watched]),
+          bind(`DELETE FROM watches WHERE ${ofList}`, [partnerId, toRemove]),
+          bind(add, [partnerId, toAdd]),
+          bind(setCount, [partnerId, watched]),
         ]);
         return watched;
       });

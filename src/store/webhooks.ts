@@ -4,7 +4,7 @@ import type { TeacherEvent } from "../domain/events.ts";
 import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import { type Driver, type Statement, statement } from "./driver/driver.ts";
+import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { testEventStatements } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
@@ -32,8 +32,8 @@ export function createWebhookStore(driver: Driver, acting = service) {
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if there is none, or no statements */
-  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly Statement[] | null) {
+  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if it has none, or no endpoint exists */
+  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly SqlStatement[] | null) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
       const statements = before && changeOf(before);
@@ -59,7 +59,7 @@ export function createWebhookStore(driver: Driver, acting = service) {
         const isUnchanged = before !== null && before.url === url && isUntroubled(before);
         const partner = await readPartner(tx, partnerId);
         await tx.batch([
-          ...(isUnchanged ? [] : [statement(set, [partnerId, url, secret, at]), setRecord]),
+          ...(isUnchanged ? [] : [bind(set, [partnerId, url, secret, at]), setRecord]),
           ...partnerChange(partner, { eventFilter }, recorded),
         ]);
         const made = await readEndpoint(tx, partnerId);
@@ -71,26 +71,26 @@ export function createWebhookStore(driver: Driver, acting = service) {
     rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
       return change(partnerId, (before) =>
         areEqual(before.secret, replaced)
-          ? [statement(rotate, [previousUntil, secret, partnerId]), ofEndpoint(partnerId, "secret rotated")]
+          ? [bind(rotate, [previousUntil, secret, partnerId]), ofEndpoint(partnerId, "secret rotated")]
           : null,
       );
     },
-    /** Disables the endpoint. A disabled one keeps its time and reason. @returns null if there is no endpoint */
+    /** Disables the endpoint. A disabled one keeps its time and reason. @returns null if no endpoint exists */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
-        disabledAt === null ? [statement(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
+        disabledAt === null ? [bind(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
       ),
-    /** Enables the endpoint and clears its failures. @returns null if there is no endpoint */
+    /** Enables the endpoint and clears its failures. @returns null if no endpoint exists */
     enable: (partnerId: string) =>
       change(partnerId, (before) =>
-        isUntroubled(before) ? [] : [statement(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
+        isUntroubled(before) ? [] : [bind(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
       ),
-    /** Removes the endpoint. @returns false if there is none */
+    /** Removes the endpoint. @returns false if no endpoint exists */
     async remove(partnerId: string) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ?";
       return driver.write(async (tx) => {
         if ((await readEndpoint(tx, partnerId)) === null) return false;
-        await tx.finish([statement(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
+        await tx.finish([bind(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
         return true;
       });
     },

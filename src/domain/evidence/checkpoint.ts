@@ -55,7 +55,7 @@ export function createLogWriter(dependencies: LogDependencies) {
 
   /**
    * Signs a checkpoint over every attestation that was committed before the call.
-   * @returns the newest checkpoint; null if there is no attestation
+   * @returns the newest checkpoint; null if the log is empty
    * @throws TvsError LOG_BEHIND, STORE_CORRUPT, STORE_BUSY
    */
   async function checkpoint(): Promise<StoredCheckpoint | null> {

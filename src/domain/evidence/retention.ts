@@ -90,7 +90,7 @@ export async function openRetention(note: string, log: Log): Promise<Deleted | n
   return isSigned ? { position, issuedBefore } : null;
 }
 
-/** Reads the newest log and its verified retention note. @returns null if there is no log @throws TvsError STORE_CORRUPT */
+/** Reads the newest log and its verified retention note. @returns null before the first log @throws TvsError STORE_CORRUPT */
 async function readDeleted(store: LogStore) {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;

@@ -196,7 +196,7 @@ function statusListUri(issuer: string, list: number): string {
 
 /**
  * Makes an envelope's `status` claim: the list and the index where a later withdrawal will show.
- * @returns undefined, for no claim, if there is no teacher or the register publishes no lists
+ * @returns undefined, for no claim, if `teacher` is null or the register publishes no lists
  */
 export function statusClaimOf(
   teacher: Pick<Teacher, "id"> | null,

@@ -129,7 +129,7 @@ function contentOf(all: ReadAll) {
     /** Identifies the master key (`Secrets.check`); null if no command has used the database yet. */
     masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
     counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
-    /** Milliseconds since the epoch; null if there is no attestation. */
+    /** Milliseconds since the epoch; null before the first attestation. */
     newestAttestation: integerOrNull(newest, "at"),
     /** The newest evidence log; null if none. `entries` includes attestations without a leaf (decision D13.1). */
     log:

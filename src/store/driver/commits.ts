@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
-import type { Driver, Row, Statement, Transaction } from "./driver.ts";
+import type { Driver, Row, SqlStatement, Transaction } from "./driver.ts";
 
 /** A kind of write. One call of `write` stores all items of this kind in a group. */
 export type GroupedWrite<T, R> = {
@@ -40,7 +40,7 @@ const longestGatherMs = 50;
 /** The default weight of a group. Larger groups save little, and a commit to a file blocks the event loop longer. */
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
-const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
+const inOrder: GroupedWrite<readonly SqlStatement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
     const rows = await tx.finish(items.flat());
@@ -108,7 +108,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     });
   }
 
-  return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
+  return Object.assign((statements: readonly SqlStatement[]) => inGroup(inOrder, statements), { inGroup });
 }
 
 /** Waits while more answers are being signed, unless the group is full. */

@@ -4,16 +4,16 @@ import { TvsError } from "../../domain/errors.ts";
 /** A value of a statement. A boolean is bound as 0 or 1, because it would abort the process (native driver). */
 export type Value = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
-export type Statement = { readonly sql: string; readonly args: readonly Value[] };
+export type SqlStatement = { readonly sql: string; readonly args: readonly Value[] };
 
 /** A write transaction: from its first statement to its commit no other process writes. */
 export type Transaction = {
   /** Runs one statement, whose rows show the earlier writes of this transaction. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /** Runs statements in order; over a server, in one request. @returns the rows of each statement */
-  batch(statements: readonly Statement[]): Promise<Row[][]>;
+  batch(statements: readonly SqlStatement[]): Promise<Row[][]>;
   /** Runs the last statements. A server commits in the same request, so `work` must not throw after this. */
-  finish(statements: readonly Statement[]): Promise<Row[][]>;
+  finish(statements: readonly SqlStatement[]): Promise<Row[][]>;
 };
 
 /** A database: a file in this process (`file.ts`) or a libSQL server (`server/remote.ts`). */
@@ -28,7 +28,7 @@ export type Driver = {
    */
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
   /** Writes statements without reading first, as {@link Driver.write}. @returns the rows of each statement */
-  batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;
+  batch(statements: readonly SqlStatement[], waitMs?: number): Promise<Row[][]>;
   /** Copies the database into a new file, as it is at one moment. */
   copyTo(file: string): Promise<void>;
   /** Makes this process the only `tvs serve` of a file. @returns false for a server @throws TvsError DATABASE_IN_USE */
@@ -38,21 +38,21 @@ export type Driver = {
   close(): Promise<void>;
 };
 
-export const statement = (sql: string, args: readonly Value[] = []): Statement => ({ sql, args });
+export const bind = (sql: string, args: readonly Value[] = []): SqlStatement => ({ sql, args });
 
 type Rows = readonly (readonly Value[])[];
 
-/** Rows in one INSERT. A longer statement is no faster. */
+/** Rows in one INSERT. More rows would not make it faster. */
 export const blockRows = 10;
 /** Rows with more columns get an INSERT each, because a statement of many rows copies each value once more. */
 const maxBlockColumns = 10;
 
 /** Makes INSERTs with bound values, which SQLite reads three times as fast as JSON. Narrow rows share an INSERT. */
-export function insertRows(table: string, columns: readonly string[], rows: Rows): Statement[] {
+export function insertRows(table: string, columns: readonly string[], rows: Rows): SqlStatement[] {
   const size = columns.length > maxBlockColumns ? 1 : blockRows;
   const whole = rows.length - (rows.length % size);
   const row = `(${columns.map(() => "?").join(", ")})`;
-  const insert = (some: Rows): Statement => ({
+  const insert = (some: Rows): SqlStatement => ({
     sql: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${some.map(() => row).join(", ")}`,
     args: some.flat(),
   });

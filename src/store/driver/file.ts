@@ -10,7 +10,7 @@ import {
   openConnection,
   untilUnlocked,
 } from "./connection.ts";
-import { type Driver, type Statement, storeError, type Transaction } from "./driver.ts";
+import { type Driver, type SqlStatement, storeError, type Transaction } from "./driver.ts";
 import { makePrivateFile } from "./files.ts";
 
 type FileOptions = {
@@ -99,11 +99,11 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 
   async function transact<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
     let isOver = false;
-    const batch = async (statements: readonly Statement[]) => {
+    const batch = async (statements: readonly SqlStatement[]) => {
       if (isOver) throw new TypeError("the transaction is over");
       return guarded(() => statements.map(({ sql, args }) => connection.all(sql, args)));
     };
-    const finish = async (statements: readonly Statement[]) => {
+    const finish = async (statements: readonly SqlStatement[]) => {
       const rows = await batch(statements);
       isOver = true;
       return rows;

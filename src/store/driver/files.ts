@@ -90,5 +90,5 @@ export function discard(file: string): void {
   } catch {}
 }
 
-/** Gets the system's error code, such as `ENOENT`; "" if there is none. */
+/** Gets the system's error code, such as `ENOENT`; "" for other errors. */
 export const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? "");

@@ -1,4 +1,4 @@
-import type { Row, Statement, Value } from "./driver.ts";
+import type { Row, SqlStatement, Value } from "./driver.ts";
 
 // Each of these functions reads one column and checks its type.
 export function text(row: Row, column: string): string {
@@ -53,7 +53,7 @@ export function tableOf<T extends Record<keyof T, Value>>(table: string, readers
   const members = Object.keys(readers) as (keyof T & string)[];
   const columns = members.map(columnOf);
   const sql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
-  const insert = (record: T): Statement => ({ sql, args: members.map((member) => record[member]) });
+  const insert = (record: T): SqlStatement => ({ sql, args: members.map((member) => record[member]) });
   return { columns, insert, read: rowReader(readers) };
 }
 

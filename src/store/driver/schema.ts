@@ -1,7 +1,7 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import { openNative } from "./connection.ts";
-import { type Driver, type Row, statement } from "./driver.ts";
+import { bind, type Driver, type Row } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
 /** The steps of the schema, each one transaction. A released step is never edited; the next file is `schema-2.sql`. */
@@ -26,7 +26,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const inUse = "a `tvs serve` of an older program uses the database; stop it first";
   if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
   for (const [index, step] of [...all.entries()].slice(found)) {
-    const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
+    const record = bind("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
     try {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
     } catch (error) {
@@ -72,7 +72,7 @@ export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[
 /** Splits SQL into statements at semicolons that end a line, and leaves out comments. */
 function statements(text: string) {
   const parts = text.replace(/^\s*--.*\n/gm, "").split(/;[ \t]*$/m);
-  return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
+  return parts.filter((sql) => sql.trim() !== "").map((sql) => bind(sql.trim()));
 }
 
 /** Makes the expected objects in a database in memory and reads them. This takes some three milliseconds. */

@@ -1,5 +1,5 @@
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { type Driver, statement } from "../driver/driver.ts";
+import { bind, type Driver } from "../driver/driver.ts";
 import type { AttestationStore } from "./attestations.ts";
 
 /** A write that changes nothing, but fails in a read-only database. */
@@ -22,8 +22,8 @@ export function createEvidenceDisk(driver: Driver) {
 
   async function tryForRoom(): Promise<void> {
     const before = refusals;
-    await driver.batch([statement(takeRoom)]);
-    await driver.batch([statement(giveRoomBack)]);
+    await driver.batch([bind(takeRoom)]);
+    await driver.batch([bind(giveRoomBack)]);
     // During the probe the disk may have refused another answer.
     if (refusals === before) isRefusing = false;
   }
@@ -48,7 +48,7 @@ export function createEvidenceDisk(driver: Driver) {
     }),
     /** Tries a write. @throws TvsError STORE_* if the disk refuses it, or still refuses as much as the evidence */
     async probe(): Promise<void> {
-      await driver.batch([statement(emptyWrite)]);
+      await driver.batch([bind(emptyWrite)]);
       if (isRefusing) await tryForRoom();
       if (isRefusing) throw new TvsError("STORE_FULL", "the disk refuses the evidence of answers");
     },

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { service } from "../../domain/changes.ts";
 import { hashBytes, type Tile, type TileAddress, tileHashes } from "../../domain/evidence/tree.ts";
 import { createRecorder, type Recorder } from "../changes.ts";
-import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
+import { bind, type Driver, type Row, type SqlStatement } from "../driver/driver.ts";
 import {
   bytes,
   bytesOrNull,
@@ -109,7 +109,7 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
     state: async () => text(await one(state), "state"),
     /** Counts the leaves. */
     size: async () => integer(await one(`SELECT ${treeSize} AS size`), "size"),
-    /** Reads the id of the newest attestation; 0 if there is none. */
+    /** Reads the id of the newest attestation; 0 before the first one. */
     lastId: async () => integer(await one(`SELECT ${lastId} AS id`), "id"),
     /** Reads the log's figures, from a bounded number of rows. @returns null until the first `serve` begins the log */
     async figures(): Promise<LogFigures | null> {
@@ -150,7 +150,7 @@ function writeTree(driver: Driver, recorded: Recorder) {
      */
     begin(log: Log, asRead: string, retention: string | null) {
       return driver.write(async (tx) => {
-        const [[row = {}] = []] = await tx.batch([statement(state)]);
+        const [[row = {}] = []] = await tx.batch([bind(state)]);
         if (text(row, "state") !== asRead) return false;
         await tx.batch([
           ...beginStatements(log, retention),
@@ -166,11 +166,11 @@ function writeTree(driver: Driver, recorded: Recorder) {
      */
     append(from: number, tiles: readonly Tile[], prefixes: readonly number[]) {
       return driver.write(async (tx) => {
-        const [[row = {}] = []] = await tx.batch([statement(`SELECT ${treeSize} AS size`)]);
+        const [[row = {}] = []] = await tx.batch([bind(`SELECT ${treeSize} AS size`)]);
         if (integer(row, "size") !== from) return false;
         await tx.batch([
-          ...tiles.map(({ level, position, hashes }) => statement(putTile, [level, position, hashes])),
-          statement(putPositions, [from + 1, JSON.stringify(prefixes)]),
+          ...tiles.map(({ level, position, hashes }) => bind(putTile, [level, position, hashes])),
+          bind(putPositions, [from + 1, JSON.stringify(prefixes)]),
         ]);
         return true;
       });
@@ -182,7 +182,7 @@ function writeTree(driver: Driver, recorded: Recorder) {
      */
     addCheckpoint(next: StoredCheckpoint, previous: StoredCheckpoint | null) {
       return driver.write(async (tx) => {
-        const [[row] = [], [top] = []] = await tx.batch([statement(figures), statement(newest)]);
+        const [[row] = [], [top] = []] = await tx.batch([bind(figures), bind(newest)]);
         const isNext = (top?.note ?? null) === (previous?.note ?? null);
         if (row === undefined || !isNext) return false;
         if (integer(row, "log") !== next.log || integer(row, "size") < next.size) return false;
@@ -202,50 +202,50 @@ function writeRetention(driver: Driver) {
      */
     prune(through: number, { log, before, next }: { log: number; before: string | null; next: string }) {
       return driver.write(async (tx) => {
-        const [[noted] = [], [row] = []] = await tx.batch([statement(selectRetention), statement(figures)]);
+        const [[noted] = [], [row] = []] = await tx.batch([bind(selectRetention), bind(figures)]);
         if ((noted?.note ?? null) !== before || row === undefined || integer(row, "log") !== log)
           return false;
         await tx.batch([
-          statement(noteVerified, [through]),
-          statement("DELETE FROM attestations WHERE id <= ?", [through]),
-          statement(putRetention, [next]),
+          bind(noteVerified, [through]),
+          bind("DELETE FROM attestations WHERE id <= ?", [through]),
+          bind(putRetention, [next]),
         ]);
         return true;
       });
     },
     /** Deletes at most `limit` rows about people of deleted statements. @returns the number of deleted rows */
     async prunePeople(limit: number) {
-      const [deleted] = await driver.batch([statement(prunePeopleSql, [limit])]);
+      const [deleted] = await driver.batch([bind(prunePeopleSql, [limit])]);
       return deleted?.length ?? 0;
     },
   };
 }
 
-function beginStatements(log: Log, retention: string | null): Statement[] {
+function beginStatements(log: Log, retention: string | null): SqlStatement[] {
   const { number, begunAt, firstSize } = log;
   return [
     // Until the first log has a leaf, a new issuer begins it again under another name.
-    statement("DELETE FROM logs WHERE number = ?", [number]),
-    statement("UPDATE logs SET sealed = NULL"),
+    bind("DELETE FROM logs WHERE number = ?", [number]),
+    bind("UPDATE logs SET sealed = NULL"),
     logs.insert(log),
-    statement("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
+    bind("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
     ...cutStatements(firstSize),
-    statement("DELETE FROM log_retention"),
-    ...(retention === null ? [] : [statement(putRetention, [retention])]),
+    bind("DELETE FROM log_retention"),
+    ...(retention === null ? [] : [bind(putRetention, [retention])]),
     // A later log begins after a restore or a loss, so the ids of lost teachers must not be assigned again.
     ...(number > 1 ? [moveTeacherIds(begunAt)] : []),
   ];
 }
 
 /** Makes statements that cut the tree to a number of leaves, on every level. */
-function cutStatements(size: number): Statement[] {
-  const statements: Statement[] = [];
+function cutStatements(size: number): SqlStatement[] {
+  const statements: SqlStatement[] = [];
   for (let level = 0, left = size; level < maxLevels; level++) {
     const [full, rest] = [Math.floor(left / tileHashes), left % tileHashes];
     const cut = "DELETE FROM log_tiles WHERE level = ? AND position >= ?";
-    statements.push(statement(cut, [level, rest === 0 ? full : full + 1]));
+    statements.push(bind(cut, [level, rest === 0 ? full : full + 1]));
     const shorten = "UPDATE log_tiles SET hashes = substr(hashes, 1, ?) WHERE level = ? AND position = ?";
-    if (rest > 0) statements.push(statement(shorten, [rest * hashBytes, level, full]));
+    if (rest > 0) statements.push(bind(shorten, [rest * hashBytes, level, full]));
     left = full;
   }
   return statements;
@@ -320,7 +320,7 @@ function logFigures(row: Row) {
     waiting: Math.max(0, last - size),
     /** How many of the newest leaves have no attestation: above 0 only if somebody removed attestations. */
     missing: Math.max(0, size - last),
-    /** The time of the oldest attestation that no checkpoint covers (ms since the epoch); null if there is none. */
+    /** The time of the oldest attestation that no checkpoint covers (ms since the epoch); null if all are covered. */
     uncoveredSince: integerOrNull(row, "uncovered_since"),
   };
 }

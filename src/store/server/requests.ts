@@ -1,7 +1,7 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { ServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { bindable, type Row, type Statement, storeError, type Transaction } from "../driver/driver.ts";
+import { bindable, type Row, type SqlStatement, storeError, type Transaction } from "../driver/driver.ts";
 import { sendToServer } from "./answers.ts";
 import { isRefusedStatement, isTimeout } from "./errors.ts";
 
@@ -46,7 +46,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
     async transaction<R>(work: (tx: Transaction) => Promise<R>, limit: TransactionLimit): Promise<R> {
       const transaction = await clientFor(limit.waitMs).transaction("write");
       let isOver = false;
-      async function batch(statements: readonly Statement[]): Promise<Row[][]> {
+      async function batch(statements: readonly SqlStatement[]): Promise<Row[][]> {
         if (isOver) throw new TypeError("the transaction is over");
         if (statements.length === 0) return [];
         const results = await transaction.batch(statements.map(sentStatement));
@@ -54,7 +54,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
         return rowsOf(results);
       }
       /** Sends the COMMIT too, which the server runs only after the success of each statement before it. */
-      async function finish(statements: readonly Statement[]): Promise<Row[][]> {
+      async function finish(statements: readonly SqlStatement[]): Promise<Row[][]> {
         if (isOver) throw new TypeError("the transaction is over");
         isOver = true;
         const results = await transaction.batch([...statements.map(sentStatement), "COMMIT"]);
@@ -103,7 +103,7 @@ const rowsOf = (results: readonly { readonly rows: readonly unknown[] }[]) =>
   results.map(({ rows }) => rows as Row[]);
 
 /** @throws TvsError for a value that no column can hold unchanged */
-export function sentStatement({ sql, args }: Statement): SentStatement {
+export function sentStatement({ sql, args }: SqlStatement): SentStatement {
   try {
     return { sql, args: args.map(bindable) };
   } catch (error) {
