@@ -67,7 +67,7 @@ export const restoreCommand = command({
       restoreText({ ...made, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
-    // The last line is the one that is read: the operator must do this first.
+    // This is printed last, where the operator reads it: it has to be done before anything else.
     if (args.json !== true) for (const line of first) note(line);
   },
 });

@@ -65,7 +65,7 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 /** Creates the store for lists and retries of deliveries, and for ending those of a partner without an endpoint. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
-  /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record of the change */
+  /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record added to the first */
   async function inChunks(
     sql: string,
     args: (string | number | null)[],

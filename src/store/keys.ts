@@ -9,16 +9,16 @@ import { bytesOrNull, integer, integerOrNull, json, rowReader, text } from "./dr
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
- * SQL that retires the active key, not before its last attestation: verifiers would refuse an attestation from after
- * `retired_at`, and the service signs until this commit. The newest 20,000 rows contain the latest time.
+ * SQL that retires the active key. Verifiers refuse attestations from after `retired_at`, so it is not earlier than the
+ * key's last attestation, which is among the newest 20,000. The service signs with the key until this commit.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
     FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
   WHERE kid = ?2`;
 /**
- * SQL that activates the new key now, not after the old key's last attestation. If a clock was ahead, that one is from
- * the future, and until then attestations of the new key would be refused. The times of two keys may overlap.
+ * SQL that activates the new key now, not after the old key's last attestation. If a clock was ahead, that attestation
+ * is from the future, and until then those of the new key would be refused. The times of two keys may overlap.
  */
 const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
 const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
@@ -47,7 +47,7 @@ export function createKeyStore(driver: Driver, acting = service) {
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
   const activated = (kid: string, at: number) => [bind(promote, [at, kid]), ofKey(kid, "activated")];
 
-  /** Changes the ring by the statements of `changeOf`. @returns false if it gives null, because the ring has changed */
+  /** Changes the ring by the statements of `changeOf`. @returns false if `changeOf` gives null: the ring has changed */
   function change(changeOf: (ring: Ring) => readonly SqlStatement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);

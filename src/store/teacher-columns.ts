@@ -34,7 +34,7 @@ export function writtenValue({ content, announcedStatus, at }: TeacherWrite, fie
   return JSON.stringify(value);
 }
 
-/** SQL for a teacher as one JSON text, because with the native driver a column costs as much as rowReader the row. */
+/** SQL for a teacher as one JSON text: with the native driver each further column costs as much as a row. */
 function packed(fields: readonly FieldName[]): string {
   return `json_object(${fields.map((field) => `'${field}', ${packedValue(field)}`).join(", ")})`;
 }
@@ -69,7 +69,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
   return record as StoredTeacher;
 }
 
-/** SQL: whether lookups may find the teacher, who is not hidden then. */
+/** SQL: whether the teacher is not hidden. Lookups find no hidden teacher. */
 export const isShownSql = "hidden = 0";
 
 export const keyColumns = {
@@ -92,7 +92,7 @@ export function keyInJson(key: UniqueKey): string | number {
   return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
-/** The domain's `licenseStatusSql` in SQL. @param today the parameter of the date, numbered because it occurs twice */
+/** The domain's `licenseStatusOn` in SQL. @param today the parameter of the date, numbered because it occurs twice */
 export function licenseStatusSql(today: `?${number}`): string {
   return `CASE WHEN active = 0 OR hidden = 1 THEN 'NOT_FOUND'
     WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'

@@ -32,7 +32,7 @@ const isLoaded = `EXISTS (SELECT 1 FROM teachers)
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** Adds a row without a teacher if the register is empty. */
+/** SQL that adds a row without a teacher if the register is empty. */
 const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
 /** SQL for one lookup. It returns two rows if several teachers share a contact, and then no teacher is found. */
 const lookups = sqlByKeyKind(
@@ -218,7 +218,7 @@ function isUnique(key: TeacherKey): key is UniqueKey {
   return key.by !== "email" && key.by !== "phone";
 }
 
-/** The next teachers after a registration number, read from the index alone. */
+/** SQL for the next teachers after a registration number, read from the index alone. */
 const pieceOf = `WITH piece AS MATERIALIZED (
   SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
 

@@ -91,9 +91,9 @@ export function createLogWriter(dependencies: LogDependencies) {
   }
 
   /**
-   * Refuses a database that has lost what was signed for. Otherwise the older one of the pinned and the stored
-   * checkpoint becomes the newer: another process may have stored one, or a killed process only pinned one. @throws
-   * TvsError LOG_BEHIND, STORE_CORRUPT
+   * Refuses a database that has lost what was signed for. Otherwise pins the stored checkpoint or stores the pinned
+   * one, whichever is newer: another process may have stored one, or a killed process only pinned one. @throws TvsError
+   * LOG_BEHIND, STORE_CORRUPT
    */
   async function reconcile(): Promise<void> {
     const note = pinned.read();

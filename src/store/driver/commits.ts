@@ -5,7 +5,7 @@ import type { Driver, Row, SqlStatement, Transaction } from "./driver.ts";
 
 /** A kind of write. One call of `write` stores all items of this kind in a group. */
 export type GroupedWrite<T, R> = {
-  /** @returns a result for each item, in order */
+  /** Stores items. @returns a result for each item, in order */
   write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
   /** How many usual writes cost as much as this item; 1 by default. */
   weigh?(item: T): number;

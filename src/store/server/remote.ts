@@ -144,7 +144,7 @@ const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
 /** The longest wait for the first request, in ms. It is short, so that a wrong URL is reported soon. */
 const firstWaitMs = 5_000;
 
-/** @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
+/** Refuses a replica, and a URL at which no libSQL server answers. @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
 async function requirePrimary(requests: Pick<ServerRequests, "each">, url: string, hasToken: boolean) {
   let said: Row[] | Error | undefined;
   try {

@@ -76,7 +76,7 @@ export async function createServerRequests({ url, token }: ServerAddress) {
 /** `waitMs`: the longest wait for the server, in milliseconds. `isOver`: whether the caller has stopped waiting. */
 type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
-/** @throws the connection's errors */
+/** Runs independent statements in one request. @throws the connection's errors */
 async function readEach(client: Client, statements: readonly SentStatement[]): Promise<(Row[] | Error)[]> {
   const alone = () => Promise.all(statements.map((one) => answerTo(client, one)));
   if (statements.length === 1) return alone();
@@ -89,7 +89,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
   }
 }
 
-/** @returns the rows, or the database's error for this statement @throws the connection's errors */
+/** Runs one statement. @returns its rows, or the database's error for it @throws the connection's errors */
 async function answerTo(client: Client, statement: SentStatement): Promise<Row[] | Error> {
   try {
     return rowsOf([await client.execute(statement)])[0] ?? [];
@@ -102,7 +102,7 @@ async function answerTo(client: Client, statement: SentStatement): Promise<Row[]
 const rowsOf = (results: readonly { readonly rows: readonly unknown[] }[]) =>
   results.map(({ rows }) => rows as Row[]);
 
-/** @throws TvsError for a value that no column can hold unchanged */
+/** Converts the values of a statement for sending. @throws TvsError for a value that no column can hold unchanged */
 export function sentStatement({ sql, args }: SqlStatement): SentStatement {
   try {
     return { sql, args: args.map(bindable) };
