@@ -9,7 +9,7 @@ import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromisedSql, storeAnswerStatement } from "./idempotency.ts";
 import { selectRevision } from "./settings.ts";
-import { isShownSql, keyColumns, uniqueKinds } from "./teacher-columns.ts";
+import { isShownSql, keyColumns, keyInJson, uniqueKinds } from "./teacher-columns.ts";
 
 /**
  * Stores answered calls in groups. One transaction reads the preconditions of all calls, decides on each call, and
@@ -78,7 +78,7 @@ const kinds = ["minute", "day"] as const satisfies readonly WindowKind[];
 const costOf = ({ calls, ofDay = calls }: QuotaCharge, kind: WindowKind) => (kind === "day" ? ofDay : calls);
 const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
   `${kind} ${starts[kind]} ${partnerId}`;
-const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value) : value}`;
+const keyName = (key: UniqueKey) => `${key.by} ${keyInJson(key)}`;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 export const callWrites = callWritesWith(preconditions);
@@ -131,9 +131,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
     ),
   );
   const absent = uniqueKinds.map((by) =>
-    read.flatMap((one) =>
-      "by" in one && one.by === by ? [one.by === "nin" ? hex(one.value) : one.value] : [],
-    ),
+    read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : [])),
   );
   const [revision, ...found] = await tx.batch([
     bind(selectRevision),

@@ -1,6 +1,6 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
-import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
+import { bind, type Driver, type Row, type SqlStatement, type Value } from "./driver/driver.ts";
 import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
@@ -11,9 +11,7 @@ const disorderMs = 120_000;
 const chunkRows = 1_000;
 
 /** Wakes the webhook senders if the statement before this one has changed a row. */
-export const bumpDeliveryRevision: SqlStatement = bind(
-  "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
-);
+export const wakeSenders = bind("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
 
 /** SQL for the reason why nothing is sent to a partner. It needs `partners`, and webhook_endpoints AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
@@ -66,16 +64,12 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 /** Creates the store for lists and retries of deliveries, and for ending those of a partner without an endpoint. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record added to the first */
-  async function inChunks(
-    sql: string,
-    args: (string | number | null)[],
-    record: readonly SqlStatement[] = [],
-  ) {
+  async function inChunks(sql: string, args: readonly Value[], record: readonly SqlStatement[] = []) {
     let total = 0;
     for (;;) {
       const isFirst = total === 0;
       const count = await driver.write(async (tx) => {
-        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, bumpDeliveryRevision]);
+        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, wakeSenders]);
         if (isFirst && rows.length > 0) await tx.batch(record);
         return rows.length;
       });
@@ -111,7 +105,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
           bind(retry, [now, deliveryId]),
-          bumpDeliveryRevision,
+          wakeSenders,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
         ]);
         return outcome;
@@ -131,7 +125,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
         const waiting = page.filter((row) => integer(row, "due_at") > now || boolean(row, "is_under_way"));
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, bumpDeliveryRevision]);
+        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, wakeSenders]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;

@@ -1,6 +1,6 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import { bumpDeliveryRevision } from "./deliveries.ts";
-import { bind, insertRows, type SqlStatement } from "./driver/driver.ts";
+import { wakeSenders } from "./deliveries.ts";
+import { bind, insertRows } from "./driver/driver.ts";
 
 /** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
 
@@ -42,9 +42,7 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
 /** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
-export function eventsOf(
-  teachers: readonly { id: number; events: readonly TeacherEvent[] }[],
-): SqlStatement[] {
+export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
   );
@@ -53,18 +51,15 @@ export function eventsOf(
     ...insertRows("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
-    bumpDeliveryRevision,
+    wakeSenders,
   ];
 }
 
 /** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
-export function testEventStatements(
-  event: TeacherEvent,
-  to: { deliveryId: string; partnerId: string },
-): SqlStatement[] {
+export function testEventSql(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
   return [
     ...insertRows("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    bumpDeliveryRevision,
+    wakeSenders,
   ];
 }

@@ -6,7 +6,7 @@ import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
-import { testEventStatements } from "./events.ts";
+import { testEventSql } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
@@ -100,10 +100,7 @@ export function createWebhookStore(driver: Driver, acting = service) {
         const endpoint = await readEndpoint(tx, partnerId);
         if (endpoint === null || endpoint.disabledAt !== null) return false;
         if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
-        await tx.finish([
-          ...testEventStatements(event, { deliveryId, partnerId }),
-          ofEndpoint(partnerId, "tested"),
-        ]);
+        await tx.finish([...testEventSql(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
         return true;
       });
     },

@@ -15,7 +15,7 @@ import { repeat, runAndPause } from "../serial.ts";
 import {
   checkpointKeyOf,
   headIn,
-  isEarlierCheckpoint,
+  isEarlier,
   isOwnLog,
   leafHashPrefix,
   linkOf,
@@ -99,7 +99,7 @@ export function createLogWriter(dependencies: LogDependencies) {
     const note = pinned.read();
     await refuseLoss(note, dependencies);
     const newest = await readNewest(dependencies);
-    if (note !== null && (newest === null || isEarlierCheckpoint(newest.note, note)))
+    if (note !== null && (newest === null || isEarlier(newest.note, note)))
       return storePinned(note, newest, dependencies);
     if (newest === null || newest.note === note) return;
     if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
@@ -350,9 +350,7 @@ export async function beginNextLog(
     const [before, newest] = [(await store.logs()).at(-1), await store.newest()];
     const [note, retention] = [pinned.read(), await store.retention()];
     const isStoredLast =
-      newest !== null &&
-      headIn(newest.note) !== null &&
-      (note === null || isEarlierCheckpoint(note, newest.note));
+      newest !== null && headIn(newest.note) !== null && (note === null || isEarlier(note, newest.note));
     const previous = isStoredLast ? newest.note : note;
     const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);

@@ -103,7 +103,7 @@ export function treeHeadOf(note: string): TreeHead {
 }
 
 /** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
-export function isEarlierCheckpoint(note: string, other: string): boolean {
+export function isEarlier(note: string, other: string): boolean {
   const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
   const logs = readOrigin(one.origin).number - readOrigin(another.origin).number;
   return logs < 0 || (logs === 0 && one.size < another.size);

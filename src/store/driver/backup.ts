@@ -61,7 +61,7 @@ export async function inspectBackup(file: string, name = file) {
       "make a backup of it with tvs backup --database file:PATH, and use that";
     throw new TvsError("STORE_CORRUPT", message);
   }
-  return readUnchangingFile(file, async (all) => {
+  return readFrozenFile(file, async (all) => {
     try {
       // The schema is compared first: integrity_check evaluates its expressions, which a stranger may have written.
       const found = await inspectSchema(all);
@@ -89,10 +89,7 @@ function damage(message: string): string {
 export type ReadAll = (sql: string) => Row[];
 
 /** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
-export async function readUnchangingFile<T>(
-  file: string,
-  read: (all: ReadAll) => T | Promise<T>,
-): Promise<T> {
+export async function readFrozenFile<T>(file: string, read: (all: ReadAll) => T | Promise<T>): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {

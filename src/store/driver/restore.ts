@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { type AuditSummary, compareSummaries, readAuditSummary } from "../evidence/audit-summary.ts";
-import { type BackupFacts, digestOf, type ReadAll, readUnchangingFile } from "./backup.ts";
+import { type BackupFacts, digestOf, type ReadAll, readFrozenFile } from "./backup.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openFile } from "./file.ts";
@@ -50,7 +50,7 @@ export async function restoreBackup(options: RestoreOptions) {
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
-    const restored = await readUnchangingFile(temporary, readAuditSummary);
+    const restored = await readFrozenFile(temporary, readAuditSummary);
     return await swap(temporary, target, `${target}.replaced-${options.stamp}`, restored);
   } finally {
     discard(temporary);

@@ -43,11 +43,11 @@ export function lastIdBeforeSql(
   column: "attestations.issued_at" | "deliveries.created_at" = "attestations.issued_at",
 ): string {
   const [table] = column.split(".");
-  const isEarlierCheckpoint = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
+  const isEarlier = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
   return `(WITH RECURSIVE search (low, high) AS (
     SELECT 0, coalesce((SELECT max(id) FROM ${table}), 0)
     UNION ALL
-    SELECT iif(${isEarlierCheckpoint}, (low + high + 1) / 2, low), iif(${isEarlierCheckpoint}, high, (low + high + 1) / 2 - 1)
+    SELECT iif(${isEarlier}, (low + high + 1) / 2, low), iif(${isEarlier}, high, (low + high + 1) / 2 - 1)
     FROM search WHERE low < high)
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }

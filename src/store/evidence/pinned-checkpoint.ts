@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { isEarlierCheckpoint } from "../../domain/evidence/log.ts";
+import { isEarlier } from "../../domain/evidence/log.ts";
 import { discard, replaceFile, writeBeside } from "../driver/files.ts";
 
 /** The largest file that is read, in bytes. A checkpoint with two signatures has less than a kilobyte. */
@@ -31,7 +31,7 @@ export function openPinnedCheckpoint(file: string) {
     read,
     /**
      * Pins a checkpoint. When the promise resolves, the file is on the disk.
-     * @returns false if the pinned checkpoint is a later one ({@link isEarlierCheckpoint})
+     * @returns false if the pinned checkpoint is a later one ({@link isEarlier})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {
@@ -39,7 +39,7 @@ export function openPinnedCheckpoint(file: string) {
       try {
         written = await writeBeside(file, note);
         const pinned = read();
-        if (pinned !== null && isEarlierCheckpoint(note, pinned)) return false;
+        if (pinned !== null && isEarlier(note, pinned)) return false;
         replaceFile(written, file);
         return true;
       } catch (cause) {
