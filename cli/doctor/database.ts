@@ -22,26 +22,26 @@ import { hasDatabase, noRegisterError } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
-/** The largest database whose pages are all checked without `--full`: the check reads the whole file. */
+/** The largest database, in bytes, whose pages are all checked without `--full`. The check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
-/** Small tables that the service cannot work without. */
+/** The small tables that the service cannot run without. They are checked in a large database too. */
 const smallTables = "settings partners api_keys certificates signing_keys quota_windows imports".split(" ");
-/** How far the clock may be behind stored times. Clock corrections are seconds. */
+/** How far the clock may be behind stored times, in ms. NTP may set a clock back by seconds. */
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = {
   readonly checks: readonly Check[];
-  /** The stored check value of the master key; null without a database, undefined if it cannot be read. */
+  /** The stored check value of the master key; null if no database exists, undefined if it cannot be read. */
   readonly masterKeyCheck: string | null | undefined;
   readonly isMissing: boolean;
   readonly certificates?: number;
-  /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601); null for never. */
+  /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
   readonly unreadableAt?: string | null;
 };
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
 
-/** Checks the database, and creates or repairs nothing. */
+/** Checks the database. It creates and repairs nothing. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { config } = options;
   const { database } = config;
@@ -74,7 +74,7 @@ function checkFile(file: string): Check | null {
   try {
     if (beginsAsDatabase(realpathSync(file))) return null;
   } catch {
-    // The file cannot be read.
+    // An unreadable file fails the check as well.
   }
   return fail("database", `${file} is not a database`, "restore a backup");
 }
@@ -124,7 +124,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
 
 type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
-/** Makes the checks of the console and those of the log. */
+/** Makes the checks that the console also shows, and those of the log. */
 async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
   const readings = await takeReadings({
     ...stores,
@@ -143,7 +143,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   ];
 }
 
-/** @returns null for a database of another program */
+/** Checks the schema. @returns null for a database of another program */
 async function checkSchema(driver: Driver): Promise<Check | null> {
   const { ok, fail } = checkNamed("schema");
   let found: Awaited<ReturnType<typeof inspectSchema>>;
@@ -177,7 +177,7 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
   return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
 }
 
-/** Checks the clock: a stored time after now shows that the clock was set back. */
+/** Checks the clock: if a stored time is in the future, the clock was set back. */
 function checkClock(times: readonly number[], now: number): Check {
   const newest = Math.max(...times);
   if (newest <= now + clockToleranceMs) return ok("clock", isoTime(now));
@@ -185,7 +185,7 @@ function checkClock(times: readonly number[], now: number): Check {
   return fail("clock", found, "set the clock (NTP) before the service signs again");
 }
 
-/** Checks that the native engine loads. The executable unpacks it first. */
+/** Checks that the native database engine loads, which the executable first unpacks into a temp folder. */
 export async function checkEngine(): Promise<Check> {
   const { ok, fail } = checkNamed("database-engine");
   try {

@@ -43,7 +43,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
-/** The findings as a table, with the advice below, because a terminal is too narrow for a further column. */
+/** Formats the findings as a table, and the advice below it, because a terminal is too narrow for another column. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>

@@ -5,9 +5,9 @@ import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
 import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
-import { behindAdvice, lossOf } from "../../src/domain/evidence/checkpoint.ts";
-import { countLeaves, originOf } from "../../src/domain/evidence/log.ts";
+import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
+import { behindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
+import { leavesText, originOf } from "../../src/domain/evidence/log.ts";
 import {
   keepForever,
   parseRetention,
@@ -24,7 +24,7 @@ function secretsAtHand(config: Config) {
   return masterKey === undefined ? null : deriveSecrets(masterKey);
 }
 
-/** Checks the log's name, and the database against the pinned checkpoint. */
+/** Checks the log's name, and that the database has what the pinned checkpoint covers. */
 export async function checkLog(
   figures: LogFigures | null,
   store: LogStore,
@@ -36,7 +36,7 @@ export async function checkLog(
 
 function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Check {
   const { ok, warn } = checkNamed("log");
-  const found = `${origin}, ${countLeaves(size)}`;
+  const found = `${origin}, ${leavesText(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, log) === origin) return ok(found);
   const advice =
     `its name is no longer the issuer's (${originOf(issuer, log)}): partners find the log by it. If the new ` +
@@ -49,7 +49,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
   const file = pinnedCheckpointFile(config);
   try {
     const note = openPinnedCheckpoint(file).read();
-    const loss = await lossOf(note, { store, secrets: secretsAtHand(config) });
+    const loss = await describeLoss(note, { store, secrets: secretsAtHand(config) });
     if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, behindAdvice);
     if (note === null && signedSize === 0) return ok("none yet; it is written with the first checkpoint");
     if (note === null) {
@@ -70,15 +70,15 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 
 const dayMs = 86_400_000;
 
-/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is the newest too, which retention keeps */
+/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is also the newest, which retention keeps */
 export async function oldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
   if (row === undefined || row.id === (await store.lastId())) return null;
-  const signed = readSigned(row.jws);
+  const signed = readSignedClaims(row.jws);
   return signed && { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }
 
-/** Checks that an operator has set the retention, and that the service deletes what is too old. */
+/** Checks that somebody with the master key set the retention, and that the service deletes what is too old. */
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,

@@ -16,7 +16,7 @@ import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
-/** With less free space the next import or backup may fill the disk. */
+/** Free space below which the next import or backup may fill the disk. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
 const fullBytes = mebibyte;
@@ -34,7 +34,7 @@ export function checkRuntime(programVersion: string): Check {
   return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
 }
 
-/** The mode of a path, and whether it lets other users in. */
+/** Reads the mode of a path, and whether other users may read or write it. */
 function modeOf(path: string) {
   const mode = fs.statSync(path).mode & 0o777;
   return { text: `mode ${mode.toString(8).padStart(4, "0")}`, isOpen: (mode & 0o077) !== 0 };
@@ -57,7 +57,7 @@ export function checkDataDirectory(config: Config): Check {
   return ok(`${folder}, ${text}`);
 }
 
-/** @param stored the check value in the database; null without a database, undefined if it cannot be read */
+/** Checks the master key. @param stored its check value; null if no database exists, undefined if unreadable */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
   const { ok, fail } = checkNamed("master-key");
   const { masterKeyFile: file, masterKey } = config;
@@ -81,7 +81,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   return ok(typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
-/** Checks that only the owner can read the database, its side files and its copies. */
+/** Checks that only the owner can read the database, its side files, its copies and the master key. */
 export function checkFileModes(config: Config): Check {
   const { ok, warn } = checkNamed("file-modes");
   const folder = homeOf(config);
@@ -95,7 +95,7 @@ export function checkFileModes(config: Config): Check {
   return warn(found, `chmod 600 ${open.join(" ")}`);
 }
 
-/** @param freeBytes the free space of a folder's disk */
+/** Checks the disk of the data folder. @param freeBytes gets a folder's free space */
 export function checkDisk(config: Config, freeBytes = freeBytesAt): Check {
   const { ok, warn, fail } = checkNamed("disk");
   let folder = homeOf(config);
@@ -112,7 +112,7 @@ function freeBytesAt(folder: string): number {
   return Number(bavail) * Number(bsize);
 }
 
-/** Checks the folder where the executable unpacks its database engine, which must not be mounted `noexec`. */
+/** Checks the temp folder where the executable unpacks its database engine. It must not be mounted `noexec`. */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
   const { ok, warn } = checkNamed("temp-directory");
   const folder = environment.BUN_TMPDIR || tmpdir();
@@ -132,8 +132,8 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
 }
 
 /**
- * Bun unpacks the engine once, under a name that anybody can compute. If another user owns that name, each command
- * unpacks a copy under a random name and leaves it.
+ * Finds leftover copies of the database engine. Bun unpacks it once, under a name that anybody can compute. If another
+ * user owns that name, each command unpacks and leaves a copy under a random name.
  */
 function checkLeftEngines(folder: string, uid: number): Check | null {
   const found = fs.readdirSync(folder).flatMap((name) => {
@@ -160,7 +160,7 @@ export function checkDescriptors(): Check {
   return limit >= minDescriptors ? ok(`${limit} at once`) : warn(`${limit} at once`, advice);
 }
 
-/** Checks that something synchronises the clock: quotas, expiry at midnight and `iat` depend on it. */
+/** Checks that the clock is synchronised: quotas, expiry at midnight and `iat` depend on it. */
 export async function checkTimeSync(): Promise<Check> {
   const { ok, warn } = checkNamed("time-sync");
   if (fs.existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");

@@ -15,14 +15,14 @@ import { rememberedSite } from "../../src/domain/site.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { checkRetention } from "./log.ts";
 
-/** How long to wait for a resolver, whose own timeout is longer. */
+/** How long to wait for DNS, in ms; the resolver's own timeout is longer. */
 const lookupMs = 5_000;
 const namesInOneLine = 5;
-/** The shortest prefix that a network of proxies may have. */
+/** The shortest prefix of a network of proxies. A shorter one would trust a large part of the Internet. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
 const measureMs = 200;
 const inFlight = 64;
-/** Signatures a second. With fewer a batch of 100 takes longer than a caller waits. */
+/** Signatures a second. With fewer, a batch of 100 takes longer than a caller waits. */
 const slowPerSecond = 100;
 
 type Stored = ReadonlyMap<string, string>;
@@ -44,7 +44,7 @@ const flaws = {
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
-/** Checks that others can reach the issuer, which every envelope names. */
+/** Checks that partners can reach the issuer's URL, which every envelope names. */
 function checkIssuer(stored: Stored, config: Config): Check {
   const { ok, warn } = checkNamed("issuer");
   const issuer = config.issuer ?? stored.get("issuer");
@@ -57,7 +57,7 @@ function checkIssuer(stored: Stored, config: Config): Check {
   return ok(issuer);
 }
 
-/** Checks that the pages name the registry, and a contact for wrong records. */
+/** Checks that the pages name the registry, and whom to write to about a wrong record. */
 function checkSite(stored: Stored): Check {
   const { ok, warn } = checkNamed("site");
   const { name: registry, contact, reportUrl } = rememberedSite(stored.get("site") ?? "{}");
@@ -77,7 +77,7 @@ function checkPrivateWebhooks(stored: Stored): Check {
   );
 }
 
-/** Checks the engine that `serve` would use, and its speed with a new key. */
+/** Checks the signing engine that `serve` would use, and measures its speed with a new key. */
 export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Check> {
   const { fail } = checkNamed("signing");
   let signer: ChosenSigner | undefined;
@@ -95,7 +95,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
   }
 }
 
-/** @param perSecond signatures a second */
+/** Makes the check of a signing engine. @param perSecond its signatures a second */
 export function signingCheck(
   signer: Pick<ChosenSigner, "engine" | "reason" | "isTogetherMissed">,
   perSecond: number,
@@ -121,7 +121,7 @@ async function measure(signer: ChosenSigner, kid: string): Promise<number> {
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-/** Checks that the address of the service and its trusted proxies fit together. */
+/** Checks that the service's listening address and its trusted proxies fit together. */
 export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   const { ok, warn } = checkNamed("proxy");
   const isLocal = isLoopbackHost(host);
@@ -149,13 +149,13 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 type Presented = {
   readonly certificates?: number;
-  /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601). */
+  /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
   readonly unreadableAt?: string | null;
   readonly now: number;
 };
 const reportedMs = 24 * 3_600_000;
 
-/** Checks from whom `Client-Cert` is accepted. A certificate is public, so the header proves only what its writer did. */
+/** Checks whose `Client-Cert` header is accepted. A certificate is public, so anybody could put it into the header. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
   { certificates: registered = 0, unreadableAt = null, now }: Presented,
@@ -204,7 +204,7 @@ function isWorld(network: string): boolean {
 
 type Named = { readonly partnerId: string; readonly url: string };
 
-/** Checks that the host names of the enabled endpoints have an address from here. */
+/** Checks that this machine finds an IP address for the host of each enabled endpoint. */
 export async function checkReceivers(endpoints: readonly Named[]): Promise<Check> {
   const { ok, warn } = checkNamed("webhook-receivers");
   if (endpoints.length === 0) return ok("no endpoint is enabled");

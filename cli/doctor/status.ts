@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
-import { countLeaves } from "../../src/domain/evidence/log.ts";
+import { leavesText } from "../../src/domain/evidence/log.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf } from "../command.ts";
@@ -75,14 +75,14 @@ function keyText(key: Status["keys"]["active"], since: string): string | null {
   return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
 }
 
-/** The log's lines: its size, and its newest checkpoint. */
+/** Describes the log in two lines: its size, and its newest checkpoint. */
 function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not begun yet" };
   const { leaves, waiting, checkpoint } = log;
   const age = (time: string) => describeSpan(Date.parse(at) - Date.parse(time));
-  const signed = checkpoint && `${countLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
+  const signed = checkpoint && `${leavesText(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
   return {
-    "evidence log": `${countLeaves(leaves)}, ${waiting} waiting`,
+    "evidence log": `${leavesText(leaves)}, ${waiting} waiting`,
     "newest checkpoint": signed ?? "none yet",
   };
 }

@@ -9,7 +9,12 @@ import { type Attestation, describeAttestation } from "../../src/domain/attestat
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
-import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
+import {
+  describeRetention,
+  mayBePruned,
+  type RetentionState,
+  readRetentionState,
+} from "../../src/domain/evidence/retention.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
@@ -21,7 +26,7 @@ import { flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
-import { prepareIfNamed } from "../safe/output-file.ts";
+import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
 import {
   type Columns,
@@ -40,7 +45,7 @@ import { logWriterOf, noLog } from "./open-evidence.ts";
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
   args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: flag() },
-  prepare: ({ out: path, force }, config) => prepareIfNamed({ flag: "--out", path, force, config }),
+  prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
     const leaf = await leafOf(operator, args);
     const inclusion = await prove(operator, leaf);
@@ -86,9 +91,9 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** The most envelopes of one check, because all verdicts are in memory until they are printed. */
+/** The most envelopes of one check. All results are in memory until they are printed. */
 const maxChecked = 200_000;
-/** The most rows of a table of verdicts. A longer table shows only what is not attested. */
+/** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = operatorCommand({
@@ -96,16 +101,12 @@ const checkCommand = operatorCommand({
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
-    const kept = await keptLog(operator);
+    const kept = await readRetentionState(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);
-    print(
-      args,
-      results.map((one) => describeCheck(one)),
-      () => checkTable(results),
-    );
+    print(args, results.map(describeCheck), () => checkTable(results));
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-      note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
+      note(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
     process.exitCode = exitCodeOf(results);
   },
 });
@@ -113,7 +114,7 @@ const checkCommand = operatorCommand({
 type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
 type Located = AttestationCheck & { readonly place: Place };
 
-/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if the input holds none, or too many */
+/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if there are none, or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openSources([file], process.stdin, [])) {
@@ -137,7 +138,7 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
     reason,
     ...(place.line === null ? {} : { line: place.line }),
     ...(place.index === null ? {} : { index: place.index }),
-    // The attestation that the service stored under this id; null without one.
+    // The attestation that the service has stored under this id; null if none.
     record: kept === null ? null : describeAttestation(kept),
   };
 }
@@ -187,16 +188,16 @@ const listCommand = operatorCommand({
       ...(since === undefined ? {} : { since }),
     });
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
-    const kept = await keptLog(operator);
+    const kept = await readRetentionState(operator);
     if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-      note(`older ones may be missing: ${describeKeptLog(kept)}`);
+      note(`older ones may be missing: ${describeRetention(kept)}`);
   },
 });
 
 /**
- * Finds the partner of a credential and the time of its use, which narrow the list.
+ * Finds the partner of a credential and the time in which it was used, to narrow a list.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId the partner of a removed certificate, which only attestations name
+ * @param partnerId for a certificate that was removed, which only attestations name
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {
@@ -244,7 +245,7 @@ const showCommand = operatorCommand({
     if (one !== null) return print(args, describe(one), () => attestationText(one));
     const made = await attestations.ofRequest(id);
     const [first] = made;
-    if (first === undefined) throw notFound(id, await keptLog(operator));
+    if (first === undefined) throw notFound(id, await readRetentionState(operator));
     print(args, made.map(describe), () =>
       made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
     );
@@ -252,7 +253,7 @@ const showCommand = operatorCommand({
   },
 });
 
-/** Describes an attestation in full, without the NIN's blind index. */
+/** Describes an attestation with all its members, except the NIN's blind index. */
 function describe(one: Attestation) {
   const { header, claims } = decodeAttestation(one);
   const { policyVersion, credential, requestId, jws } = one;
@@ -266,9 +267,9 @@ function attestationText(one: Attestation): string {
   return `${members}\n\nsigned claims\n${safeJson(claims)}\n\nsignature\n${jws}`;
 }
 
-function notFound(id: string, kept: KeptLog): TvsError {
+function notFound(id: string, kept: RetentionState): TvsError {
   const message = mayBePruned(kept, id)
-    ? `it can no longer be said whether this was attested: ${describeKeptLog(kept)}`
+    ? `it can no longer be said whether this was attested: ${describeRetention(kept)}`
     : "no attestation has this verification id or request id; `tvs attestations list` shows the newest";
   return new TvsError("NOT_KNOWN", message);
 }

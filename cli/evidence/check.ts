@@ -1,4 +1,4 @@
-/** `tvs log check`: watches a service's log from outside. It needs no register. */
+/** `tvs log check`: compares a service's log with what was seen of it before. It needs no register. */
 
 import words from "../../data/commands.json" with { type: "json" };
 import { isoSeconds } from "../../src/domain/clock.ts";
@@ -15,17 +15,17 @@ import { escapeControls, exitCodes, print, record } from "../terminal/output.ts"
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readLogKeys, readStateFile, rememberInFile } from "./log-state.ts";
 
-/** How far a checkpoint's time may be ahead of this machine's clock; the verifier allows as much. */
+/** How far a checkpoint's time may be ahead of this machine's clock, in ms. `tvs verify` allows as much. */
 const aheadMs = 60_000;
 
 /**
- * The result of a check. `grown` includes a new log that has all entries seen of the log before; `lost` is a new log that
- * lacks some. `forked` and `shrunk` mean that the log contradicts an earlier checkpoint of its own.
+ * The result of a check. `grown`: also for a new log that has all entries that were seen of the log before it. `lost`:
+ * a new log lacks some of them. `forked`, `shrunk`: the log contradicts a checkpoint that it showed before.
  */
 type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 
 type Tree = Pick<Checkpoint, "size" | "root">;
-/** Asks the log to prove that the tree `to` begins with the tree `from`; null if the log has fewer leaves than `to`. */
+/** Asks the log to prove that the tree `to` begins with `from`. @returns null if the log has fewer leaves than `to` */
 type AskConsistency = (from: Tree, to: Tree) => Promise<boolean | null>;
 
 export const logCheckCommand = command({
@@ -53,19 +53,19 @@ export const logCheckCommand = command({
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
       const lines = record(described);
-      // Two notes of one key that contradict each other are evidence that anyone can verify.
+      // The two notes contradict each other. With both signatures of one key, anybody can verify that.
       const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
       return isGood ? lines : `${lines}\n\n${notes}`;
     });
   },
 });
 
-/** Replaces control characters in a note, because they could control the terminal. */
+/** Replaces control characters in a note, which could otherwise control the terminal. */
 function shownAs(note: string): string {
   return note.split("\n").map(escapeControls).join("\n");
 }
 
-/** Verifies the checkpoint that the log shows. @throws TvsError INPUT_UNREADABLE */
+/** Verifies the checkpoint that the log shows now. @throws TvsError INPUT_UNREADABLE */
 async function open(body: Uint8Array, keys: readonly VerifierKey[]): Promise<Checkpoint> {
   const checkpoint = await openCheckpoint(body, keys);
   if (checkpoint instanceof Refusal) throw undecidable(whyNotOpened(checkpoint, body));
@@ -87,9 +87,9 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
 }
 
 /**
- * Compares the shown checkpoint with the largest one seen before.
- * @returns the verdict, its meaning for people, and the earlier checkpoint
- * @throws TvsError INPUT_UNREADABLE without a proof
+ * Compares the checkpoint shown now with the largest one seen before.
+ * @returns the result, its meaning in words, and the earlier checkpoint
+ * @throws TvsError INPUT_UNREADABLE if the log gives no proof
  */
 async function compare(shown: Checkpoint, state: LogState, ask: AskConsistency) {
   const { origin, size } = shown;
@@ -114,11 +114,11 @@ async function compare(shown: Checkpoint, state: LogState, ask: AskConsistency) 
   if (size === seen.size) return found("same", "the log has not changed");
   if (isLarger)
     return found("grown", `the log has grown by ${size - seen.size} entries, and goes on from before`);
-  // A node or a cache may show an earlier checkpoint for some seconds.
+  // A node or a cache may still show an earlier checkpoint for some seconds.
   return found("same", `an earlier checkpoint was shown, and the trees ${sizes} fit`);
 }
 
-/** Finds the seen checkpoints of the service's nearest log before and after a log. Logs in between may never have been seen. */
+/** Finds the seen checkpoints of the nearest logs before and after a log. Logs between may not have been seen. */
 function neighbours(origin: string, state: LogState) {
   const own = readOrigin(origin);
   const numberOf = (seen: RememberedCheckpoint) => readOrigin(seen.origin).number;
@@ -136,14 +136,14 @@ function undecidable(words: string): TvsError {
 }
 
 /**
- * Calls the public routes of a service's log. Both calls throw TvsError INPUT_UNREADABLE for an unreadable answer.
+ * Makes the functions that call a log's public routes. They throw TvsError INPUT_UNREADABLE for an unreadable response.
  * @param service the service's base URL
- * @param timeoutMs for each answer
+ * @param timeoutMs for each response
  */
 function openLogAt(service: URL, timeoutMs: number) {
   const base = `${service.origin}${service.pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
 
-  /** @param asked the question, for the message. @returns null for 404 */
+  /** Fetches a path. @param asked the question, for the message @returns null for 404 */
   async function get(path: string, asked: string): Promise<Uint8Array | null> {
     const url = new URL(`${base}/${path}`);
     const { status, body } = await fetchBounded(url, timeoutMs);

@@ -1,4 +1,4 @@
-/** The options `--log-key`, the log keys that a verifier trusts, and `--log-state`, the checkpoints that it has seen. */
+/** The options `--log-key` (the log keys that are trusted) and `--log-state` (the checkpoints seen before). */
 
 import { lstatSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -12,10 +12,10 @@ import {
 } from "../../src/partner/log-state.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note.ts";
-import { codeOf, discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { codeOf, discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/** Reads log keys. @param values verifier keys, or files with one on each line (`tvs log key`). @throws TvsError INPUT_UNREADABLE */
+/** Reads log keys. @param values verifier keys, or files with one a line (`tvs log key`) @throws TvsError INPUT_UNREADABLE */
 export async function readLogKeys(values: readonly string[]): Promise<VerifierKey[]> {
   const keys: VerifierKey[] = [];
   for (const value of values) {
@@ -34,21 +34,19 @@ async function readKeyFile(file: string): Promise<readonly VerifierKey[]> {
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
-/** Reads the checkpoints that were seen before. @param flag the option, for messages. @throws TvsError INPUT_UNREADABLE */
+/** Reads the checkpoints seen before. @param flag the option's name in messages @throws TvsError INPUT_UNREADABLE */
 export function readStateFile(flag: string, file: string): LogState {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return new Map();
   const state = readLogState(readSmallFile(file, `${flag} ${file}`));
   if (!(state instanceof Refusal)) return state;
-  throw new TvsError(
-    "INPUT_UNREADABLE",
-    `${flag} ${file} is not a state file of a log's checkpoints; give the right one, or a new name`,
-  );
+  const message = `${flag} ${file} is not a state file of a log's checkpoints; give the right one, or a new name`;
+  throw new TvsError("INPUT_UNREADABLE", message);
 }
 
 /**
- * Writes a verified checkpoint to the state file. The file is replaced by a rename, so a kill leaves the old or the new file.
- * If another process has replaced the file since it was read, the write is retried, so that the larger checkpoint stays.
- * @throws TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not report a verdict then
+ * Adds a verified checkpoint to the state file. A rename replaces the file, so a kill leaves the old or the new one. If
+ * another process has replaced it since it was read, both are read again, so that the larger checkpoint stays. @throws
+ * TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not print a result then
  */
 export async function rememberInFile(
   file: string,
@@ -61,7 +59,7 @@ export async function rememberInFile(
       const grown = rememberCheckpoint(before, checkpoint, note);
       if (grown === before) return;
       const written = await writeBeside(file, formatLogState(grown));
-      if (formatLogState(read()) === formatLogState(before)) return placeOver(written, file);
+      if (formatLogState(read()) === formatLogState(before)) return replaceFile(written, file);
       discard(written);
     }
   } catch (cause) {

@@ -20,7 +20,7 @@ const auditCommand = operatorCommand({
   args: { signatures: flag() },
   async act(operator, args) {
     const result = await audit(operator, args.signatures === true);
-    // REGISTER_MISSING exits with 2. Exit code 1 would mean that the audit found something.
+    // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
@@ -33,7 +33,7 @@ const auditCommand = operatorCommand({
   },
 });
 
-/** Longer than a process needs to store a checkpoint after pinning it. */
+/** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
 const settleMs = 1_000;
 
 async function audit(operator: CommandContext, allSignatures: boolean): Promise<AuditResult | null> {
@@ -42,7 +42,7 @@ async function audit(operator: CommandContext, allSignatures: boolean): Promise<
   try {
     return await auditLog({
       store,
-      // The pinned checkpoint is read before the database, so a sound database has what the checkpoint covers.
+      // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
       pinned: pinned.read(),
       secrets,
       keys: await operator.keys.list(),
@@ -76,10 +76,10 @@ function auditText(result: AuditResult): string {
   return [...lines, firstLine, "", listing(findings, columns)].join("\n");
 }
 
-/** The longest reason in characters. Anyone who reads the log can see the reason. */
+/** The longest reason for a new log, in characters. Everybody who reads the log sees the reason. */
 const maxReason = 200;
 
-/** Begins a new log. A running service reads the newest log before it signs, so it continues with the new one. */
+/** Begins a new log. A running service continues with it, because the service reads the newest log before it signs. */
 const newCommand = operatorCommand({
   ...words["log new"],
   args: {

@@ -7,12 +7,12 @@ import { ensureLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
 import type { CommandContext } from "../open.ts";
 
-/** The error of a command that needs the log before the first `tvs serve` has begun one. */
+/** Makes the error of a command that needs a log, if no `tvs serve` has begun one yet. */
 export function noLog(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-/** Collects what writing the log needs. */
+/** Collects what the log's writer needs. */
 export function logDependencies({ config, pinned, secrets, clock, evidence: store }: CommandContext) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
@@ -29,12 +29,12 @@ export function logDependencies({ config, pinned, secrets, clock, evidence: stor
   };
 }
 
-/** @param store by default the command's own; the leader passes a store that checks the lease */
+/** Creates the log's writer. @param store by default the command's own; the leader's store checks its lease */
 export function logWriterOf(operator: CommandContext, store = operator.evidence): LogWriter {
   return createLogWriter({ ...logDependencies(operator), store });
 }
 
-/** Opens the log before signing, and begins the first log. @throws TvsError LOG_BEHIND if the database is behind */
+/** Prepares the log for signing, and begins the first log. @throws TvsError LOG_BEHIND if the database is behind */
 export async function openLog(operator: CommandContext): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).reconcile();

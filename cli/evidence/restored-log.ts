@@ -1,4 +1,4 @@
-/** The evidence log when `tvs restore` replaces its database by a backup (decision D13.4). */
+/** Decides how the evidence log continues when `tvs restore` replaces a database by a backup (decision D13.4). */
 
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
 import type { WriteContext } from "../../src/domain/changes.ts";
@@ -16,13 +16,12 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 
 /**
- * Begins a new log over a restored database, unless the database has everything that the pinned checkpoint covers.
+ * Begins a new log over a restored database, unless it has everything that the pinned checkpoint covers.
  *
- * The new log and its first checkpoint are written into the copy, before the copy replaces the database. On the disk then: the
- * old database with its log, and the copy. A kill leaves the old database. After the copy has replaced the database, a kill
- * leaves the restored one, whose checkpoint the next run pins.
+ * The new log and its first checkpoint are written into the copy of the backup, before the copy replaces the database.
+ * A kill until then leaves the old database. After that, the next run pins the new checkpoint.
  * @param restored the copy, which no other process uses yet
- * @returns the log, and a function that pins its checkpoint, to be called after the replacement; null without a log
+ * @returns the log, and a function to be called after the replacement, which pins its checkpoint; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function settleRestoredLog(restored: Driver, config: Config, acting: WriteContext) {
@@ -38,7 +37,7 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
       "goes on under a new key, which is sealed with it";
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
-  // The writer pins in memory. The file changes only when `pin` is called.
+  // The writer pins only in memory. `pin` writes the file.
   const pinned = {
     read: () => note,
     async write(later: string) {
@@ -65,12 +64,12 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
 }
 
 /**
- * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log has begun, because the backup lacks
- * something that was signed for or no checkpoint is pinned. `lost`: entries that were signed for and are not in the backup.
+ * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log has begun, because the backup
+ * lacks entries that were signed for, or no checkpoint is pinned. `lost`: the number of these entries.
  */
 export type RestoredLog = NonNullable<Awaited<ReturnType<typeof settleRestoredLog>>>["log"];
 
-/** Whether nothing that was signed for is lost or changed. Changed checkpoints count too: a new log begins before them. */
+/** Whether nothing that was signed for is lost or changed. A changed checkpoint is a change too. */
 async function isWhole(writer: LogWriter): Promise<boolean> {
   try {
     await writer.reconcile();
@@ -81,7 +80,7 @@ async function isWhole(writer: LogWriter): Promise<boolean> {
   }
 }
 
-/** Says what happened to the log, for the operator. */
+/** Describes for the operator what happened to the log. */
 export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
   if (log === null) return [];
   if (!log.isNew) return ["The evidence log goes on: nothing that was signed for is missing."];

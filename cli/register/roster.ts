@@ -26,7 +26,7 @@ import { flag, operand, option } from "../command.ts";
 import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { prepareIfNamed } from "../safe/output-file.ts";
+import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs } from "./teachers-map.ts";
@@ -58,7 +58,7 @@ export const rosterCommand = operatorCommand({
   },
   check: (args) => void listOf(args),
   prepare: ({ file, out: path, force }, config) =>
-    prepareIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
+    prepareOutputIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
   async act(operator, args, out) {
     const { teachers, blindIndex, settingsInForce, calendar, clock } = operator;
     const { file, purpose, encoding } = args;

@@ -20,7 +20,7 @@ import { type ArgsOf, command, configOf, flag, operand, option } from "../comman
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { importDependencies, requireRegister, withContext } from "../open.ts";
 import { mainUrl } from "../program.ts";
-import { prepareIfNamed } from "../safe/output-file.ts";
+import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
   type Columns,
   exitCodes,
@@ -68,7 +68,7 @@ export const importCommand = command({
     await requireRegister(config);
     // Checks the report's path first: if the report cannot be written, nothing is imported.
     const { report: path, force } = args;
-    const report = prepareIfNamed({ flag: "--report", path, force, config, inputs: [file] });
+    const report = prepareOutputIfNamed({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
     const progress = createProgress(totalBytes);
     const result = await importExtract(file, reading, config, {

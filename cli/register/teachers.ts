@@ -1,7 +1,7 @@
 import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { keptLog } from "../../src/domain/evidence/retention.ts";
+import { readRetentionState } from "../../src/domain/evidence/retention.ts";
 import { formatOfFileName, type ImportFormat } from "../../src/domain/import/fields.ts";
 import { sweepLicenses } from "../../src/domain/sweep.ts";
 import {
@@ -91,7 +91,7 @@ const exportSubjectCommand = operatorCommand({
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
-    const kept = await keptLog(operator);
+    const kept = await readRetentionState(operator);
     const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
     print(args, held, () => exportText(held));
   },

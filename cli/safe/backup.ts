@@ -11,8 +11,8 @@ import {
   backupOfPartial,
   beginsAsDatabase,
   inspectBackup,
+  lockPartialFile,
   makeBackup,
-  takePartial,
 } from "../../src/store/driver/backup.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
@@ -23,7 +23,7 @@ import { hasProgress } from "../terminal/progress.ts";
 import { prepareOutput } from "./output-file.ts";
 import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
 
-/** The database file that a command works with. @throws TvsError REFUSED for a libSQL server */
+/** Gets the path of a command's database file. @throws TvsError REFUSED for a libSQL server */
 export function databaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
   throw new TvsError(
@@ -32,7 +32,7 @@ export function databaseFile({ database }: Config): string {
   );
 }
 
-/** Compares the master key here with that of a backup. @throws TvsError MASTER_KEY_INVALID */
+/** Compares the master key on this machine with that of a backup. @throws TvsError MASTER_KEY_INVALID */
 export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
   const text = masterKeyAtHand(config);
   if (text === undefined) return "absent";
@@ -79,16 +79,16 @@ const makeCommand = command({
   },
 });
 
-/** The size from which work on a file is announced. */
+/** From this size in bytes, work on a file is announced. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** Announces long work at a terminal. It blocks the process, so no bar can be shown. */
+/** Announces long work at a terminal. The work blocks the process, so a progress bar could not move. */
 function announceWork(work: string, file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (hasProgress() && bytes >= leastBytes) note(`${work} ${Math.round(bytes / 1e6)} MB`);
 }
 
-/** Names the deleted files. Files with a future time also set exit code 1: nobody reads the log of a good run. */
+/** Prints the deleted files. Files with a future time also set exit code 1: nobody reads the output of a good run. */
 function noteDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
   const { deleted = [], ahead = [], unfinished = [] } = dropped;
   if (unfinished.length > 0) note(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
@@ -139,10 +139,10 @@ export const backupCommand: TvsCommand = {
   subCommands: { verify: async () => verifyCommand },
 };
 
-/** The path of a backup made now. Its name is the time, to the second: if that name is taken, it waits for the next. */
+/** Chooses the path of a backup. The name is the time in seconds; if it is taken, this waits for the next second. */
 export async function backupPath(dir: string, config: Config): Promise<string> {
   const folder = resolve(dir);
-  // The folder is not created: it may be a share that is not mounted.
+  // A missing folder is not created, because it may be a share that is not mounted.
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new TvsError("USAGE", `FILE: there is no folder ${folder}; create it, or choose another`);
   for (;;) {
@@ -153,21 +153,21 @@ export async function backupPath(dir: string, config: Config): Promise<string> {
   }
 }
 
-/** @throws TvsError USAGE for a folder, which needs --keep */
+/** Refuses a folder without --keep. @throws TvsError USAGE */
 function requireNoFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
   const message = `FILE: ${path} is a folder; name a file in it, or give --keep N as well, which names it by its time`;
   throw new TvsError("USAGE", message);
 }
 
-/** Reads how many backups are kept. @throws TvsError USAGE */
+/** Reads the number of backups to keep. @throws TvsError USAGE */
 function readKeep(text: string, flag: string): number {
   const keep = parseCount(text, flag);
   if (keep > 0) return keep;
   throw new TvsError("USAGE", `${flag} must be at least 1`);
 }
 
-/** The names that have the form of {@link backupPath}, oldest first, with their times. */
+/** Finds the names of the form that {@link backupPath} gives, oldest first, with their times. */
 function ownAmong(names: Iterable<string>, path: string): { name: string; at: number }[] {
   const [start] = basename(path).split("-", 1);
   const form = new RegExp(`^${start}-(\\d{4})(\\d\\d)(\\d\\d)T(\\d\\d)(\\d\\d)(\\d\\d)Z\\.db$`);
@@ -177,14 +177,14 @@ function ownAmong(names: Iterable<string>, path: string): { name: string; at: nu
     .map((name) => ({ name, at: Date.parse(name.replace(form, "$1-$2-$3T$4:$5:$6Z")) }));
 }
 
-/** Deletes partial files of killed backups, except those that another process is writing. @returns their final paths */
+/** Deletes the partial files of killed backups, not of running ones. @returns the paths of these backups */
 async function dropUnfinished(path: string): Promise<string[]> {
   const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
   const dropped: string[] = [];
   for (const { name } of ownAmong(new Set(names), path)) {
     const unfinished = join(dirname(path), name);
     try {
-      await (await takePartial(unfinished)).release();
+      await (await lockPartialFile(unfinished)).release();
       dropped.push(unfinished);
     } catch (error) {
       if (!isTvsError(error, "REFUSED")) throw error;
@@ -194,8 +194,8 @@ async function dropUnfinished(path: string): Promise<string[]> {
 }
 
 /**
- * Deletes all but the newest `keep` backups with names of this program, and never the one at `path`. Files that do not
- * begin as a database, and files with a future time, are neither counted nor deleted.
+ * Deletes all but the newest `keep` backups, by their names, and never the one at `path`. Files that do not begin as a
+ * database, or whose time is in the future, are neither counted nor deleted.
  */
 function dropOlder(path: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {
   const folder = dirname(path);

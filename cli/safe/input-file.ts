@@ -1,14 +1,14 @@
-/** Input files with a limit: a path may lead to a pipe or a device without an end. */
+/** Reads input files up to a limit, because a path may lead to a pipe or device without an end. */
 
 import { Buffer } from "node:buffer";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
 import { note } from "../terminal/output.ts";
 
-/** The limit for keys, certificates and policies, which have some kilobytes. */
+/** The limit in bytes for keys, certificates and policies, which have some kilobytes. */
 const maxBytes = 1024 * 1024;
 
-/** Reads at most 1 MiB. @param called the file's name in messages @throws TvsError INPUT_UNREADABLE */
+/** Reads a file of at most 1 MiB. @param called the file's name in messages @throws TvsError INPUT_UNREADABLE */
 export function readSmallFile(file: string, called = file): Buffer {
   const bytes = Buffer.alloc(maxBytes + 1);
   let length = 0;
@@ -27,7 +27,7 @@ export function readSmallFile(file: string, called = file): Buffer {
   throw new TvsError("INPUT_UNREADABLE", `${called} is larger than 1 MiB; give the right file`);
 }
 
-/** Reads a file, pipe or device up to a limit. @returns null if there are more bytes @throws Error of the file system */
+/** Reads a file, pipe or device. @returns null if it has more than `maxBytes` @throws the file system's error */
 export async function readBounded(
   source: string | AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -43,8 +43,8 @@ export async function readBounded(
 }
 
 /**
- * Reads one line from standard input, with a prompt at a terminal.
- * @param called what to type @param wanted the content in the refusal of more than `maxBytes` @throws TvsError USAGE
+ * Reads one line from standard input. At a terminal it says what to type.
+ * @param called what to type @param wanted what must be there, for the refusal of longer input @throws TvsError USAGE
  */
 export async function readLine(
   called: string,

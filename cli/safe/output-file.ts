@@ -3,17 +3,17 @@ import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statS
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { codeOf, placeNew, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { codeOf, placeNew, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 
-/** A file that a command will write. */
+/** A checked path that a command will write to. */
 type OutputFile = {
   readonly path: string;
-  /** Writes the file; its name appears when it is complete. @throws TvsError REFUSED */
+  /** Writes the file, whose name appears only when it is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;
 };
 
 type OutputRequest = {
-  /** The option or operand, for messages. */
+  /** The name of the option or operand, for messages. */
   readonly flag: string;
   readonly path: string;
   readonly force: boolean | undefined;
@@ -21,13 +21,13 @@ type OutputRequest = {
   readonly inputs?: readonly string[];
 };
 
-/** Endings of a database's own files. */
+/** The endings of the files beside a database that belong to it. */
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
 /**
- * Checks before the work begins that a file can be written, and that it replaces no master key, database or input
- * (decision D1.6). @throws TvsError USAGE
+ * Checks before the work begins that a file can be written, and that it would not replace a master key, a database or
+ * an input (decision D1.6). @throws TvsError USAGE
  */
 export function prepareOutput(request: OutputRequest): OutputFile {
   const path = withoutLinks(request);
@@ -38,13 +38,13 @@ export function prepareOutput(request: OutputRequest): OutputFile {
   return { path, write: (content) => write(path, content, request) };
 }
 
-/** Like {@link prepareOutput}; undefined without a path. */
-export function prepareIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
+/** Checks a path like {@link prepareOutput}. @returns undefined if no path was given */
+export function prepareOutputIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
   const { path } = request;
   return path === undefined ? undefined : prepareOutput({ ...request, path });
 }
 
-/** The path with the links of its folder resolved. */
+/** Resolves the symbolic links of the path's folder. */
 function withoutLinks({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
   if (path === "-") throw new TvsError("USAGE", `${flag} must be the path of a file; - is none`);
@@ -75,7 +75,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
   throw new TvsError("USAGE", message);
 }
 
-/** Whether a path is within a folder, by inodes: a mount or another case gives a folder a second name. */
+/** Whether a path is within a folder. Inodes are compared, because a mount can give a folder a second name. */
 function isWithin(folder: string, path: string): boolean {
   const found = statSync(folder, { throwIfNoEntry: false });
   for (let above = dirname(path), below = path; above !== below; [above, below] = [dirname(above), above]) {
@@ -85,7 +85,7 @@ function isWithin(folder: string, path: string): boolean {
   return false;
 }
 
-/** The path with links resolved in the part that exists. */
+/** Resolves symbolic links in the part of a path that exists. */
 function realOf(path: string): string {
   try {
     return realpathSync(path);
@@ -106,7 +106,7 @@ function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }
   if (!force) throw refusal("already exists; choose another name, or replace it with --force");
 }
 
-/** Checks by making a file that the folder is writable. */
+/** Checks that a file can be made in the folder. */
 function tryFolder(path: string, flag: string): void {
   const probe = join(dirname(path), `.tvs-${randomUUID()}`);
   try {
@@ -118,17 +118,17 @@ function tryFolder(path: string, flag: string): void {
   }
 }
 
-/** Writes the file. If its name was taken during the work, the result stays under a temporary name. */
+/** Writes the file. If another program took its name during the work, the output keeps its temporary name. */
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   const temporary = await writeBeside(path, content).catch((cause) => {
     const code = codeOf(cause);
-    // An error of the content's producer.
+    // The content could not be produced, so this is not an error of the file.
     if (code === "" || isTvsError(cause)) throw cause;
     const message = `${path} could not be written (${code}); check its folder and the disk`;
     throw new TvsError("REFUSED", message, { cause });
   });
   try {
-    if (force) placeOver(temporary, path);
+    if (force) replaceFile(temporary, path);
     else placeNew(temporary, path);
   } catch (cause) {
     const message = `${path} was created by another program; the output is in ${temporary}`;

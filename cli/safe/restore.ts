@@ -39,7 +39,7 @@ export const restoreCommand = command({
         args,
         `${target} will be replaced by the backup, and everything that changed since the backup was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
       );
-    // After all checks, so that a refused backup makes no folder.
+    // The folder is made after all checks, so that a refused backup makes none.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     let settled: Awaited<ReturnType<typeof settleRestoredLog>> = null;
@@ -52,7 +52,7 @@ export const restoreCommand = command({
     };
     const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
-    // The compiler does not see the assignment in the callback.
+    // TypeScript does not see that the callback has assigned `settled`.
     const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
     await pin?.();
     const { replaced, undone } = restored;
@@ -67,7 +67,7 @@ export const restoreCommand = command({
       restoreText({ ...made, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
-    // At the end of the output, where it is read: the operator must do this first.
+    // This is printed last, where the operator reads it: it has to be done before anything else.
     if (args.json !== true) for (const line of first) note(line);
   },
 });
@@ -86,7 +86,7 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** What is undone, and what the operator must do now. */
+/** Describes what is undone, and what the operator must do now. */
 function remarks(
   { replaced, undone }: Restored,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },

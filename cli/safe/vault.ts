@@ -7,10 +7,10 @@ import { placeNew, writeBeside } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
- * Reads the master key, or makes one for a new database, and derives the secrets.
+ * Reads the master key, or makes one for a new database, and derives the secrets from it.
  *
- * The key is on the disk before the database stores its check value. After a kill between the two, the next command
- * uses that key.
+ * The key is flushed to the disk before the database stores its check value. After a kill between the two steps, the
+ * next command uses the same key.
  * @throws TvsError MASTER_KEY_MISSING, MASTER_KEY_WRONG, MASTER_KEY_INVALID
  */
 export async function openVault(config: Config, settings: SettingsStore): Promise<Secrets> {
@@ -39,12 +39,12 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** The master key's text, from the environment or from its file. */
+/** Reads the text of the master key, from the environment or from its file. */
 export function masterKeyAtHand(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
-/** The variable or the file that has the master key. */
+/** Names the environment variable or the file that has the master key, for messages. */
 export function masterKeyLocation(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }
@@ -58,7 +58,7 @@ function readMasterKey(file: string): string | undefined {
   }
 }
 
-/** Makes the file of a new master key, complete or not at all. If another command made one first, that key is used. */
+/** Makes the file of a new master key, complete or not at all. If another command made it first, that key is used. */
 async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();
   let temporary: string | undefined;
@@ -74,7 +74,7 @@ async function createMasterKey(file: string): Promise<string> {
   }
 }
 
-/** Makes the data directory, readable by its owner alone. @throws TvsError STORE_READ_ONLY */
+/** Makes the data folder with mode 0700. @throws TvsError STORE_READ_ONLY */
 export function ensureDataDir({ dataDir, database }: Config): void {
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
     try {

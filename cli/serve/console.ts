@@ -21,7 +21,7 @@ import { type App, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
-import { discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
+import { discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { version } from "../command.ts";
@@ -70,7 +70,7 @@ export async function takeConsolePort(port: number) {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
       file = consoleFile(config);
-      placeOver(await writeBeside(file, formatConsoleLocation(location)), file);
+      replaceFile(await writeBeside(file, formatConsoleLocation(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;
     },

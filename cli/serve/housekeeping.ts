@@ -8,7 +8,7 @@ import { startSender } from "../../src/delivery/sender.ts";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { prunePartnerEvents } from "../../src/domain/event-filter.ts";
-import { startBuilding } from "../../src/domain/evidence/checkpoint.ts";
+import { startLogBuilding } from "../../src/domain/evidence/checkpoint.ts";
 import { startRetention } from "../../src/domain/evidence/retention.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { prunableBefore } from "../../src/domain/quota-windows.ts";
@@ -16,7 +16,7 @@ import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
 import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
-import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
+import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
 
@@ -66,7 +66,7 @@ export function startLeading(operator: CommandContext, options: LeaderOptions): 
     renewedMs = askedMs;
     if (holder !== null) return;
     holder = mine;
-    stopWork = startWork(operator, createStores(asLeader(driver, mine)), options);
+    stopWork = startWork(operator, createStores(createLeaderDriver(driver, mine)), options);
     log.info("this service leads: it does what one does for all", {});
   }
 
@@ -91,7 +91,7 @@ function startWork(operator: CommandContext, stores: Stores, { configuration, on
       onHeld: (attestation) => log.warn(heldMessage, { attestation }),
       onError: logError("old attestations could not be deleted"),
     }),
-    startBuilding({ writer, store: stores.evidence, clock, onError: onLogError }),
+    startLogBuilding({ writer, store: stores.evidence, clock, onError: onLogError }),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));

@@ -9,7 +9,7 @@ import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
 import { withTimeout } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { startFollowing } from "../../src/domain/evidence/checkpoint.ts";
+import { startReconciling } from "../../src/domain/evidence/checkpoint.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
@@ -111,7 +111,7 @@ export async function openService(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchLag(counters),
       startLeading(operator, { configuration, isClockWrong, onLogError }),
-      startFollowing({ writer: logWriterOf(operator), clock, onError: onLogError }),
+      startReconciling({ writer: logWriterOf(operator), clock, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
     const stopSending = startSending(operator, { clockAheadMs, configuration, counters });

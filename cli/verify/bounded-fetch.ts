@@ -1,7 +1,7 @@
 /** Fetches from a log's server, which may not answer, send without an end, or redirect. */
 
 import { TvsError } from "../../src/domain/errors.ts";
-import { isPacked } from "../../src/store/server/answers.ts";
+import { isCompressed } from "../../src/store/server/answers.ts";
 import { option } from "../command.ts";
 import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
@@ -38,7 +38,7 @@ export async function fetchBounded(url: URL, timeoutMs: number): Promise<Bounded
       signal: AbortSignal.any([refusing.signal, limit]),
       headers: { "Accept-Encoding": "identity" },
     });
-    if (isPacked(response)) {
+    if (isCompressed(response)) {
       refusing.abort();
       throw none("packed its answer unasked, which is not read");
     }

@@ -4,57 +4,57 @@ import { keepIdempotencyMs } from "../domain/idempotency.ts";
 import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windows.ts";
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
-import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytesOrNull, flag, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
+import { bind, type Row, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
+import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
-import { isCompromised, keepStatement } from "./idempotency.ts";
+import { isCompromisedSql, storeAnswerStatement } from "./idempotency.ts";
 import { selectRevision } from "./settings.ts";
-import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
+import { isShownSql, keyColumns, keyInJson, uniqueKinds } from "./teacher-columns.ts";
 
 /**
- * Answered calls are stored in groups. One transaction reads the preconditions of all calls, decides on each call, and
+ * Stores answered calls in groups. One transaction reads the preconditions of all calls, decides on each call, and
  * writes those whose preconditions hold. No other process writes in between (decision D4.8).
  */
 
-/** The values of a group's preconditions in the transaction. {@link decide} adds the calls that it accepts. */
-export type Current = {
+/** What the preconditions of a group are checked against. {@link decide} adds the calls that it accepts. */
+export type PreconditionValues = {
   readonly revision: number;
-  /** The present versions of the records that were read, by id. */
+  /** The present versions of the teachers' records that the calls have read, by id. */
   readonly versions: ReadonlyMap<number, number>;
-  /** The keys that named no teacher when they were read, and name one now ({@link keyName}). */
+  /** Keys that named no teacher when a call read them, and name one now ({@link keyName}). */
   readonly taken: ReadonlySet<string>;
-  /** The times of the answers that are stored under the calls' idempotency keys, by the key's id in hex. */
+  /** When the answer under an idempotency key was stored, by the key's id in hex. */
   readonly answeredAt: Map<string, number>;
-  /** The use of the windows, by {@link windowName}. */
+  /** Calls charged to each quota window, by {@link windowName}. */
   readonly used: Map<string, number>;
 };
 
-/** The preconditions of storing a call. */
+/** The preconditions of storing a call. Each must hold in the transaction that stores it. */
 export const preconditions = {
-  /** Settings, partners, credentials and signing keys are those that answered the call. */
+  /** The configuration (settings, partners, credentials, signing keys) is the one that answered the call. */
   revision: (call, current) => call.revision === current.revision,
-  /** Each record in the answer is at the version that was read. */
+  /** Each teacher's record in the answer still has the version that was read. */
   record: ({ read }, { versions }) =>
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
-  /** A key that named no teacher still names none. */
+  /** Each key that named no teacher still names none. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
   day: ({ charge }, current) => hasRoom(charge, "day", current),
-  /** No call with the same idempotency key was answered, or its answer has expired. */
+  /** No answer is stored under the call's idempotency key, or that answer has expired. */
   idempotency: ({ idempotency }, { answeredAt }) =>
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
       idempotency.createdAt - keepIdempotencyMs,
-} as const satisfies Record<string, (call: AnsweredCall, current: Current) => boolean>;
+} as const satisfies Record<string, (call: AnsweredCall, current: PreconditionValues) => boolean>;
 
 /**
- * Decides whether a call may be stored. If so, its charge and its key are added to `current` for the calls after it.
- * @param required all preconditions, except in tests that take one away
- * @returns the precondition that does not hold; null when all hold
+ * Decides whether a call may be stored. If so, adds its charge and its idempotency key to `current`.
+ * @param required all preconditions; tests leave one out
+ * @returns the first precondition that does not hold; null if all hold
  */
 export function decide(
   call: AnsweredCall,
-  current: Current,
+  current: PreconditionValues,
   required: Partial<typeof preconditions> = preconditions,
 ): keyof typeof preconditions | null {
   for (const name of Object.keys(required) as (keyof typeof preconditions)[])
@@ -68,8 +68,8 @@ export function decide(
   return null;
 }
 
-/** A call without a cost in a window needs no room there. */
-function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: Current): boolean {
+/** Whether a window has room for the call's charge. A call that costs nothing there needs no room. */
+function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: PreconditionValues): boolean {
   const cost = costOf(charge, kind);
   return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
 }
@@ -78,17 +78,17 @@ const kinds = ["minute", "day"] as const satisfies readonly WindowKind[];
 const costOf = ({ calls, ofDay = calls }: QuotaCharge, kind: WindowKind) => (kind === "day" ? ofDay : calls);
 const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
   `${kind} ${starts[kind]} ${partnerId}`;
-const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value) : value}`;
+const keyName = (key: UniqueKey) => `${key.by} ${keyInJson(key)}`;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 export const callWrites = callWritesWith(preconditions);
 
-/** @returns the use of each call's windows at the end of the commit; null for a call that was not stored */
+/** Makes the writer of groups of calls. It returns the use of each call's windows; null if the call was not stored. */
 export function callWritesWith(
   required: Partial<typeof preconditions>,
 ): GroupedWrite<AnsweredCall, WindowsUsed | null> {
   return {
-    // A person of a statement is two small rows, an attestation one large row.
+    // A person of a statement is two small rows, an attestation is one large row.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);
@@ -101,27 +101,27 @@ export function callWritesWith(
   };
 }
 
-function usedOf(charge: QuotaCharge, { used }: Current): WindowsUsed {
+function usedOf(charge: QuotaCharge, { used }: PreconditionValues): WindowsUsed {
   const of = (kind: WindowKind) => used.get(windowName(charge, kind)) ?? 0;
   return { minute: of("minute"), day: of("day") };
 }
 
-// Each query returns one row of JSON: a row read from the native driver costs as much as two written rows.
+// Each query returns one row with JSON, because a row from the native driver costs as much as two writes.
 const readVersions = `SELECT json_group_array(json_array(id, version)) AS found FROM teachers
   WHERE id IN (SELECT value FROM json_each(?))`;
 const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_at || ' ' || partner_id, used)) AS found
   FROM json_each(?) AS one CROSS JOIN quota_windows AS used ON partner_id = one.value ->> 0
     AND used.kind = one.value ->> 1 AND starts_at = one.value ->> 2`;
 const readAnswered = `SELECT json_group_array(json_array(lower(hex(id)), created_at)) AS found FROM idempotency
-  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromised}`;
+  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromisedSql}`;
 const readTaken = (
   by: UniqueKey["by"],
 ) => `SELECT json_group_array(json_array('${by} ' || one.value, 1)) AS found
   FROM json_each(?) AS one CROSS JOIN teachers
-    ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShown}`;
+    ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
 
 /** Reads the preconditions of a group of calls in one batch. */
-async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<Current> {
+async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<PreconditionValues> {
   const read = calls.flatMap((call) => call.read);
   const ids = read.flatMap((one) => ("by" in one ? [] : [one.id]));
   const keys = calls.flatMap(({ idempotency }) => (idempotency === null ? [] : [hex(idempotency.id)]));
@@ -131,12 +131,10 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
     ),
   );
   const absent = uniqueKinds.map((by) =>
-    read.flatMap((one) =>
-      "by" in one && one.by === by ? [one.by === "nin" ? hex(one.value) : one.value] : [],
-    ),
+    read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : [])),
   );
   const [revision, ...found] = await tx.batch([
-    statement(selectRevision),
+    bind(selectRevision),
     ...reading(readUsed, [...windows.values()]),
     ...reading(readVersions, ids),
     ...reading(readAnswered, keys),
@@ -153,7 +151,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
   };
 }
 
-const reading = (sql: string, values: readonly unknown[]): Statement[] =>
+const reading = (sql: string, values: readonly unknown[]): SqlStatement[] =>
   values.length === 0 ? [] : [{ sql, args: [JSON.stringify(values)] }];
 
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
@@ -161,28 +159,30 @@ const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) a
 export const attestations = tableOf<Attestation>("attestations", {
   ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, operation: text, purpose: text },
   ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
-  ...{ eligible: flag, context: textOrNull, credential: text, requestId: text, jws: text },
+  ...{ eligible: boolean, context: textOrNull, credential: text, requestId: text, jws: text },
 });
 
-/** A call's attestations have consecutive ids. The people of a statement and the answer to be replayed follow. */
-function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): Statement[] {
+/**
+ * Makes the statements of a call: its attestations with consecutive ids, a statement's people, and the replay record.
+ */
+function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): SqlStatement[] {
   const [first] = made;
   return [
     ...made.map(attestations.insert),
     ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
-    ...(idempotency === null || first === undefined ? [] : [keepStatement(idempotency, first.kid)]),
+    ...(idempotency === null || first === undefined ? [] : [storeAnswerStatement(idempotency, first.kid)]),
   ];
 }
 
 const setUsed = `INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES (?, ?, ?, ?)
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = excluded.used`;
 
-/** One statement for each charged window, however many calls charged it. */
+/** Makes one statement for each charged window, however many calls charged it. */
 function chargeStatements(
   stored: readonly AnsweredCall[],
-  { used }: Current,
+  { used }: PreconditionValues,
   before: ReadonlyMap<string, number>,
-): Statement[] {
+): SqlStatement[] {
   const charged = new Map<string, Value[]>();
   for (const { charge } of stored) {
     for (const kind of kinds) {

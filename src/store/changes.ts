@@ -1,16 +1,16 @@
-/** Recorded changes: one row per change, written in the commit of that change (decision D1.10). */
+/** The table of changes. A row is written in the transaction of its change (decision D1.10). */
 
 import type { Change, ChangedKind, RecordedChange, WriteContext } from "../domain/changes.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 
 const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
 const changes = tableOf<RecordedChange>("changes", readers);
 
-/** Makes the statement that records a change. */
-export type Recorder = (change: Change) => Statement;
+/** Returns the statement that records a change. */
+export type Recorder = (change: Change) => SqlStatement;
 
-/** @param acting the author of the changes; read with each change, so that a reading command needs no valid name */
+/** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */
 export function createRecorder(acting: WriteContext): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });

@@ -1,21 +1,19 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { flag, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
-import { lastIdBefore } from "./evidence/attestations.ts";
+import { bind, type Driver, type Row, type SqlStatement, type Value } from "./driver/driver.ts";
+import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
+import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
 
-/** A row with a higher id may have an earlier time by this much: clocks of nodes differ by up to a minute. */
+/** How much earlier the time of a row with a higher id may be, in ms: clocks of nodes differ by up to a minute. */
 const disorderMs = 120_000;
-/** Rows in one commit, few enough that a call which waits for the commit hardly notices. */
+/** Rows changed in one commit. With so few rows a call hardly has to wait for the commit. */
 const chunkRows = 1_000;
 
-/** Wakes the senders if the statement before this one changed a row. */
-export const bumpRevision: Statement = statement(
-  "UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0",
-);
+/** Wakes the webhook senders if the statement before this one has changed a row. */
+export const wakeSenders = bind("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
 
-/** Why nothing is sent to a partner; needs `endpoint` (left-joined webhook_endpoints) and `partners`. */
+/** SQL for the reason why nothing is sent to a partner. It needs `partners`, and webhook_endpoints AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
   WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
@@ -37,7 +35,7 @@ const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, 
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints WHERE partner_id = coalesce(?3, partner_id)) LIMIT ?4)
   RETURNING id`;
-/** The next planned attempts, without fresh deliveries (due_at 0), which are due and have their whole schedule. */
+/** Finds the next planned attempts. New deliveries (due_at 0) are due and have their whole schedule already. */
 const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
   WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
 const makeDue = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
@@ -63,15 +61,15 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** The operator's view of deliveries: lists, retries, and the end of those without an endpoint. */
+/** Creates the store for lists and retries of deliveries, and for ending those of a partner without an endpoint. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
-  /** Repeats a statement in commits of {@link chunkRows} rows until it finds fewer. @param record added to the first */
-  async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
+  /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record added to the first */
+  async function inChunks(sql: string, args: readonly Value[], record: readonly SqlStatement[] = []) {
     let total = 0;
     for (;;) {
       const isFirst = total === 0;
       const count = await driver.write(async (tx) => {
-        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, bumpRevision]);
+        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, wakeSenders]);
         if (isFirst && rows.length > 0) await tx.batch(record);
         return rows.length;
       });
@@ -94,40 +92,40 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     /**
-     * Makes a pending or dead delivery due now, and begins its schedule again.
-     * @param by the partner that owns the delivery, who may also repeat an acknowledged one; an operator gives none
-     * @throws ConflictError, having changed nothing, when the configuration has changed
+     * Makes a pending or dead delivery due now and begins its schedule again.
+     * @param by the partner that owns the delivery, and may also repeat an acknowledged one; undefined for an operator
+     * @throws ConflictError if the configuration has changed; nothing is changed then
      */
     retry(deliveryId: string, now: number, by?: RetryBy) {
       return driver.write(async (tx) => {
         if (by !== undefined) await requireRevision(tx, by.revision);
         const [row] = await tx.query(lookBeforeRetry, [deliveryId]);
         const outcome = retryOutcome(row, now, by);
-        // Nothing to change, and nothing to record: repeated retries would fill `changes`.
+        // An unknown, refused or already due delivery stays as it is. Recording each retry of it would fill `changes`.
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
-          statement(retry, [now, deliveryId]),
-          bumpRevision,
+          bind(retry, [now, deliveryId]),
+          wakeSenders,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
         ]);
         return outcome;
       });
     },
-    /** Retries all deliveries that died at or after `since` and whose partner has an endpoint. @returns how many */
+    /** Retries all deliveries that died at or after `since` and whose partner has an endpoint. @returns their number */
     retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
       return inChunks(retryDead, [now, since, partnerId], [record]);
     },
-    /** Makes a partner's pending deliveries due now, and begins their schedules again. @returns how many */
+    /** Makes a partner's pending deliveries due now and begins their schedules again. @returns their number */
     async makeDue(partnerId: string, now: number) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
       for (;;) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
-        const waiting = page.filter((row) => integer(row, "due_at") > now || flag(row, "is_under_way"));
+        const waiting = page.filter((row) => integer(row, "due_at") > now || boolean(row, "is_under_way"));
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, bumpRevision]);
+        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, wakeSenders]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;
@@ -141,8 +139,8 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/** Ids of the newest deliveries. A partial index serves only a query whose text has the state, and must be named. */
-function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): Statement {
+/** Makes the query for the ids of a page. SQLite uses a partial index only if the text has the state and names it. */
+function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): SqlStatement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
   const bind = (value: string | number) => `?${args.push(value)}`;
@@ -152,7 +150,7 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
     ...(before === undefined ? [] : [`id < ${bind(before)}`]),
   ];
   if (since !== undefined) {
-    const earliest = lastIdBefore(bind(since - disorderMs), "deliveries.created_at");
+    const earliest = lastIdBeforeSql(bind(since - disorderMs), "deliveries.created_at");
     conditions.push(`created_at >= ${bind(since)}`, `id > ${earliest}`);
   }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
@@ -160,26 +158,26 @@ function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilte
   return { sql: `SELECT id FROM ${from} ${where} ORDER BY id DESC LIMIT ?1`, args };
 }
 
-/** The outcome of a retry. Only a partner may repeat an acknowledged delivery. */
+/** Decides the outcome of a retry. Only a partner may repeat an acknowledged delivery. */
 function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined): domain.RetryOutcome {
   if (row === undefined || (by !== undefined && by.partnerId !== text(row, "partner_id"))) return "not known";
   const state = text(row, "state");
-  if (state === "delivered" && (by === undefined || !flag(row, "has_endpoint"))) return "delivered";
-  if (!flag(row, "has_endpoint")) return "no endpoint";
+  if (state === "delivered" && (by === undefined || !boolean(row, "has_endpoint"))) return "delivered";
+  if (!boolean(row, "has_endpoint")) return "no endpoint";
   const isLeased = state === "pending" && row.lease !== null && integer(row, "due_at") > now;
   return isLeased ? "leased" : "retried";
 }
 
-/** Whether a delivery is due and its schedule has just begun. */
+/** Whether a delivery is due and none of its schedule is used, so that a retry would change nothing. */
 function isDue(row: Row, now: number): boolean {
   const isWaiting = text(row, "state") === "pending" && row.lease === null;
-  return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
+  return isWaiting && integer(row, "due_at") <= now && boolean(row, "is_whole");
 }
 
-const delivery = reading<domain.Delivery>({
+const delivery = rowReader<domain.Delivery>({
   ...{ id: integer, deliveryId: text, eventId: text, eventType: text, partnerId: text, state: text },
   ...{ attempts: integer, createdAt: integer },
-  // A fresh delivery is due since it was made.
+  // A new delivery has been due since it was made.
   dueAt: (row) =>
     text(row, "state") === "pending" ? integer(row, "due_at") || integer(row, "created_at") : null,
   leased: (row) => row.lease !== null,
@@ -187,7 +185,7 @@ const delivery = reading<domain.Delivery>({
 });
 
 const attemptReaders = { number: integer, at: integer, status: integerOrNull, error: textOrNull };
-const attempt = reading<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
+const attempt = rowReader<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
 
 function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
   const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];

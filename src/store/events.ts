@@ -1,21 +1,21 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import { bumpRevision } from "./deliveries.ts";
-import { insertRows, type Statement, statement } from "./driver/driver.ts";
+import { wakeSenders } from "./deliveries.ts";
+import { bind, insertRows } from "./driver/driver.ts";
 
-/** Events, with the partners to whom they are published, and the deliveries. No other file inserts events. */
+/** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
 
 const insertTestDelivery = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
   SELECT ?, id, ?, occurred_at FROM events WHERE event_id = ?`;
 
-/** A UUID of version 7 with the time of the event's id. */
+/** SQL for a version 7 UUID that has the time of the event's id. */
 const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblob(2))), 2) || '-'
   || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
 
 /**
- * Whether a partner has verified the teacher, also by deleted attestations. The `+` makes SQLite search by the teacher,
- * who has few attestations.
+ * SQL: whether a partner has verified the teacher, including by deleted attestations. The `+` makes SQLite search by
+ * teacher, because a teacher has few attestations.
  */
 const hasVerified = `EXISTS (SELECT 1 FROM attestations
     WHERE attestations.teacher_id = events.teacher_id AND +partner_id = partners.partner_id)
@@ -25,12 +25,12 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** The rule of isPublishedTo (domain/event-filter.ts) in SQL. */
+/** The domain's `isPublishedTo` (domain/event-filter.ts) in SQL. */
 const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(event_filter, '"' || event_type || '"') > 0
   AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
 
-/** Events are never deleted, so the newest have the highest ids. */
+/** SQL for the last inserted events. Events are never deleted, so these have the highest ids. */
 const areNew = "events.id > (SELECT max(id) FROM events) - ?";
 
 const insertPublished = `INSERT INTO partner_events (partner_id, event, published_at)
@@ -41,25 +41,25 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
   FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partner_events
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
-/** Stores events of teachers, publishes them to the partners of the transaction, and makes deliveries to endpoints. */
-export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]): Statement[] {
+/** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
+export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
   );
   if (rows.length === 0) return [];
   return [
     ...insertRows("events", columns, rows),
-    statement(insertPublished, [rows.length]),
-    statement(insertDeliveries, [rows.length]),
-    bumpRevision,
+    bind(insertPublished, [rows.length]),
+    bind(insertDeliveries, [rows.length]),
+    wakeSenders,
   ];
 }
 
-/** An event that names nobody, and its delivery to one partner. */
-export function testEvent(event: TeacherEvent, to: { deliveryId: string; partnerId: string }): Statement[] {
+/** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
+export function testEventSql(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
   return [
     ...insertRows("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
-    statement(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    bumpRevision,
+    bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
+    wakeSenders,
   ];
 }

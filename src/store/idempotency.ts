@@ -1,16 +1,16 @@
 import type { IdempotencyRecord } from "../domain/idempotency.ts";
-import type { Driver, Statement } from "./driver/driver.ts";
+import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 
-/** A record whose signing key is compromised counts as absent: its envelope must not be returned again. */
-export const isCompromised = `EXISTS (SELECT 1 FROM signing_keys
+/** SQL: whether the answer's signing key is compromised. The answer is not replayed then, as if there were none. */
+export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
   VALUES (?, ?, ?, ?, ?, ?)`;
 
-/** Stores an answer, replacing one that counts as absent. @param kid the key that signed it */
-export function keepStatement(record: IdempotencyRecord, kid: string): Statement {
+/** Stores an answer, and replaces one that expired or must not be replayed. @param kid the answer's signing key */
+export function storeAnswerStatement(record: IdempotencyRecord, kid: string): SqlStatement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }
@@ -20,7 +20,7 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(driver: Driver) {
   return {
     async find(id: Uint8Array): Promise<IdempotencyRecord | null> {
-      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromised}`;
+      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromisedSql}`;
       const [row] = await driver.query(sql, [id]);
       if (row === undefined) return null;
       return {
@@ -31,7 +31,7 @@ export function createIdempotencyStore(driver: Driver) {
         body: text(row, "body"),
       };
     },
-    /** Deletes records older than `before`, at most `limit`. @returns how many */
+    /** Deletes at most `limit` records older than `before`. @returns their number */
     async prune(before: number, limit: number) {
       const sql = `DELETE FROM idempotency WHERE rowid IN
         (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?) RETURNING 1 AS gone`;

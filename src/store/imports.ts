@@ -4,35 +4,35 @@ import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createRecorder } from "./changes.ts";
 import {
+  bind,
   type Driver,
   insertRows,
   type Row,
-  type Statement,
-  statement,
+  type SqlStatement,
   type Transaction,
 } from "./driver/driver.ts";
-import { integer, integerOrNull, type RecordOf, reading, text, textOrNull } from "./driver/rows.ts";
+import { integer, integerOrNull, type RecordOf, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { openStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
 import { createImportReads } from "./teachers.ts";
 
-/** The connection's page cache in KiB. An import writes all over the indexes. */
+/** The page cache during an import, in KiB: the writes go all over the indexes. */
 const bulkCacheKib = 64_000;
 const usualCacheKib = 4_096;
-/** Pages of the write-ahead log after which a commit copies them. An import copies them between its commits. */
+/** After how many pages of the WAL a commit runs a checkpoint. An import runs its checkpoints between commits. */
 const usualCheckpointPages = 1_000;
-/** Milliseconds between looks for a running service, each of which opens a file. */
+/** How often an import checks for a running service, in milliseconds. A check opens a file. */
 const pollIntervalMs = 500;
 
-/** An import. Times are milliseconds since the epoch. */
+/** An import as stored. Times are milliseconds since the epoch. */
 export type ImportRecord = RecordOf<typeof importReaders>;
-/** A running import: all rows up to `applied` are in the register, and `losses` counts what they removed. */
+/** The state of a running import: the rows up to `applied` are in the register, and `losses` says what they removed. */
 export type ImportRun = Pick<
   ImportRecord,
   "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
 > & { readonly losses: RecordedLosses };
 export type AppliedImport = NonNullable<Awaited<ReturnType<typeof readLastApplied>>>;
-/** Reads and writes teachers inside the transaction of a chunk. */
+/** The teachers as a chunk's transaction reads and writes them. */
 export type ImportedTeachers = ReturnType<typeof teachersIn>;
 export type ImportHistory = ReturnType<typeof createImportHistory>;
 export type ImportDetails = NonNullable<Awaited<ReturnType<ImportHistory["find"]>>>;
@@ -43,16 +43,16 @@ export function createImportHistory(driver: Driver) {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
     },
-    /** Finds an import with its codes, which a finished import has. */
+    /** Finds an import with its codes, which are stored when it finishes. */
     async find(id: number) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
       return { ...importRecord(row), codes: sortCodeCounts(codes.map(codeCount)) };
     },
-    /** Finds the last import that applied a row, without imports of made-up teachers. */
+    /** Finds the last import that applied a row. Imports of made-up teachers do not count. */
     lastApplied: () => readLastApplied(driver),
-    /** Adds the losses of all imports since a time, killed ones included, that came after the last allowed one. */
+    /** Adds up the losses of all imports since a time, killed ones included, after the last one with --allow-change. */
     async losses(since: number): Promise<Losses> {
       const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
       const rows = await driver.query(sql, [since]);
@@ -72,7 +72,7 @@ async function readLastApplied(driver: Driver) {
     rows: integer(row, "applied"),
     fields: new Set(JSON.parse(text(row, "fields")) as string[]) as ReadonlySet<string>,
     finishedAt: integer(row, "finished_at"),
-    /** Digests of the rejected rows; null for too many. */
+    /** Digests of the rejected rows; null if there were too many to store. */
     rejections: rejections === null ? null : (new Set(JSON.parse(rejections)) as ReadonlySet<string>),
   };
 }
@@ -86,7 +86,7 @@ function codeCount(row: Row): CodeCount {
   };
 }
 
-function insertCodes(id: number, codes: readonly CodeCount[]): Statement[] {
+function insertCodes(id: number, codes: readonly CodeCount[]): SqlStatement[] {
   const rows = codes.map(({ code, rows, first }) => {
     const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
     return [id, code, rows, places];
@@ -106,9 +106,9 @@ const finishImport = `UPDATE imports SET finished_at = ?, applied = ?, rejected 
 export type ImportStore = ReturnType<typeof createImportStore>;
 
 /**
- * The store of imports: their history, and the commits of their chunks.
+ * Creates the store of imports: their history, and the commits of their chunks.
  * @param stagingFolder a folder on this machine, because the database may be on a server
- * @param acting records the actor of changes
+ * @param acting the recorded author of changes
  */
 export function createImportStore(driver: Driver, stagingFolder: string, acting = serviceActor) {
   const recorded = createRecorder(acting);
@@ -116,7 +116,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
   let lastVersion: number | null = null;
   let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
 
-  /** Whether another connection has committed since this connection's last commit, which changes `data_version`. */
+  /** Whether another connection has committed since our last commit, which shows in `data_version`. */
   function othersWrote(row: Row = {}): boolean {
     const before = lastVersion;
     lastVersion = integer(row, "data_version");
@@ -127,10 +127,10 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     ...createImportHistory(driver),
     openStaging: () => openStaging(stagingFolder),
     /**
-     * Plans a chunk and writes it with the progress, in one transaction.
-     * @param plan awaits only the teachers that it gets, and may be called twice
-     * @returns null, without writing, when another import has begun; else `heldMs`, the time for which the transaction
-     *   blocked other writers, and `othersWrote`, whether another connection has written since the last chunk
+     * Plans a chunk, and writes it and the progress in one transaction.
+     * @param plan awaits only the teachers that it gets; it may be called twice
+     * @returns null if another import has begun; nothing is written then. Otherwise `heldMs`, for how long other
+     *   writers were blocked, and `othersWrote`, whether another connection has written since the last chunk
      */
     async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
       { id }: Pick<ImportRun, "id">,
@@ -140,24 +140,24 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const done = await driver.write(async (tx) => {
         begunAt = performance.now();
         const [underWay = [], [version] = []] = await tx.batch([
-          statement(selectUnderWay, [id]),
-          ...(isFile ? [statement("PRAGMA data_version")] : []),
+          bind(selectUnderWay, [id]),
+          ...(isFile ? [bind("PRAGMA data_version")] : []),
         ]);
         if (underWay.length === 0) return null;
         const planned = await plan(teachersIn(tx));
         await storeWrites(tx, planned.writes);
         const { inserted, updated, unchanged, events, losses, applied } = planned.next;
         const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
-        await tx.batch([statement(advance, [...progress, id])]);
+        await tx.batch([bind(advance, [...progress, id])]);
         return { planned, version };
       });
       if (done === null) return null;
       const heldMs = performance.now() - begunAt;
-      // Copied here, the write-ahead log blocks no writer; left long, a service would copy it during its calls.
+      // A checkpoint at this point blocks no writer. Without it a service would have to copy the long WAL in a call.
       if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
       return { planned: done.planned, heldMs, othersWrote: isFile && othersWrote(done.version) };
     },
-    /** Begins an import and ends an unfinished one. @param start `isSample` for made-up teachers of a sandbox */
+    /** Begins an import and abandons an unfinished one. @param start `isSample` for made-up teachers of a sandbox */
     begin(
       start: Pick<ImportRecord, "file" | "sha256" | "unchanged"> & {
         readonly isSample: boolean;
@@ -168,8 +168,8 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const { file, sha256, isSample, unchanged, losses, at } = start;
       return driver.write(async (tx) => {
         const [[left] = [], [begun = {}] = []] = await tx.batch([
-          statement(giveUp, [at]),
-          statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
+          bind(giveUp, [at]),
+          bind(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
         ]);
         const id = integer(begun, "id");
         await tx.batch([recorded({ action: "import", kind: "import", id: String(id), detail: sha256 })]);
@@ -177,7 +177,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return { run, abandoned: left === undefined ? null : importRecord(left) };
       });
     },
-    /** @param end `fields` must be in the next import too. @returns false when another import has begun */
+    /** Finishes an import. @param end the next import needs its `fields` @returns false if another has begun */
     finish(
       { id }: Pick<ImportRun, "id">,
       end: Pick<ImportRecord, "rejected" | "warnings"> & {
@@ -192,13 +192,13 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const digests = rejections === null ? null : JSON.stringify(rejections);
       const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
       return driver.write(async (tx) => {
-        const [underWay = []] = await tx.batch([statement(selectUnderWay, [id])]);
+        const [underWay = []] = await tx.batch([bind(selectUnderWay, [id])]);
         if (underWay.length === 0) return false;
-        await tx.batch([statement(finishImport, args), ...insertCodes(id, codes)]);
+        await tx.batch([bind(finishImport, args), ...insertCodes(id, codes)]);
         return true;
       });
     },
-    /** Whether a service has the same database file open. */
+    /** Whether a service uses the same database file. */
     async isBesideService() {
       const at = performance.now();
       if (isFile && at - looked.at > pollIntervalMs) looked = { at, runs: await driver.serviceRunning() };
@@ -212,23 +212,20 @@ async function tune(driver: Driver, isBulk: boolean): Promise<void> {
   if (driver.kind !== "embedded") return;
   const pages = isBulk ? 0 : usualCheckpointPages;
   const kib = isBulk ? bulkCacheKib : usualCacheKib;
-  await driver.batch([
-    statement(`PRAGMA wal_autocheckpoint = ${pages}`),
-    statement(`PRAGMA cache_size = -${kib}`),
-  ]);
+  await driver.batch([bind(`PRAGMA wal_autocheckpoint = ${pages}`), bind(`PRAGMA cache_size = -${kib}`)]);
 }
 
 function teachersIn(tx: Transaction) {
-  const query: Driver["query"] = async (sql, args = []) => (await tx.batch([statement(sql, args)]))[0] ?? [];
+  const query: Driver["query"] = async (sql, args = []) => (await tx.batch([bind(sql, args)]))[0] ?? [];
   const { findMany, findOwners } = createImportReads({ query });
   return { findMany, findOwners, apply: (writes: readonly TeacherWrite[]) => applyWrites(tx, writes) };
 }
 
 const importReaders = {
   ...{ id: integer, file: text, sha256: text, startedAt: integer, finishedAt: integerOrNull },
-  /** When another import began before this one had finished. */
+  /** When another import began before this one was finished; null if none did. */
   abandonedAt: integerOrNull,
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },
 };
-const importRecord = reading<ImportRecord>(importReaders);
+const importRecord = rowReader<ImportRecord>(importReaders);

@@ -3,33 +3,33 @@ import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytesOrNull, integer, integerOrNull, json, reading, text } from "./driver/rows.ts";
+import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
+import { bytesOrNull, integer, integerOrNull, json, rowReader, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
- * Retires the active key. The service signs with the key until this commit, and a `retired_at` before the key's last
- * attestation would refuse that attestation. Newer rows have almost always later times, so the newest 20,000 suffice.
+ * SQL that retires the active key. Verifiers refuse attestations from after `retired_at`, so it is not earlier than the
+ * key's last attestation, which is among the newest 20,000. The service signs with the key until this commit.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
     FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
   WHERE kid = ?2`;
 /**
- * The new key's time begins now, not at the old key's last attestation. That may be in the future after a clock was
- * ahead, and attestations of the new key until then would be refused. The times of two keys may overlap.
+ * SQL that activates the new key now, not after the old key's last attestation. If a clock was ahead, that attestation
+ * is from the future, and until then those of the new key would be refused. The times of two keys may overlap.
  */
 const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
 const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
-const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
+const markCompromised = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
 
-/** A register begins at a random revision, so that a service notices when its database is replaced by another. */
+/** SQL that adds a random number to a new register's revision, so that a service notices a replaced database. */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
-/** The ids of the active key and of the pending key, null for a missing key. */
+/** The ids of the active and the pending key; null for a missing key. */
 type Ring = { readonly active: string | null; readonly pending: string | null };
 
 type Rotation = { active: string; pending: string; next: SigningKey; at: number };
@@ -38,17 +38,17 @@ type Compromise = { kid: string; since: number; at: number; next: SigningKey | n
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /**
- * The key ring: at most one active key and one pending key. A change is made only if the ring is as the caller read it.
- * @param acting who is recorded as the author of changes
+ * Creates the store of the key ring: at most one active and one pending key. A change fails if the ring has changed
+ * since the caller read it. @param acting the recorded author of changes
  */
 export function createKeyStore(driver: Driver, acting = serviceActor) {
   const recorded = createRecorder(acting);
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
-  const activated = (kid: string, at: number) => [statement(promote, [at, kid]), ofKey(kid, "activated")];
+  const activated = (kid: string, at: number) => [bind(promote, [at, kid]), ofKey(kid, "activated")];
 
-  /** @param changeOf the statements of the change; null, for a result of false, if the ring has changed */
-  function change(changeOf: (ring: Ring) => readonly Statement[] | null): Promise<boolean> {
+  /** Changes the ring by the statements of `changeOf`. @returns false if `changeOf` gives null: the ring has changed */
+  function change(changeOf: (ring: Ring) => readonly SqlStatement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);
       const kidOf = (state: KeyState) => {
@@ -71,38 +71,38 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
       const rows = await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`);
       return rows.map(signingKey);
     },
-    /** Fills an empty ring. Two first commands share the keys of the first. @returns whether the ring was empty */
+    /** Stores the first keys. Of two first commands, both use the keys of one. @returns whether the ring was empty */
     create: (active: SigningKey, pending: SigningKey) =>
       change((ring) =>
         ring.active === null && ring.pending === null
-          ? [...inserted(active), ...inserted(pending), statement(beginRevision)]
+          ? [...inserted(active), ...inserted(pending), bind(beginRevision)]
           : null,
       ),
-    /** @throws TvsError REFUSED after another rotation */
+    /** Activates the pending key and adds the next one. @throws TvsError REFUSED after another rotation */
     rotate: ({ active, pending, next, at }: Rotation) =>
       requireChange((ring) =>
         ring.active === active && ring.pending === pending
           ? [
-              statement(retireActive, [at, active]),
+              bind(retireActive, [at, active]),
               ofKey(active, "retired"),
               ...activated(pending, at),
               ...inserted(next),
             ]
           : null,
       ),
-    /** Replaces the pending key and retires the old pending key unused. */
+    /** Replaces the pending key. The old pending key is retired and never signs. */
     replacePending: ({ pending, next, at }: { pending: string; next: SigningKey; at: number }) =>
       requireChange((ring) =>
         ring.pending === pending
-          ? [statement(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
+          ? [bind(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
           : null,
       ),
-    /** Marks a key as compromised. With `next`, the same transaction fills the gap in the ring. */
+    /** Marks a key as compromised. If it was active or pending, the same commit adds `next` as the pending key. */
     compromise: ({ kid, since, at, next }: Compromise) =>
       requireChange(({ active, pending }) => {
         const detail = `since ${isoTime(since)}`;
         const compromised = [
-          statement(flag, [at, since, since, kid]),
+          bind(markCompromised, [at, since, since, kid]),
           recorded({ action: "compromised", kind: "key", id: kid, detail }),
         ];
         if (next === null) return compromised;
@@ -113,7 +113,7 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
   };
 }
 
-function insert(key: SigningKey): Statement {
+function insert(key: SigningKey): SqlStatement {
   // biome-ignore format: the order of the columns
   const args = [
     key.kid, key.state, JSON.stringify(key.jwk), key.sealed, key.createdAt, key.publishedAt,
@@ -122,7 +122,7 @@ function insert(key: SigningKey): Statement {
   return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
 }
 
-const signingKey = reading<SigningKey>({
+const signingKey = rowReader<SigningKey>({
   ...{ kid: text, state: text, jwk: (row) => json(row, "public_jwk"), sealed: bytesOrNull },
   ...{ createdAt: integer, publishedAt: integer, activatedAt: integerOrNull, retiredAt: integerOrNull },
   compromisedSince: integerOrNull,

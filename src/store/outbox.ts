@@ -6,15 +6,15 @@ import type {
   OpenEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import { bumpRevision } from "./deliveries.ts";
+import { wakeSenders } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, reading, text } from "./driver/rows.ts";
+import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
 
 const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
   (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
 
-/** One probe of the index for each endpoint, however many deliveries wait. */
+/** Reads the open endpoints. Each costs one probe of the index, however many deliveries wait. */
 const open = `SELECT partner_id, url, secret, previous_secret, previous_until, failing_since,
     (SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = endpoint.partner_id
       ORDER BY due_at LIMIT 1) AS next_due_at
@@ -22,7 +22,7 @@ const open = `SELECT partner_id, url, secret, previous_secret, previous_until, f
   WHERE endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true')`;
 
-/** Due deliveries of one endpoint, oldest first. Half of the limit is for retries, which fresh ones would starve. */
+/** Leases due deliveries, oldest first. Half of the limit is for retries: new deliveries could fill all of it. */
 const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     SELECT id FROM (
       SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
@@ -55,7 +55,7 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/** A leased delivery has a `due_at` above 0, so fresh ones are not read. The index is probed once per partner. */
+/** Ends all leases. `due_at > 0` leaves out new deliveries; the index is probed once for each partner. */
 const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
@@ -63,17 +63,17 @@ const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attem
 export type Outbox = ReturnType<typeof createOutbox>;
 
 /**
- * The outbox for the sender. Only the holder of a lease finishes a delivery; it is due when the lease ends.
- * Writes go through the group commit that all calls share.
+ * Creates the outbox of the webhook sender. Only the holder of a lease may finish a delivery, which is due again when
+ * the lease ends. Writes share the group commit of the calls.
  */
 export function createOutbox(driver: Driver, commit: Commit) {
   return {
-    /** Changes when deliveries were added, or when the set of open endpoints may have changed. */
+    /** Reads a text that changes when deliveries were added, or the open endpoints may have changed. */
     async revision() {
       const [row] = await driver.query(revision);
       return row === undefined ? "" : `${integer(row, "of_settings")} ${integer(row, "of_deliveries")}`;
     },
-    /** Open endpoints, each with the time of its next delivery. */
+    /** Lists the open endpoints, each with the time at which its next delivery is due. */
     async open() {
       return (await driver.query(open)).map(openEndpoint);
     },
@@ -84,25 +84,25 @@ export function createOutbox(driver: Driver, commit: Commit) {
         some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
       );
     },
-    /** Records an attempt. @returns false, having changed nothing, when another sender has the lease */
+    /** Records an attempt. @returns false if another sender has the lease; nothing has changed then */
     finish: (attempt: FinishedAttempt) => commit.inGroup(finishing, attempt),
-    /** Returns leases without an attempt. The deliveries are due now. */
+    /** Gives leases back without an attempt. Their deliveries are due now. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
-      await commit(leased.flatMap(({ id, lease }) => [statement(release, [now, id, lease]), bumpRevision]));
+      await commit(leased.flatMap(({ id, lease }) => [bind(release, [now, id, lease]), wakeSenders]));
     },
-    /** Ends all leases when the one service over a file starts: no other process can hold a lease. */
+    /** Ends all leases when the only service of a database file starts: no other process can hold one. */
     async releaseAll(now: number) {
-      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
+      await commit([{ sql: releaseAll, args: [now] }, wakeSenders]);
     },
   };
 }
 
-function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease): Statement {
+function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease) {
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
-/** Records finished attempts, each only if its sender still has the lease. */
+/** Records finished attempts, except those whose sender has lost the lease. */
 const finishing: GroupedWrite<FinishedAttempt, boolean> = {
   weigh: () => 3,
   async write(tx, attempts) {
@@ -115,7 +115,7 @@ const finishing: GroupedWrite<FinishedAttempt, boolean> = {
   },
 };
 
-function finishStatements(attempt: FinishedAttempt): Statement[] {
+function finishStatements(attempt: FinishedAttempt): SqlStatement[] {
   const { delivery: one, at, finishedAt, status, error, durationMs, next } = attempt;
   const isPending = typeof next === "object";
   const state = isPending ? "pending" : next;
@@ -137,12 +137,12 @@ function endpointStatement({ delivery: one, url, finishedAt, status, error, isGo
   };
 }
 
-const openEndpoint = reading<OpenEndpoint>({
+const openEndpoint = rowReader<OpenEndpoint>({
   ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull },
   ...{ previousUntil: integerOrNull, failingSince: integerOrNull, nextDueAt: integerOrNull },
 });
 
-const leasedColumns = reading<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
+const leasedColumns = rowReader<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
   ...{ id: integer, deliveryId: text, eventId: text, eventType: text, body: text, attempts: integer },
 });
 

@@ -3,25 +3,25 @@ import { text } from "./driver/rows.ts";
 
 const oldest =
   "SELECT published_at FROM partner_events WHERE partner_events.partner_id = partners.partner_id ORDER BY event LIMIT 1";
-/** The partners whose two oldest rows are old. */
+/** Finds the partners whose two oldest events are old, so that at least one may be deleted. */
 const prunable = `SELECT partner_id FROM partners WHERE (${oldest}) < ?1 AND (${oldest} OFFSET 1) < ?1`;
-/** Deletes from the oldest event on, without a gap, each only if the next one is old too. */
+/** Deletes the oldest events without a gap, each only if the event after it is old too. */
 const prune = `DELETE FROM partner_events WHERE partner_id = ?1 AND event IN (SELECT event FROM
   (SELECT event, lead(event) OVER (ORDER BY event) AS next,
     max(published_at) OVER (ORDER BY event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS newest FROM
     (SELECT event, published_at FROM partner_events WHERE partner_id = ?1 ORDER BY event LIMIT ?3 + 1))
   WHERE newest < ?2 AND next IS NOT NULL) RETURNING 1 AS gone`;
-/** Without the event `?2` it finds nothing. */
+/** Reads a page of events. For an unknown event `?2` the page is empty. */
 const page = `SELECT event_id, content FROM partner_events CROSS JOIN events ON events.id = event
   WHERE partner_id = ?1 AND event >= iif(?2 IS NULL, 0, (SELECT id FROM events WHERE event_id = ?2))
   ORDER BY event LIMIT ?3`;
 
 export type PartnerEventStore = ReturnType<typeof createPartnerEventStore>;
 
-/** The events that were published to each partner. `events.ts` writes them. */
+/** Creates the store of the events published to each partner. `events.ts` writes them. */
 export function createPartnerEventStore(driver: Driver) {
   return {
-    /** The events published to a partner, in the order of their commits, beginning with the event `from`. */
+    /** Reads events of a partner in the order of their commits, beginning with the event `from`; null: the first. */
     async page(partnerId: string, { from, limit }: { from: string | null; limit: number }) {
       const rows = await driver.query(page, [partnerId, from, limit]);
       return rows.map((row) => ({ eventId: text(row, "event_id"), content: text(row, "content") }));
@@ -31,13 +31,13 @@ export function createPartnerEventStore(driver: Driver) {
         AND event = (SELECT id FROM events WHERE event_id = ?)) ORDER BY partner_id`;
       return (await driver.query(sql, [eventId])).map((row) => text(row, "partner_id"));
     },
-    /** The partners with events to prune that were published before a time. */
+    /** Lists the partners that have events to prune, published before a time. */
     async prunable(before: number) {
       return (await driver.query(prunable, [before])).map((row) => text(row, "partner_id"));
     },
     /**
-     * Deletes events published to a partner before a time, except the newest of them: a partner that has fetched it can
-     * continue after it without a gap.
+     * Deletes events that were published to a partner before a time, except the newest of them. A partner that has
+     * fetched that one can continue after it.
      * @returns the number of deleted events, at most `limit`, oldest first
      */
     async prune(partnerId: string, { before, limit }: { before: number; limit: number }) {

@@ -2,10 +2,10 @@ import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyExpiry, Partner, PartnerChange } from "../domain/partners.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
-import { type Driver, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
-import { bytes, integer, integerOrNull, json, reading, tableOf, text } from "./driver/rows.ts";
+import { bind, type Driver, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
+import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
-/** The columns of a partner's terms, each with its value in a change; undefined for a term that does not change. */
+/** The columns of a partner's terms. Each gives its value in a change; undefined if the change leaves it as it is. */
 const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {
   name: ({ name }) => name,
   scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
@@ -40,8 +40,11 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
 
-  /** @param changeOf the statements of the change; no statements if the partner has the wanted state already */
-  function change(partnerId: string, changeOf: (before: Partner) => readonly Statement[]): Promise<Partner> {
+  /** Changes a partner. @param changeOf no statements if the partner already is as wanted */
+  function change(
+    partnerId: string,
+    changeOf: (before: Partner) => readonly SqlStatement[],
+  ): Promise<Partner> {
     return driver.write(async (tx) => {
       await tx.batch(changeOf(await readPartner(tx, partnerId)));
       return readPartner(tx, partnerId);
@@ -59,26 +62,25 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
     certificates: async () =>
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificates.read),
 
-    /** @throws TvsError REFUSED when the id is taken */
+    /** Adds a partner with its first key. @throws TvsError REFUSED if the id is taken */
     add(record: Partner, key: ApiKey) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       const added = ofPartner(record.partnerId, "added", key.keyId);
-      return insert(driver, [statement(insertPartner, args), apiKeys.insert(key), added], taken);
+      return insert(driver, [bind(insertPartner, args), apiKeys.insert(key), added], taken);
     },
     /**
-     * Changes the given members only, so that two operators do not undo each other's change.
-     * @throws TvsError NOT_KNOWN
+     * Changes only the given terms, so that two operators do not undo each other's changes. @throws TvsError NOT_KNOWN
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => partnerChange(before, terms, recorded)),
-    /** Disables with a time, enables with null. A disabled partner keeps its first time. @throws TvsError NOT_KNOWN */
+    /** Disables a partner; null enables it. The first time of disabling is kept. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)
           ? []
           : [
-              statement(disablePartner, [at, partnerId]),
+              bind(disablePartner, [at, partnerId]),
               ofPartner(partnerId, at === null ? "enabled" : "disabled"),
             ],
       ),
@@ -86,13 +88,13 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
   };
 }
 
-type OfPartner = (partnerId: string, action: string, detail?: string | null) => Statement;
+type OfPartner = (partnerId: string, action: string, detail?: string | null) => SqlStatement;
 
 function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
   return {
     /**
-     * Adds a key and shortens the life of another key, in one transaction.
-     * @returns false, having changed nothing, when the partner has `maxLive` live keys already
+     * Adds a key and ends another one earlier, in one transaction. @returns false if the partner has `maxLive` live
+     * keys; nothing has changed then
      */
     addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyExpiry | null; maxLive: number }) {
       return driver.write(async (tx) => {
@@ -101,26 +103,23 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         await tx.finish([
           apiKeys.insert(key),
           ofPartner(key.partnerId, "key issued", key.keyId),
-          ...(shortened === null ? [] : [statement(shortenKey, [shortened.expiresAt, shortened.keyId])]),
+          ...(shortened === null ? [] : [bind(shortenKey, [shortened.expiresAt, shortened.keyId])]),
         ]);
         return true;
       });
     },
-    /** @returns the revoked key, null for an unknown id. A key that was revoked before keeps its time. */
+    /** Revokes a key. A key that is revoked already keeps its time. @returns the key; null if the id is unknown */
     revokeKey(keyId: string, at: number) {
       return driver.write(async (tx) => {
         const [row] = await tx.query(selectKey, [keyId]);
         if (row === undefined) return null;
         const known = apiKeys.read(row);
         if (known.revokedAt !== null) return known;
-        await tx.finish([
-          statement(revokeKey, [at, keyId]),
-          ofPartner(known.partnerId, "key revoked", keyId),
-        ]);
+        await tx.finish([bind(revokeKey, [at, keyId]), ofPartner(known.partnerId, "key revoked", keyId)]);
         return { ...known, revokedAt: at };
       });
     },
-    /** @throws TvsError REFUSED when the certificate belongs to a partner already */
+    /** Adds a certificate. @throws TvsError REFUSED if it belongs to a partner already */
     addCertificate(one: ClientCertificate) {
       const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
       const taken = "this certificate already belongs to a partner; remove it there first";
@@ -131,15 +130,15 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
       return driver.write(async (tx) => {
         if ((await tx.query(`SELECT 1 ${ofFingerprint}`, args)).length === 0) return false;
         const removed = ofPartner(partnerId, "certificate removed", fingerprint);
-        await tx.finish([statement(`DELETE ${ofFingerprint}`, args), removed]);
+        await tx.finish([bind(`DELETE ${ofFingerprint}`, args), removed]);
         return true;
       });
     },
   };
 }
 
-/** @throws TvsError REFUSED with the message `taken` when a unique column has the value already */
-async function insert(driver: Driver, statements: readonly Statement[], taken: string): Promise<void> {
+/** Inserts rows. @throws TvsError REFUSED with the message `taken` if a unique column has the value already */
+async function insert(driver: Driver, statements: readonly SqlStatement[], taken: string): Promise<void> {
   try {
     await driver.batch(statements);
   } catch (error) {
@@ -148,32 +147,32 @@ async function insert(driver: Driver, statements: readonly Statement[], taken: s
   }
 }
 
-/** @throws TvsError NOT_KNOWN */
+/** Reads a partner. @throws TvsError NOT_KNOWN */
 export async function readPartner(tx: Transaction, partnerId: string): Promise<Partner> {
   const [row] = await tx.query(selectPartner, [partnerId]);
   if (row !== undefined) return partner(row);
   throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
 }
 
-/** Changes the given terms of a partner, and records the change. Without a difference there are no statements. */
-export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): Statement[] {
+/** Makes statements that change a partner's terms and record the change. @returns none if nothing differs */
+export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
   const { partnerId } = before;
   const old = valuesOf(before);
   const values = valuesOf(change).map((value, index) => value ?? old[index] ?? null);
   if (values.every((value, index) => value === old[index])) return [];
   const record = { action: "changed", kind: "partner", id: partnerId, detail: termsText(change) } as const;
-  return [statement(updatePartner, [...values, partnerId]), recorded(record)];
+  return [bind(updatePartner, [...values, partnerId]), recorded(record)];
 }
 
 const valuesOf = (change: PartnerChange) => Object.values(terms).map((value) => value(change) ?? null);
 
-/** The changed terms, in one line. */
+/** Lists the changed terms in one line, for the record of the change. */
 function termsText({ eventFilter, ...change }: PartnerChange): string {
   const named = Object.entries({ ...change, ...eventFilter });
   return named.map(([name, value]) => `${name} ${value}`).join("; ");
 }
 
-const partner = reading<Partner>({
+const partner = rowReader<Partner>({
   ...{ partnerId: text, name: text, scopes: json, purposes: json, perMinute: integer, perDay: integer },
   ...{ batchCost: text, watchLimit: integer },
   eventFilter: (row) => ({

@@ -2,7 +2,7 @@ import type { QuotaCharge, WindowKind, WindowStarts } from "../domain/quota-wind
 import { callWrites } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
-import { integer, reading, text } from "./driver/rows.ts";
+import { integer, rowReader, text } from "./driver/rows.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
 const selectUsed = `SELECT
@@ -11,7 +11,7 @@ const selectUsed = `SELECT
 
 export type QuotaStore = ReturnType<typeof createQuotaStore>;
 
-/** The use of the partners' quota windows. */
+/** Creates the store of the quota windows: how many calls each partner has used. */
 export function createQuotaStore(driver: Driver, commit: Commit) {
   return {
     async windows(starts?: WindowStarts) {
@@ -24,9 +24,9 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
     /**
-     * Charges the minute of a refused or replayed call.
+     * Charges a refused or replayed call: one call of the minute's quota, none of the day's.
      * @param revision of the configuration that authenticated the call
-     * @returns the use of the windows; null, having charged nothing, when the minute is full or the revision is old
+     * @returns the use of the windows; null if the minute is full or the revision is old, and nothing is charged
      */
     chargeMinute: (charge: QuotaCharge, revision: number) =>
       commit.inGroup(callWrites, {
@@ -42,5 +42,5 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
 }
 
 type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
-const quotaWindow = reading<QuotaWindow>({ partnerId: text, kind: text, startsAt: integer, used: integer });
+const quotaWindow = rowReader<QuotaWindow>({ partnerId: text, kind: text, startsAt: integer, used: integer });
 const timesOf = ({ minute, day }: WindowStarts) => [minute, day];

@@ -8,16 +8,16 @@ import {
   unreadableCertificateName,
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Row, statement, type Transaction } from "./driver/driver.ts";
+import { bind, type Driver, type Row, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** The setting that identifies the master key of a register (Secrets.check). */
+/** The setting with the check value of the master key that made the register (`Secrets.check`). */
 export const masterKeyCheckName = "master_key_check";
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const insertFirst = "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT value FROM json_each(?))";
-/** Triggers raise it with every change of settings, partners, credentials and signing keys. */
+/** SQL for the revision. Triggers raise it with each change of settings, partners, credentials and signing keys. */
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
@@ -43,19 +43,19 @@ export function createSettingsStore(driver: Driver, acting = serviceActor) {
         const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
         await tx.finish(
           changed.flatMap(([name, value]) => [
-            statement(upsert, [name, value]),
+            bind(upsert, [name, value]),
             ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
           ]),
         );
       });
     },
-    /** Writes a value, if the setting has none. @returns the stored value, which may be another process's */
+    /** Writes a value if the setting has none. @returns the stored value, perhaps of another process */
     async writeFirst(name: string, value: string) {
-      const select = statement("SELECT value FROM settings WHERE name = ?", [name]);
-      const [, [row] = []] = await driver.batch([statement(insertFirst, [name, value]), select]);
+      const select = bind("SELECT value FROM settings WHERE name = ?", [name]);
+      const [, [row] = []] = await driver.batch([bind(insertFirst, [name, value]), select]);
       return row === undefined ? value : text(row, "value");
     },
-    /** Rises with every change that a service keeps in memory. A read after this one shows the change. */
+    /** Reads the revision, which rises with each change of rows that a service keeps in memory. */
     async revision() {
       const [row] = await driver.query(selectRevision);
       return row === undefined ? 0 : integer(row, "value");

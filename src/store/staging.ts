@@ -5,19 +5,19 @@ import { changesNothing } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
-import { integer, json, reading, text, textOrNull } from "./driver/rows.ts";
+import { integer, json, rowReader, text, textOrNull } from "./driver/rows.ts";
 
 const settings = [
-  // The staging database ends with the process, so it needs no fsync and no journal.
+  // The staging database is deleted when the process ends, so it needs no fsync and no journal.
   "journal_mode = OFF",
   "synchronous = OFF",
   "secure_delete = OFF",
-  // Holds most of the index of a million NINs, which arrive in random order.
+  // The cache holds most of the index of a million NINs, which arrive in random order.
   "cache_size = -40000",
 ];
 
 const schema = [
-  // A row without changes has no patch; its identifiers are needed to find duplicates.
+  // A row that changes nothing has no patch. It is stored to find duplicates of its identifiers.
   `CREATE TABLE rows (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
@@ -49,13 +49,13 @@ const selectIssues = `SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER B
 
 let opened = 0;
 
-/** Holds checked rows on the disk until the whole file is checked. */
+/** A store of checked rows on the disk, until the whole file is checked. */
 export type Staging = Awaited<ReturnType<typeof openStaging>>;
 
 /**
- * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and is
- * unlinked while it is open. It has names and blind indexes, and never a raw NIN, e-mail address or phone number.
- * @throws TvsError STORE_*
+ * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and
+ * is deleted while it is open. It has names and blind indexes, never a NIN, e-mail address or phone number. @throws
+ * TvsError STORE_*
  */
 export async function openStaging(folder: string) {
   const file = join(folder, `import-${process.pid}-${++opened}.db`);
@@ -82,13 +82,13 @@ export async function openStaging(folder: string) {
 
 type Run = (sql: string, args?: readonly Value[]) => Row[];
 
-const pendingOf = reading<Pick<StagedRow, "seq" | "line" | "patch">>({
+const pendingOf = rowReader<Pick<StagedRow, "seq" | "line" | "patch">>({
   ...{ seq: integer, line: integer, patch: json },
 });
 
 function createStaging(run: Run) {
   return {
-    /** Stores rows. @returns the duplicates by `seq`, with the identifier that an earlier row has */
+    /** Stores rows. @returns for each duplicate, by `seq`, the identifier that an earlier row has too */
     add(rows: readonly StagedRow[]): ReadonlyMap<number, TakenIdentifier> {
       const values = rows.map((row) => {
         const { regNo, tId, ninIndex } = row.content;
@@ -100,7 +100,7 @@ function createStaging(run: Run) {
       if (integer(added, "n") === rows.length) return new Map();
       const isThere = (column: string, value: Value) =>
         value !== null && run(`SELECT 1 FROM rows WHERE ${column} = ?`, [value]).length > 0;
-      // A repeated registration number explains the other identifiers too.
+      // A repeated registration number is reported first, because the other identifiers are then repeated too.
       const takenOf = ({ content: { regNo, tId } }: StagedRow) =>
         isThere("reg_no", regNo) ? "regNo" : isThere("t_id", tId) ? "tId" : "nin";
       const out = rows.filter(({ seq }) => !isThere("seq", seq));
@@ -114,11 +114,11 @@ function createStaging(run: Run) {
       });
       run(addIssues, [JSON.stringify(values)]);
     },
-    /** Reads rows with a patch, in the order of the file. */
+    /** Reads the rows that change something, in the order of the file. */
     pending(afterSeq: number, limit: number): Pick<StagedRow, "seq" | "line" | "patch">[] {
       return run(selectPending, [afterSeq, limit]).map(pendingOf);
     },
-    /** Reads the rejections or the warnings in pages, in the order in which they were added. */
+    /** Reads the rejections or the warnings page by page, in the order in which they were added. */
     *issues(kind: "rejected" | "warnings"): Generator<ImportIssue[]> {
       let page: Row[] = [];
       do {
@@ -130,7 +130,7 @@ function createStaging(run: Run) {
   };
 }
 
-const issueOf = reading<ImportIssue>({
+const issueOf = rowReader<ImportIssue>({
   ...{ line: integer, field: textOrNull, code: text },
   regNo: (row) => textOrNull(row, "reg_no") ?? undefined,
 });

@@ -1,23 +1,23 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { LicenseStatus } from "../partner/contract.ts";
 import type { Driver, Value } from "./driver/driver.ts";
-import { flag, integer, text } from "./driver/rows.ts";
-import { lastIdBefore } from "./evidence/attestations.ts";
+import { boolean, integer, text } from "./driver/rows.ts";
+import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { createImportHistory } from "./imports.ts";
-import { teacherLists } from "./status-lists.ts";
-import { licenseStatusOn } from "./teacher-columns.ts";
+import { teacherListsSql } from "./status-lists.ts";
+import { licenseStatusSql } from "./teacher-columns.ts";
 
-const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
+const sampledStatuses = `WITH RECURSIVE ${teacherListsSql}, sample (id, last) AS (
     SELECT first, last FROM lists UNION ALL SELECT id + ?2, last FROM sample WHERE id + ?2 <= last)
-  SELECT ${licenseStatusOn("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
+  SELECT ${licenseStatusSql("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
 export type StatusStore = ReturnType<typeof createStatusStore>;
 
 /**
- * Figures of the register, each read from a bounded number of rows. Teachers and events are never deleted, so their
- * highest ids are their numbers. Attestations and idempotency records are deleted oldest first, so that their lowest and
- * highest ids give their numbers.
+ * Creates the store of the register's figures, each from a bounded number of rows. Teachers and events are never
+ * deleted, so the highest id is their number. Of attestations and idempotency records the oldest are deleted first, so
+ * their number follows from the lowest and the highest id.
  */
 export function createStatusStore(driver: Driver) {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
@@ -26,15 +26,15 @@ export function createStatusStore(driver: Driver) {
   }
 
   return {
-    teachers: () => figure(`WITH RECURSIVE ${teacherLists} SELECT sum(last - first + 1) FROM lists`),
-    /** Counts licence statuses on a date over every `step`-th record, and the inactive or hidden ones among them. */
+    teachers: () => figure(`WITH RECURSIVE ${teacherListsSql} SELECT sum(last - first + 1) FROM lists`),
+    /** Counts the licence statuses of every `step`-th teacher on a date, and the inactive or hidden ones. */
     async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);
       const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };
       for (const row of rows) {
         const n = integer(row, "n");
         counts[text(row, "status") as LicenseStatus] += n;
-        if (!flag(row, "active")) counts.inactive += n;
+        if (!boolean(row, "active")) counts.inactive += n;
       }
       return counts;
     },
@@ -42,13 +42,13 @@ export function createStatusStore(driver: Driver) {
       const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");
       return { total: await figure("SELECT count(*) FROM partners"), disabled };
     },
-    /** The number of attestations, in all and since each of the times (milliseconds since the epoch). */
+    /** Counts the attestations, all of them and those since each time (milliseconds since the epoch). */
     async attestations(since: readonly number[]) {
       const last = await figure("SELECT max(id) FROM attestations");
       const first = await figure("SELECT min(id) FROM attestations");
       const total = last === 0 ? 0 : last - first + 1;
       const counts = since.map(async (time) => {
-        const before = await figure(lastIdBefore("?1"), [Math.floor(time / 1000)]);
+        const before = await figure(lastIdBeforeSql("?1"), [Math.floor(time / 1000)]);
         return Math.min(total, last - before);
       });
       const newest = await driver.query("SELECT issued_at FROM attestations ORDER BY id DESC LIMIT 1");
@@ -67,7 +67,7 @@ export function createStatusStore(driver: Driver) {
       try {
         return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
       } catch (error) {
-        // A libSQL server may refuse this statement.
+        // Some libSQL servers refuse this statement.
         if (driver.kind === "remote" && !isTvsError(error, "STORE_BUSY")) return null;
         throw error;
       }

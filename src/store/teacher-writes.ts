@@ -1,4 +1,4 @@
-/** Changes of teachers, each with its history and its events in one commit. */
+/** Stores changes of teachers, each in one commit with its history and its events. */
 
 import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
@@ -6,27 +6,27 @@ import type { TeacherContent } from "../domain/teachers/teachers.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import {
+  bind,
   insertRows,
   type Row,
   rowsInJson,
-  type Statement,
-  statement,
+  type SqlStatement,
   type Transaction,
   type Value,
 } from "./driver/driver.ts";
-import { flag, integer, text, textOrNull } from "./driver/rows.ts";
+import { boolean, integer, text, textOrNull } from "./driver/rows.ts";
 import { eventsOf } from "./events.ts";
-import { nextTeacherId } from "./status-lists.ts";
+import { nextTeacherIdSql } from "./status-lists.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
-/** Rows in one JSON text. SQLite holds the text and its parsed form in memory. */
+/** Rows in one statement: SQLite holds their JSON text and its parsed form in memory. */
 const sliceRows = 500;
 
-const selectId = `SELECT ${nextTeacherId} AS id`;
+const selectId = `SELECT ${nextTeacherIdSql} AS id`;
 
-/** Stores checked writes, whose identifiers no other teacher has. New teachers get consecutive ids. */
+/** Stores writes that are known not to conflict. New teachers get consecutive ids. */
 export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [next = {}] = await tx.query(selectId);
@@ -37,7 +37,7 @@ export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite
 }
 
 /**
- * Stores the writes whose record is at the version that was read, and whose identifiers no other record has.
+ * Stores each write whose record still has the version that was read, and whose identifiers no other record has.
  * @returns for each write whether it was stored
  */
 export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<boolean[]> {
@@ -67,7 +67,7 @@ const selectCurrent = `SELECT id, version, reg_no, t_id, lower(hex(nin_index)) A
   WHERE id IN (SELECT value FROM json_each(?1)) OR reg_no IN (SELECT value FROM json_each(?2))
     OR t_id IN (SELECT value FROM json_each(?3)) OR nin_index IN (SELECT unhex(value) FROM json_each(?4))`;
 
-/** Reads the versions of the records that writes replace, and the present owners of the identifiers that they write. */
+/** Reads the versions of the records that the writes replace, and who has the identifiers that they write. */
 async function readRecords(tx: Transaction, writes: readonly TeacherWrite[]) {
   const listOf = (pick: (write: TeacherWrite) => number | string | null | undefined) =>
     JSON.stringify(writes.map(pick).filter((value) => value !== null && value !== undefined));
@@ -88,15 +88,15 @@ function ownedKeys(row: Row): [string, number][] {
   const keys = [`regNo ${row.reg_no}`, `tId ${tId}`, `nin ${nin}`];
   return keys.map((key) => [key, integer(row, "id")]);
 }
-/** Also records an operator's change of a teacher in the list of changes. */
-function operatorsChange({ history, content }: TeacherWrite): Statement[] {
+/** Records an operator's change of a teacher in the list of changes too. */
+function operatorsChange({ history, content }: TeacherWrite): SqlStatement[] {
   if (history === null || history.action === "import" || history.action === "sweep") return [];
   const { action, actor, at } = history;
   const recorded = createRecorder({ actor, clock: { now: () => at } });
   return [recorded({ action, kind: "teacher", id: content.regNo })];
 }
 
-function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
+function sliceStatements(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   return [
     ...insertTeachers(writes.filter((write) => write.replaces === null)),
     ...updateTeachers(writes.filter((write) => write.replaces !== null)),
@@ -107,14 +107,14 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
 
 const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
 
-function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
+function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValue(write, field));
   const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
   return insertRows("teachers", teacherColumns, rows);
 }
 
-/** Sets only columns that some row changes, because SQLite rewrites the indexes of each set column. */
-function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
+/** Updates only columns that some row changes, because SQLite rewrites the indexes of each column that is set. */
+function updateTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
   for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
@@ -126,15 +126,15 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   });
   const sql = `UPDATE teachers SET ${set.join(", ")}, version = version + 1
     FROM json_each(?) WHERE teachers.id = value ->> 0`;
-  return [statement(sql, [rowsInJson(rows)])];
+  return [bind(sql, [rowsInJson(rows)])];
 }
 
-/** The history of new teachers, taken from their records. */
+/** SQL that writes the history of new teachers, copied from their records. */
 const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
   SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
   FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
 
-function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
+function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const [first] = writes;
   const last = writes.at(-1);
   if (first === undefined || last === undefined) return [];
@@ -143,16 +143,16 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
     ({ replaces, history: entry }) =>
       replaces === null && entry?.action === action && entry?.actor === actor && entry?.reason === reason,
   );
-  // The new teachers of a slice have consecutive ids.
+  // The new teachers of a slice have consecutive ids, so one range selects them.
   if (areNewcomers && action !== undefined && actor !== undefined)
-    return [statement(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
+    return [bind(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
   const entries = writes.flatMap(({ id, history: entry }) =>
     entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );
   return insertRows("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
-/** The columns after the teacher's id, each with its value. */
+/** The columns of the history after the teacher's id, each with its value. */
 const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
   at: ({ at }) => at,
   action: ({ action }) => action,
@@ -170,7 +170,7 @@ export function historyEntry(row: Row): HistoryEntry {
   const side = (end: "from" | "to"): Statuses => ({
     license: text(row, `license_${end}`) as LicenseStatus,
     certificate: text(row, `certificate_${end}`) as CertificateStatus,
-    active: flag(row, `active_${end}`),
+    active: boolean(row, `active_${end}`),
   });
   return {
     at: integer(row, "at"),

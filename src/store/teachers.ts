@@ -8,59 +8,59 @@ import type { EventType } from "../partner/contract.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import {
-  begunBy,
-  byKey,
   byteColumns,
-  endedBy,
-  isShown,
+  isShownSql,
   keyInJson,
-  licenseStatusOn,
-  packedRow,
-  packedStoredTeacher,
-  packedTeacher,
+  licenseBegunSql,
+  licenseEndedSql,
+  licenseStatusSql,
+  sqlByKeyKind,
+  storedTeacherJsonSql,
+  teacherJsonSql,
+  teacherRowJsonSql,
   uniqueKinds,
   unpackStoredTeacher,
 } from "./teacher-columns.ts";
 import { applyWrites, historyEntry } from "./teacher-writes.ts";
 
 /**
- * Whether an import has finished, or the register was filled without an import. Teachers and finished imports are never
- * deleted, so this still holds when the answer is committed.
+ * SQL: whether an import has finished, or the register was filled without an import. This stays true until the answer
+ * is committed, because teachers and finished imports are never deleted.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** A lookup in an empty register returns a row without a teacher. */
+/** SQL that adds a row without a teacher if the register is empty. */
 const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
-/** Two rows show that a contact belongs to several teachers; such a contact finds none. */
-const lookups = byKey(
+/** SQL for one lookup. It returns two rows if several teachers share a contact, and then no teacher is found. */
+const lookups = sqlByKeyKind(
   (column) =>
-    `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? AND ${isShown} LIMIT 2) ${emptyRow}`,
+    `SELECT * FROM (SELECT ${teacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? AND ${isShownSql} LIMIT 2) ${emptyRow}`,
 );
-const storedLookups = byKey(
-  (column) => `SELECT ${packedStoredTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
+const storedLookups = sqlByKeyKind(
+  (column) => `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
 );
 
-/** Many lookups in one query: of pairs `[index, value]`, those that name a teacher, as `[index, teacher]`. */
+/** SQL for many lookups in one query, from pairs `[index, value]`. It returns those found as `[index, teacher]`. */
 const lookupsOfMany = (condition: string) =>
-  byKey((column) => {
+  sqlByKeyKind((column) => {
     const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher}))
+    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${teacherJsonSql}))
       FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${condition}) AS teachers,
       (${isLoaded}) AS is_loaded`;
   });
-const shownOfMany = lookupsOfMany(isShown);
+const shownOfMany = lookupsOfMany(isShownSql);
 const anyOfMany = lookupsOfMany("true");
 
-const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
+const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
 
 export type TeacherReader = ReturnType<typeof createTeacherReader>;
 export type TeacherListStore = ReturnType<typeof createTeacherList>;
 export type TeacherStore = ReturnType<typeof createTeacherStore>;
 
-/** The store of teachers: reads by a key, and changes with their history and events. */
+/** Creates the store of teachers: lookups, lists, and changes with their history and events. */
 export function createTeacherStore(driver: Driver) {
   return {
     ...createTeacherReader(driver),
@@ -70,9 +70,9 @@ export function createTeacherStore(driver: Driver) {
     findStored: async (key: TeacherKey) =>
       only(await driver.query(storedLookups[key.by], [key.value]), unpackStoredTeacher),
     /**
-     * Applies changes, each with its history and events, in one commit.
-     * @returns for each change whether it was applied: not when the record has changed since it was read, or another
-     *   record has its number, teacher id or NIN
+     * Applies changes, with their history and events, in one commit.
+     * @returns for each change whether it was applied. It was not if the record has changed since it was read, or
+     *   another record has its registration number, teacher id or NIN
      */
     apply: (writes: readonly TeacherWrite[]) => driver.write((tx) => applyWrites(tx, writes)),
     async history(teacherId: number) {
@@ -91,7 +91,7 @@ export function createTeacherStore(driver: Driver) {
   };
 }
 
-/** Lookups by a key. */
+/** Creates the lookups by a key. */
 function createTeacherReader(driver: Pick<Driver, "query">) {
   async function findNow({ by, value }: TeacherKey): Promise<Teacher | null | TvsError> {
     const rows = await driver.query(lookups[by], [value]);
@@ -106,17 +106,17 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
 
   const findNamed = async (keys: readonly UniqueKey[]) =>
     keys.length === 1 ? Promise.all(keys.map(findNow)) : findTogether(keys);
-  // Lookups of one turn of the event loop share a read, at two thirds of the cost. Nothing is cached.
+  // The lookups of one turn of the event loop share a query, which costs a third less. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
 
   return {
     /**
-     * Finds the teacher whom a key names, unless hidden; null without one, and for a contact of several teachers.
-     * @throws TvsError REGISTER_EMPTY when no teacher is found and no import has finished
+     * Finds the teacher with a key. @returns null if nobody has it, if hidden, or if several share the contact
+     * @throws TvsError REGISTER_EMPTY if no teacher is found and no import has finished
      */
     find: async (key: TeacherKey) => (isUnique(key) ? named.load(key) : orThrow(await findNow(key))),
-    /** Finds many teachers in one read. @returns the teachers in the order of the keys @throws as `find` */
+    /** Finds a teacher for each key. @returns the teachers in the order of `keys` @throws as `find` */
     findEach: async (keys: readonly UniqueKey[]) => (await findTogether(keys)).map(orThrow),
   };
 }
@@ -129,7 +129,10 @@ function orThrow(found: Teacher | null | TvsError): Teacher | null {
   return found;
 }
 
-/** Finds many teachers in one read. @returns them in the order of the keys, and whether no import has finished */
+/**
+ * Finds teachers by many keys, with one query for each kind of key. @returns `teachers` in the order of `keys`, null
+ * where nobody has the key; `isEmpty` if no import has finished, so that null does not mean "not found"
+ */
 async function findMany(
   driver: Pick<Driver, "query">,
   keys: readonly UniqueKey[],
@@ -137,7 +140,7 @@ async function findMany(
 ): Promise<{ teachers: (Teacher | null)[]; isEmpty: boolean }> {
   const teachers = new Array<Teacher | null>(keys.length).fill(null);
   let isEmpty = false;
-  // The queries of all kinds are sent in one turn, so that they share a request to a server.
+  // The queries of all kinds begin in the same turn, so that they share a request to a server.
   const answers = uniqueKinds.map(async (by) => {
     const asked = keys.flatMap((key, index) => (key.by === by ? [[index, keyInJson(key)]] : []));
     if (asked.length === 0) return;
@@ -150,10 +153,10 @@ async function findMany(
   return { teachers, isEmpty };
 }
 
-/** The reads with which an import compares an extract. */
+/** Creates the reads with which an import compares an extract. */
 export function createImportReads(driver: Pick<Driver, "query">) {
   return {
-    /** Finds the teachers who have these numbers, hidden ones included. */
+    /** Finds the teachers who have these identifiers, hidden teachers included. */
     findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, anyOfMany)).teachers,
     async findMany(regNos: readonly string[]) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
@@ -162,15 +165,15 @@ export function createImportReads(driver: Pick<Driver, "query">) {
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
-    /** Whether an import has finished. Before that, no lookup is answered with not found. */
+    /** Whether an import has finished. Before that, no lookup may answer "not found". */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
       return integer(row, "is_loaded") === 1;
     },
     async countHoldings(today: string) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShown}) AS certificates,
-        count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShownSql}) AS certificates,
+        count(*) FILTER (WHERE ${licenseStatusSql("?1")} = 'VALID') AS licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return {
         validLicenses: integer(row, "licenses"),
@@ -181,22 +184,22 @@ export function createImportReads(driver: Pick<Driver, "query">) {
   };
 }
 
-/** Teachers whose licence status has changed by the calendar, without an event yet. */
+/** Creates the reads of teachers whose licence status has changed by the calendar, without an event yet. */
 function createCalendarReads(driver: Driver) {
   return {
-    /** At most `limit` of them, oldest first. */
+    /** Finds at most `limit` of these teachers, oldest change first. */
     async dueByCalendar(today: string, limit: number) {
-      const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
-      const begun = `${selectStored} WHERE ${begunBy} ORDER BY license_issue_date LIMIT ?`;
+      const ended = `${selectStored} WHERE ${licenseEndedSql} ORDER BY license_expiry_date LIMIT ?`;
+      const begun = `${selectStored} WHERE ${licenseBegunSql} ORDER BY license_issue_date LIMIT ?`;
       const rows = await driver.query(ended, [today, limit]);
       return [...rows, ...(await driver.query(begun, [today, limit]))]
         .slice(0, limit)
         .map(unpackStoredTeacher);
     },
-    /** The number of them. */
+    /** Counts these teachers. */
     async countDue(today: string) {
-      const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})
-        + (SELECT count(*) FROM teachers WHERE ${begunBy}) AS n`;
+      const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${licenseEndedSql})
+        + (SELECT count(*) FROM teachers WHERE ${licenseBegunSql}) AS n`;
       const [row = {}] = await driver.query(sql, [today, today]);
       return integer(row, "n");
     },
@@ -215,18 +218,18 @@ function isUnique(key: TeacherKey): key is UniqueKey {
   return key.by !== "email" && key.by !== "phone";
 }
 
-/** The next teachers after a number, by the index alone. */
+/** SQL for the next teachers after a registration number, read from the index alone. */
 const pieceOf = `WITH piece AS MATERIALIZED (
   SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
 
-/** Many records as one text, in the order of their query, because each row of the native driver is expensive. */
+/** SQL that joins all records into one text, because each row of the native driver is expensive. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
 
-const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;
+const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM teachers`;
 
-const holders = byKey((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
+const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
-/** Teachers in the order of their registration numbers. */
+/** Creates the lists of teachers, in the order of their registration numbers. */
 function createTeacherList(driver: Pick<Driver, "query">) {
   async function rowsOf(sql: string, args: readonly Value[]): Promise<TeacherRow[]> {
     const [row = {}] = await driver.query(`SELECT ${together} FROM (${sql})`, args);
@@ -242,7 +245,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       const args: Value[] = [after, look, limit];
       const where = conditionsOf(filter, (value) => `?${args.push(value)}`);
       const sql = `${pieceOf},
-        found AS MATERIALIZED (SELECT ${packedRow} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
+        found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
           ${where} ORDER BY piece.reg_no LIMIT ?3)
         SELECT ${together}, count(*) AS found, max(reg_no) AS last_found,
           (SELECT count(*) FROM piece) AS looked, (SELECT max(reg_no) FROM piece) AS last_looked FROM found`;
@@ -261,7 +264,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       const pairs = JSON.parse(text(row, "names")) as [regNo: string, name: string][];
       return pairs.map(([regNo, name]) => ({ regNo, name }));
     },
-    /** All teachers whom a key names, in the order of the registration numbers: a contact may name several. */
+    /** Finds all teachers with a key, in the order of registration numbers: several may share a contact. */
     holders: ({ by, value }: TeacherKey, limit: number) => rowsOf(holders[by], [value, limit]),
     rows: (regNos: readonly string[]) =>
       rowsOf(`${selectRows} WHERE reg_no IN (SELECT value FROM json_each(?)) ORDER BY reg_no`, [
@@ -274,14 +277,14 @@ function createTeacherList(driver: Pick<Driver, "query">) {
   };
 }
 
-/** @param bind adds a value and returns its parameter */
+/** Makes the WHERE clause of a filter. @param bind adds a value and returns its parameter */
 function conditionsOf(
   filter: TeacherFilter & { readonly today: CalendarDate },
   bind: (value: Value) => `?${number}`,
 ): string {
   const { license, certificate, expiresBefore, changedSince, state } = filter;
   const conditions = [
-    ...(license === undefined ? [] : [`${licenseStatusOn(bind(filter.today))} = ${bind(license)}`]),
+    ...(license === undefined ? [] : [`${licenseStatusSql(bind(filter.today))} = ${bind(license)}`]),
     ...(certificate === undefined ? [] : [`certificate_status = ${bind(certificate)}`]),
     ...(expiresBefore === undefined ? [] : [`license_expiry_date < ${bind(expiresBefore)}`]),
     ...(changedSince === undefined ? [] : [`updated_at >= ${bind(changedSince)}`]),

@@ -1,5 +1,5 @@
 import type { WatchChange } from "../domain/watches.ts";
-import { type Driver, statement } from "./driver/driver.ts";
+import { bind, type Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 import { requireRevision } from "./settings.ts";
 
@@ -11,7 +11,7 @@ const add = "INSERT OR IGNORE INTO watches (partner_id, reg_no) SELECT ?, value 
 const setCount = `INSERT INTO watch_counts (partner_id, watched) VALUES (?, ?)
   ON CONFLICT (partner_id) DO UPDATE SET watched = excluded.watched`;
 
-/** Numbers are changed in their order: neighbours in the list are neighbours on the disk. */
+/** Sorts the numbers, so that a statement changes neighbouring pages. */
 const listOf = (regNos: readonly string[]) => JSON.stringify([...regNos].sort());
 
 export type WatchStore = ReturnType<typeof createWatchStore>;
@@ -19,32 +19,32 @@ export type WatchStore = ReturnType<typeof createWatchStore>;
 export function createWatchStore(driver: Driver) {
   return {
     /**
-     * Adds and removes numbers, all or nothing. Adding a watched number, or removing an unwatched one, changes nothing.
-     * @param revision of the configuration that authenticated the caller; an operator gives none
-     * @throws ConflictError, having changed nothing, when the configuration has changed
-     * @returns how many numbers the partner watches now; null, having changed nothing, when they exceed its limit
+     * Adds and removes numbers, all or none. To add a watched number, or remove an unwatched one, changes nothing.
+     * @param revision of the configuration that authenticated the caller; undefined for an operator
+     * @throws ConflictError if the configuration has changed; nothing is changed then
+     * @returns how many numbers the partner watches now; null if that would exceed its limit, and nothing is changed
      */
     change(partnerId: string, change: WatchChange, revision?: number) {
       const [toRemove, toAdd] = [listOf(change.remove), listOf(change.add)];
       return driver.write(async (tx) => {
         if (revision !== undefined) await requireRevision(tx, revision);
         const [[now = {}] = [], [removed = {}] = [], [present = {}] = []] = await tx.batch([
-          statement(selectCount, [partnerId]),
-          statement(countOfList, [partnerId, toRemove]),
-          statement(countOfList, [partnerId, toAdd]),
+          bind(selectCount, [partnerId]),
+          bind(countOfList, [partnerId, toRemove]),
+          bind(countOfList, [partnerId, toAdd]),
         ]);
         const added = change.add.length - integer(present, "n");
         const watched = integer(now, "watched") - integer(removed, "n") + added;
         if (added > 0 && watched > integer(now, "watch_limit")) return null;
         await tx.finish([
-          statement(`DELETE FROM watches WHERE ${ofList}`, [partnerId, toRemove]),
-          statement(add, [partnerId, toAdd]),
-          statement(setCount, [partnerId, watched]),
+          bind(`DELETE FROM watches WHERE ${ofList}`, [partnerId, toRemove]),
+          bind(add, [partnerId, toAdd]),
+          bind(setCount, [partnerId, watched]),
         ]);
         return watched;
       });
     },
-    /** The numbers after one, in their order. @param after "" for the first */
+    /** Lists watched numbers in their order. @param after the number before the page, "" for the first page */
     async page(partnerId: string, { after, limit }: { after: string; limit: number }) {
       const sql = "SELECT reg_no FROM watches WHERE partner_id = ? AND reg_no > ? ORDER BY reg_no LIMIT ?";
       return (await driver.query(sql, [partnerId, after, limit])).map((row) => text(row, "reg_no"));

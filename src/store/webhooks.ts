@@ -4,9 +4,9 @@ import type { TeacherEvent } from "../domain/events.ts";
 import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import { type Driver, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, reading, text, textOrNull } from "./driver/rows.ts";
-import { testEvent } from "./events.ts";
+import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
+import { testEventSql } from "./events.ts";
 import { partnerChange, readPartner } from "./partners.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
@@ -32,8 +32,8 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  /** Runs the statements of `changeOf`. @returns the changed endpoint; null without an endpoint or statements */
-  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly Statement[] | null) {
+  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if it has none, or no endpoint exists */
+  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly SqlStatement[] | null) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
       const statements = before && changeOf(before);
@@ -50,16 +50,16 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    /** Makes or changes a partner's endpoint. An existing endpoint keeps its secret. */
+    /** Creates or changes a partner's endpoint. An existing endpoint keeps its secret. */
     set({ partnerId, url, eventFilter = {}, secret, at }: EndpointTerms) {
       return driver.write(async (tx) => {
         const before = await readEndpoint(tx, partnerId);
-        // Only the origin is recorded: the rest of the address may hold a secret.
+        // Only the URL's origin is recorded, because the rest of a URL may contain a secret.
         const setRecord = ofEndpoint(partnerId, "set", URL.parse(url)?.origin);
         const isUnchanged = before !== null && before.url === url && isUntroubled(before);
         const partner = await readPartner(tx, partnerId);
         await tx.batch([
-          ...(isUnchanged ? [] : [statement(set, [partnerId, url, secret, at]), setRecord]),
+          ...(isUnchanged ? [] : [bind(set, [partnerId, url, secret, at]), setRecord]),
           ...partnerChange(partner, { eventFilter }, recorded),
         ]);
         const made = await readEndpoint(tx, partnerId);
@@ -67,40 +67,40 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         return made;
       });
     },
-    /** Replaces the secret `replaced`. @returns null, having changed nothing, when the endpoint has another secret */
+    /** Replaces the secret. @returns null if the endpoint's secret is not `replaced`, and nothing is changed */
     rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
       return change(partnerId, (before) =>
         areEqual(before.secret, replaced)
-          ? [statement(rotate, [previousUntil, secret, partnerId]), ofEndpoint(partnerId, "secret rotated")]
+          ? [bind(rotate, [previousUntil, secret, partnerId]), ofEndpoint(partnerId, "secret rotated")]
           : null,
       );
     },
-    /** A disabled endpoint keeps its time and reason. @returns null without an endpoint */
+    /** Disables the endpoint. A disabled one keeps its time and reason. @returns null if no endpoint exists */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
-        disabledAt === null ? [statement(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
+        disabledAt === null ? [bind(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
       ),
-    /** Enables the endpoint and clears its failures. @returns null without an endpoint */
+    /** Enables the endpoint and clears its failures. @returns null if no endpoint exists */
     enable: (partnerId: string) =>
       change(partnerId, (before) =>
-        isUntroubled(before) ? [] : [statement(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
+        isUntroubled(before) ? [] : [bind(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
       ),
-    /** @returns false without an endpoint */
+    /** Removes the endpoint. @returns false if no endpoint exists */
     async remove(partnerId: string) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ?";
       return driver.write(async (tx) => {
         if ((await readEndpoint(tx, partnerId)) === null) return false;
-        await tx.finish([statement(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
+        await tx.finish([bind(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
         return true;
       });
     },
-    /** Stores an event and its delivery to one partner. @returns false when the endpoint is not enabled */
+    /** Stores a test event and its delivery. @returns false if the endpoint or the partner is disabled */
     addTest({ event, deliveryId, partnerId }: TestEvent) {
       return driver.write(async (tx) => {
         const endpoint = await readEndpoint(tx, partnerId);
         if (endpoint === null || endpoint.disabledAt !== null) return false;
         if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
-        await tx.finish([...testEvent(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
+        await tx.finish([...testEventSql(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
         return true;
       });
     },
@@ -112,14 +112,14 @@ async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string)
   return row === undefined ? null : webhookEndpoint(row);
 }
 
-/** Neither disabled nor failing. */
+/** Whether an endpoint is neither disabled nor failing, so that setting the same URL changes nothing. */
 function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
   return disabledAt === null && failingSince === null && lastError === null;
 }
 
 const areEqual = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
-const webhookEndpoint = reading<WebhookEndpoint>({
+const webhookEndpoint = rowReader<WebhookEndpoint>({
   ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull, previousUntil: integerOrNull },
   ...{ createdAt: integer, disabledAt: integerOrNull, disabledReason: textOrNull },
   ...{ failingSince: integerOrNull, lastError: textOrNull },

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { WebhookEvent } from "../../src/partner/contract.ts";
-import { statement } from "../../src/store/driver/driver.ts";
+import { bind } from "../../src/store/driver/driver.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 import { type PartnerName, sharedTestService } from "../harness/service.ts";
 
@@ -78,7 +78,7 @@ test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS
   const [first, second] = [await fetchPage("limit=1"), await fetchPage("limit=2")];
   const { driver } = world.operator;
   await driver.batch([
-    statement(
+    bind(
       "DELETE FROM partner_events WHERE event = (SELECT min(event) FROM partner_events WHERE partner_id = 'full')",
     ),
   ]);
@@ -91,11 +91,11 @@ test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS
   // After a restore another event has the number of one that was lost.
   const other = "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3";
   const [next = ""] = left.data.map(({ eventId }) => eventId);
-  await driver.batch([statement("UPDATE events SET event_id = ? WHERE event_id = ?", [other, next])]);
+  await driver.batch([bind("UPDATE events SET event_id = ? WHERE event_id = ?", [other, next])]);
   expect(await refusal(`after=${second.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
 
   const [others = ""] = (await fetchPage("limit=500", "unscoped")).data.map(({ eventId }) => eventId);
-  await driver.batch([statement("DELETE FROM partner_events WHERE partner_id = 'full'")]);
+  await driver.batch([bind("DELETE FROM partner_events WHERE partner_id = 'full'")]);
   expect(await refusal(`after=${others}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
   expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
 });

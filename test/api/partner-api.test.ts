@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { statement } from "../../src/store/driver/driver.ts";
+import { bind } from "../../src/store/driver/driver.ts";
 import { answerOf } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
@@ -109,7 +109,7 @@ test("a call whose attestation the database refuses gets 503, is not charged, an
   try {
     const refuse = "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END";
     await world.operator.driver.batch([
-      statement(`CREATE TRIGGER refuses BEFORE INSERT ON attestations ${refuse}`),
+      bind(`CREATE TRIGGER refuses BEFORE INSERT ON attestations ${refuse}`),
     ]);
     const response = await world.call("/v1/inter-agency/eligibility-check", { as: "full", body: question });
     expect([response.status, response.headers.get("X-RateLimit-Remaining")]).toEqual([503, null]);

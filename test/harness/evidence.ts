@@ -1,5 +1,5 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { isBefore } from "../../src/domain/evidence/log.ts";
+import { isEarlier } from "../../src/domain/evidence/log.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { callWrites } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
@@ -52,7 +52,7 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
     note,
     read: () => pinned.note,
     async write(later: string) {
-      if (pinned.note !== null && isBefore(later, pinned.note)) return false;
+      if (pinned.note !== null && isEarlier(later, pinned.note)) return false;
       pinned.note = later;
       return true;
     },

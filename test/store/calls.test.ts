@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { AnsweredCall } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import type { ReadTeacher } from "../../src/domain/teachers/teachers.ts";
-import { type Current, decide, preconditions } from "../../src/store/calls.ts";
+import { decide, type PreconditionValues, preconditions } from "../../src/store/calls.ts";
 
 const starts = { minute: 600_000, day: 0 };
 const id = new Uint8Array(32).fill(3);
@@ -23,7 +23,7 @@ function costing(calls: number, changes: Partial<AnsweredCall["charge"]> = {}): 
   return { charge: { ...aCall().charge, calls, ...changes } };
 }
 
-function current(changes: Partial<Current> = {}): Current {
+function current(changes: Partial<PreconditionValues> = {}): PreconditionValues {
   return {
     ...{ revision: 7, versions: new Map(), taken: new Set<string>(), answeredAt: new Map(), used: new Map() },
     ...changes,
@@ -49,7 +49,7 @@ const [one, two] = [
 type Case = [
   what: string,
   call: Partial<AnsweredCall>,
-  now: Current,
+  now: PreconditionValues,
   broken: keyof typeof preconditions | null,
 ];
 

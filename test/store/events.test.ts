@@ -3,7 +3,7 @@ import { type EventFilter, isPublishedTo, teacherChoices } from "../../src/domai
 import { createEvent } from "../../src/domain/events.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
-import { type Driver, type Statement, statement } from "../../src/store/driver/driver.ts";
+import { bind, type Driver, type SqlStatement } from "../../src/store/driver/driver.ts";
 import { eventsOf } from "../../src/store/events.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -62,9 +62,9 @@ describeDrivers("events", (_kind, database) => {
     const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
           policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
         VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
-    const statements: Statement[] = [
-      statement("DELETE FROM verified_before"),
-      statement("DELETE FROM attestations"),
+    const statements: SqlStatement[] = [
+      bind("DELETE FROM verified_before"),
+      bind("DELETE FROM attestations"),
     ];
     for (const partnerId of partnerIds) {
       for (let n = 0; n < 60; n++) {
@@ -72,7 +72,7 @@ describeDrivers("events", (_kind, database) => {
         verified.add(`${partnerId} ${id}`);
         const values = isLikely(0.5) ? [partnerId, id] : null;
         statements.push(
-          values === null ? statement(insert, [crypto.randomUUID(), partnerId, id]) : statement(note, values),
+          values === null ? bind(insert, [crypto.randomUUID(), partnerId, id]) : bind(note, values),
         );
       }
     }
@@ -84,8 +84,8 @@ describeDrivers("events", (_kind, database) => {
   async function drawWatched(): Promise<Set<string>> {
     const drawn = partnerIds.flatMap((id) => Array.from({ length: 50 }, () => [id, below(150)] as const));
     const insert = "INSERT OR IGNORE INTO watches (partner_id, reg_no) VALUES (?, 'R/' || ?)";
-    const each = drawn.map(([id, n]) => statement(insert, [id, n]));
-    await driver.batch([statement("DELETE FROM watches"), ...each]);
+    const each = drawn.map(([id, n]) => bind(insert, [id, n]));
+    await driver.batch([bind("DELETE FROM watches"), ...each]);
     return new Set(drawn.map(([id, n]) => `${id} ${n}`));
   }
 

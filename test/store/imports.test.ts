@@ -6,7 +6,7 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
-import { type Driver, statement } from "../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { ImportStore } from "../../src/store/imports.ts";
@@ -142,7 +142,7 @@ for (const kind of driverKinds) {
       try {
         const first = await commitChunk(imports, run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
         expect(first).toMatchObject({ othersWrote: false });
-        await other.batch([statement("UPDATE revision SET value = value + 1")]);
+        await other.batch([bind("UPDATE revision SET value = value + 1")]);
         const second = await commitChunk(imports, run, [], { ...run, applied: 2 });
         expect(second).toMatchObject({ othersWrote: true });
         expect(second?.heldMs).toBeGreaterThan(0);

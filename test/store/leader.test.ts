@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { asLeader, createLeaderStore, leaseMs, readDatabaseClock } from "../../src/store/leader.ts";
+import { createLeaderDriver, createLeaderStore, leaseMs, readDatabaseClock } from "../../src/store/leader.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -46,7 +46,7 @@ describeDrivers("the leader's lease", (kind, database) => {
 
   test("each transaction checks the leader's lease, so that a service that lost it writes nothing", async () => {
     await lease.take("one");
-    const leading = asLeader(driver, "one");
+    const leading = createLeaderDriver(driver, "one");
     const write = (name: string) => ({
       sql: "INSERT INTO settings (name, value) VALUES (?, 'x') RETURNING name",
       args: [name],

@@ -9,7 +9,7 @@ import type {
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
 import { callWritesWith, preconditions } from "../../src/store/calls.ts";
-import { type Driver, statement } from "../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -76,7 +76,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
       const without = callWritesWith({ ...preconditions, [name]: () => true });
       expect([name, await attest(driver, anAnswer(), changes, without)]).toEqual([name, expect.anything()]);
     }
-    await driver.batch([statement("DELETE FROM idempotency")]);
+    await driver.batch([bind("DELETE FROM idempotency")]);
   });
 
   async function isStored(changes: Partial<AnsweredCall>, answers = anAnswer()): Promise<boolean> {
@@ -202,7 +202,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     expect([later !== null, await kept()]).toEqual([true, ["third"]]);
     const lose = `INSERT INTO signing_keys (kid, state, public_jwk, created_at, published_at)
       VALUES ('lost', 'compromised', '{}', 1, 1)`;
-    await driver.batch([statement(lose), statement("UPDATE idempotency SET kid = 'lost'")]);
+    await driver.batch([bind(lose), bind("UPDATE idempotency SET kid = 'lost'")]);
     const again = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 2, "fourth"));
     expect([again !== null, await kept()]).toEqual([true, ["fourth"]]);
     const { find, prune } = createIdempotencyStore(driver);

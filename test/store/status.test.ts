@@ -3,7 +3,7 @@ import { createCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { schemaVersion } from "../../src/store/driver/schema.ts";
-import { lastIdBefore } from "../../src/store/evidence/attestations.ts";
+import { lastIdBeforeSql } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
@@ -83,9 +83,9 @@ describeDrivers("figures", (_kind, database) => {
     await driver.batch([{ sql: "DELETE FROM idempotency", args: [] }]);
   });
 
-  test("lastIdBefore finds the attestation before any time", async () => {
+  test("lastIdBeforeSql finds the attestation before any time", async () => {
     const find = async (ms: number) =>
-      Number((await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [ms / 1000]))[0]?.id);
+      Number((await driver.query(`SELECT ${lastIdBeforeSql("?1")} AS id`, [ms / 1000]))[0]?.id);
     expect(await find(0)).toBe(0);
     expect(await find(startOfDay)).toBe(2);
     expect(await find(startOfDay + 1_000)).toBe(3);

@@ -172,7 +172,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
       (await driver.query("SELECT reg_no FROM teachers")).map((row) => String(row.reg_no)),
     );
     for (const today of dates) {
-      const sql = `SELECT reg_no, ${columns.licenseStatusOn("?1")} AS status FROM teachers`;
+      const sql = `SELECT reg_no, ${columns.licenseStatusSql("?1")} AS status FROM teachers`;
       const found = new Map((await driver.query(sql, [today])).map((row) => [row.reg_no, row.status]));
       for (const teacher of all) expect(found.get(teacher.regNo)).toBe(licenseStatusOn(teacher, today));
       const due = all.filter((teacher) => isDueByCalendar(teacher, today)).map(({ regNo }) => regNo);

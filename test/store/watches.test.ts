@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ConflictError } from "../../src/domain/configuration.ts";
 import { keepPartnerEventsMs, prunePartnerEvents } from "../../src/domain/event-filter.ts";
-import { statement } from "../../src/store/driver/driver.ts";
+import { bind } from "../../src/store/driver/driver.ts";
 import { createPartnerEventStore } from "../../src/store/partner-events.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
@@ -94,7 +94,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     for (const [id, times] of Object.entries(rows)) {
       await partners.add(aPartner(id), anApiKey(id, `key-${id}`));
       const insert = "INSERT INTO partner_events SELECT ?, 1000 + key, value FROM json_each(?)";
-      await driver.batch([statement(insert, [id, JSON.stringify(times)])]);
+      await driver.batch([bind(insert, [id, JSON.stringify(times)])]);
     }
     await prunePartnerEvents(createPartnerEventStore(driver), { now: () => now });
     const sql = "SELECT event - 1000 AS position FROM partner_events WHERE partner_id = ? ORDER BY event";

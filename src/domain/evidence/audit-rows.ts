@@ -1,4 +1,4 @@
-/** The checks of one attestation's row in an audit: the columns against the signed JWS, and the JWS against its signature. */
+/** Checks one attestation in an audit: its columns against the JWS, and the JWS against its signature. */
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
@@ -6,7 +6,7 @@ import type { AuditedRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-/** The members of a row that its JWS states too. */
+/** The columns whose values are also in the signed JWS. */
 type Signed = Omit<AuditedRow, "id" | "jws">;
 
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
@@ -18,7 +18,7 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
-/** The last parsed header. All attestations of one signing key have the same header, so an audit parses few headers. */
+/** The header parsed last. An audit parses few headers, because all attestations of one signing key have the same. */
 let lastHeader = { text: "", kid: undefined as unknown };
 
 function kidIn(jws: string): unknown {
@@ -27,16 +27,16 @@ function kidIn(jws: string): unknown {
   return lastHeader.kid;
 }
 
-/** Finds the columns that contradict the JWS. @returns `jws` for an unreadable JWS; an empty array for a good row */
+/** Finds the columns that contradict the JWS; none for a good row. @returns `jws` if the JWS is unreadable */
 export function contradictionsIn(row: AuditedRow): string[] {
-  const [kid, claims] = [kidIn(row.jws), readSigned(row.jws)];
+  const [kid, claims] = [kidIn(row.jws), readSignedClaims(row.jws)];
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
 }
 
-/** Reads the claims of a JWS that are columns too, without verifying the signature. @returns null if a claim is missing */
-export function readSigned(jws: string): Omit<Signed, "kid"> | null {
+/** Reads the claims of a JWS that are columns too, unverified. @returns null if a claim is missing */
+export function readSignedClaims(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
   const { aud, sub, jti, iat, result, summary } = parse(payload) ?? {};
@@ -47,7 +47,7 @@ export function readSigned(jws: string): Omit<Signed, "kid"> | null {
   return { partnerId: aud, verificationId, issuedAt: iat, status, eligible };
 }
 
-/** The status and verdict of a statement, which is about a list of teachers. @returns null for other attestations */
+/** Gets the status and verdict of a statement over a list. @returns null for other attestations */
 function ofStatement(summary: unknown) {
   if (typeof summary !== "object" || summary === null) return null;
   const { distinct, eligible } = summary as Record<string, unknown>;
@@ -65,12 +65,12 @@ function parse(part: string): Record<string, unknown> | null {
 
 type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
-/** Opens public keys for {@link findForgery}, by their kid. @param keys all keys that the service ever signed with */
+/** Opens public keys by their kid, for {@link findForgery}. @param keys all keys that the service ever signed with */
 export function openKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
   return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
 }
 
-/** Says what is wrong with the signature of an attestation. @returns null for a good signature */
+/** Verifies the signature of an attestation. @returns what is wrong with it; null for a valid signature */
 export function findForgery({ jws, kid }: AuditedRow, keys: OpenedKeys): string | null {
   const key = keys.get(kid);
   if (key === undefined) return "no key of this service signed it";

@@ -1,7 +1,7 @@
 /**
- * The audit of the evidence log (decision D13.7). It promises:
- * 1. Each stored attestation is the logged one, and none is missing except those that the retention note names.
- * 2. Each signed checkpoint is stored, and fits the leaves, up to the pinned one.
+ * Audits the evidence log (decision D13.7). Two promises are checked:
+ * 1. Each stored attestation is the logged one, and none is missing except those that retention has deleted.
+ * 2. Each signed checkpoint up to the pinned one is stored, and fits the leaves.
  * The audit reads in blocks and writes nothing, so a service may run at the same time.
  */
 
@@ -11,8 +11,8 @@ import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/ev
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import { contradictionsIn, findForgery, openKeys } from "./audit-rows.ts";
-import { lossOf } from "./checkpoint.ts";
-import { headIn, isOwnLog, linkOf, linkTo, openStored } from "./log.ts";
+import { describeLoss } from "./checkpoint.ts";
+import { headIn, isOwnLog, linkOf, linkTo, openStoredCheckpoint } from "./log.ts";
 import { openRetention } from "./retention.ts";
 import {
   growTree,
@@ -26,11 +26,11 @@ import {
 
 type AuditFinding = {
   /**
-   * ATTESTATION: one was changed, removed, inserted or moved. CHECKPOINT: one is missing or does not fit. BEHIND: the database
-   * has lost what was signed for, and `serve` refuses it.
+   * ATTESTATION: an attestation was changed, removed, inserted or moved. CHECKPOINT: a checkpoint is missing or does
+   * not fit. BEHIND: the database has lost what was signed for, and `serve` refuses it.
    */
   readonly what: "BEHIND" | "ATTESTATION" | "CHECKPOINT";
-  /** Index of the leaf, or size of the checkpoint; null for a finding about neither. */
+  /** The index of the leaf, or the size of the checkpoint; null for other findings. */
   readonly position: number | null;
   readonly verificationId: string | null;
   readonly says: string;
@@ -40,16 +40,16 @@ export type AuditResult = NonNullable<Awaited<ReturnType<typeof auditLog>>>;
 
 type AuditDependencies = {
   readonly store: LogStore;
-  /** The pinned checkpoint, read before anything of the database; null without one. */
+  /** The pinned checkpoint, read before the database; null if none is pinned. */
   readonly pinned: string | null;
   readonly secrets: Pick<Secrets, "mac">;
   /** All keys that the service ever signed with. */
   readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
-  /** Whether to verify every signature, which takes some twenty times as long. */
+  /** Whether to verify every signature. The audit takes some twenty times as long then. */
   readonly allSignatures: boolean;
-  /** Waits until another process has stored a checkpoint that it has pinned. */
+  /** Waits until another process, which has pinned a checkpoint, has stored it too. */
   readonly settle: () => Promise<void>;
-  /** @param total number of all leaves */
+  /** Called after each block. @param total the number of all leaves */
   onProgress(done: number, total: number): void;
 };
 
@@ -61,14 +61,14 @@ type Report = (
 ) => void;
 
 const maxListed = 100;
-/** Checkpoints of one read. */
+/** How many checkpoints are read at a time. */
 const checkpointsAtOnce = 256;
-/** How far `issued_at` may go back from a row to the next: clocks of nodes differ by up to a minute (decision D12.4). */
+/** How much earlier than the row before it a row may be issued, in seconds: nodes' clocks differ (decision D12.4). */
 const maxClockSkewSeconds = 120;
 
 /**
  * Audits the log.
- * @returns null without a log and without a pinned checkpoint
+ * @returns null if there is neither a log nor a pinned checkpoint
  * @throws TvsError INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function auditLog(dependencies: AuditDependencies) {
@@ -78,7 +78,7 @@ export async function auditLog(dependencies: AuditDependencies) {
   const report: Report = (what, position, says, verificationId = null) => {
     if (found++ < maxListed) findings.push({ what, position, verificationId, says });
   };
-  const loss = await lossOf(pinned, dependencies);
+  const loss = await describeLoss(pinned, dependencies);
   if (loss !== null) report("BEHIND", headIn(pinned)?.size ?? null, loss);
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
@@ -100,7 +100,7 @@ export async function auditLog(dependencies: AuditDependencies) {
     const upTo = Math.min(end, from + tileHashes);
     const read = await store.auditRows(from + 1, upTo);
     const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / tileHashes }]);
-    // Retention may delete rows during the audit. A note that is read after the rows names all rows that were deleted before.
+    // Retention may delete rows during the audit. The note is read after the rows, so it names all that are missing.
     if (read.length < upTo - from) await rows.readRetention();
     await checkpoints.readTo(upTo);
     let next = 0;
@@ -111,7 +111,7 @@ export async function auditLog(dependencies: AuditDependencies) {
       if (leaf !== undefined) tree.push(leaf);
       checkpoints.compare(index + 1, leaf?.length === hashBytes ? tree.root : null);
     }
-    // A row with a made-up id may be far above the others. The audit does not walk through the empty ids before that row.
+    // A row with a forged id may be far above the others. The audit does not visit the empty ids below that row.
     if (read.length === 0 && from >= size) break;
     wrongTile ??= await findWrongTile(above.splice(0), store);
     onProgress(upTo, end);
@@ -123,22 +123,21 @@ export async function auditLog(dependencies: AuditDependencies) {
   await checkpoints.finish();
   if (loss === null) await checkPinnedIsStored(dependencies, logs, report);
   return {
-    /** Each log of the register, and how many of its checkpoints are stored. */
+    /** Each log of the register, and the number of its stored checkpoints. */
     logs: logs.map(({ number, origin }) => ({ origin, checkpoints: checkpoints.countOf(number) })),
     leaves: size,
     ...rows.counts(),
     /** Attestations that have no leaf yet. */
     waiting: Math.max(0, last - size),
-    /** The first hundred findings. */
+    /** The first hundred findings. `found` counts all. */
     findings,
-    /** The number of all findings. */
     found,
-    /** False without a pinned checkpoint: then an old copy of the database looks whole. */
+    /** False if no checkpoint is pinned: then an old copy of the database looks whole. */
     isPinned: pinned !== null || end === 0,
   };
 }
 
-/** Checks promise 1: compares each attestation with its leaf, and its columns with its JWS. */
+/** Makes the check of promise 1. It compares each attestation with its leaf, and its columns with its JWS. */
 function createRowCheck(
   { store, keys, allSignatures }: AuditDependencies,
   { log, size, signed, report }: { log: Log | undefined; size: number; signed: number; report: Report },
@@ -147,7 +146,7 @@ function createRowCheck(
   let issuedBefore = Number.NEGATIVE_INFINITY;
   const opened = openKeys(keys);
 
-  /** Verifies the signature of an attestation if no checkpoint covers the attestation, or if its time is out of order. */
+  /** Verifies the signature of an attestation that no checkpoint covers, or whose time is out of order. */
   function forgeryOf(index: number, row: AuditedRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
@@ -189,15 +188,15 @@ function createRowCheck(
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
     },
-    /** Compared attestations, those of them whose signature was verified, and rows that retention has deleted. */
+    /** Counts the compared attestations, the verified signatures, and the rows that retention has deleted. */
     counts: () => ({ compared, verified, deleted }),
   };
 }
 
-/** A hash of a tile above the leaves, as computed from the leaves. */
+/** A hash in a tile above the leaves, computed from the leaves. */
 type TileHash = TileAddress & { readonly root: Uint8Array };
 
-/** Finds the first stored tile that lacks a hash. Proofs are made from these tiles. */
+/** Finds the first stored tile without the right hash. Proofs are made from these tiles. */
 async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Promise<TileAddress | undefined> {
   for (const { level, position, root } of hashes) {
     const tile = { level, position: Math.floor(position / tileHashes) };
@@ -207,20 +206,20 @@ async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Prom
   return undefined;
 }
 
-/** Checks promise 2: compares each checkpoint with the root over the leaves, and with the checkpoint before. */
+/** Makes the check of promise 2. It compares each checkpoint with the leaves and with the checkpoint before it. */
 function createCheckpointCheck(
   store: LogStore,
   { own, newest, report }: { own: readonly Log[]; newest: StoredCheckpoint | null; report: Report },
 ) {
   const counts = new Map<number, number>();
-  /** Checkpoints that wait for the root over their leaves. */
+  /** Checkpoints whose leaves the audit has not reached yet. */
   const queue: Checkpoint[] = [];
   let before: StoredCheckpoint | null = null;
   let [isRead, lastGood, isBroken] = [newest === null, 0, false];
 
   const wrong = (size: number, says: string) => report("CHECKPOINT", size, says);
 
-  /** Checks that each new log up to `upToLog` begins with the size of the checkpoint that is stored before the log. */
+  /** Checks that each new log up to `upToLog` begins with as many leaves as the last checkpoint before it covers. */
   function checkBeginnings(upToLog: number): void {
     for (const { number, origin, firstSize } of own)
       if (number > (before?.log ?? 1) && number <= upToLog && firstSize !== (before?.size ?? 0))
@@ -251,20 +250,20 @@ function createCheckpointCheck(
   }
 
   return {
-    /** Reads the checkpoints of up to `size` leaves, except those that were signed after the audit began. */
+    /** Reads the checkpoints of up to `size` leaves, except those signed after the audit began. */
     async readTo(size: number): Promise<void> {
       while (!isRead && newest !== null && (before?.size ?? 0) <= size) {
         const page = await store.after(before ?? { size: 0, log: 0 }, newest.size, checkpointsAtOnce);
-        const opened = await Promise.all(page.map((stored) => openStored(stored, own)));
+        const opened = await Promise.all(page.map((stored) => openStoredCheckpoint(stored, own)));
         for (const [at, stored] of page.entries()) check(stored, opened[at] ?? null);
         isRead = page.length < checkpointsAtOnce;
       }
     },
-    /** Compares the checkpoints at a size. @param rootOf computes the root over the leaves; null if the last leaf is missing */
+    /** Compares the checkpoints at a size. @param rootOf computes the root; null if the last leaf is missing */
     compare(size: number, rootOf: (() => Uint8Array | undefined) | null): void {
       for (let one = queue[0]; one !== undefined && one.size <= size; one = queue[0]) {
         queue.shift();
-        // After the first wrong root all later roots are wrong too, so only the first is reported.
+        // After a wrong root all later roots are wrong too, so only the first is reported.
         if (isBroken) continue;
         const root = rootOf?.();
         isBroken = root === undefined || !isSameHash(root, one.root);
@@ -283,7 +282,7 @@ function createCheckpointCheck(
   };
 }
 
-/** Checks that the database has the pinned checkpoint, which a process pins first and stores next. */
+/** Checks that the database has the pinned checkpoint. A process first pins a checkpoint and then stores it. */
 async function checkPinnedIsStored(
   { store, pinned, settle }: AuditDependencies,
   logs: readonly Log[],

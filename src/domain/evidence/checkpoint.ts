@@ -1,7 +1,7 @@
 /**
- * The writing side of the evidence log. The leader appends a leaf for each committed attestation and signs checkpoints over
- * the leaves. Commands sign checkpoints too. Two checkpoints cannot contradict each other, because the root at a size follows
- * from the committed attestations, and a transaction decides which checkpoint is stored (decision D13.2).
+ * Writes the evidence log. The leader appends a leaf for each committed attestation and signs checkpoints over the
+ * leaves; commands sign checkpoints too. Two checkpoints cannot contradict each other: the root at a size follows from
+ * the committed attestations, and a transaction decides which checkpoint is stored (decision D13.2).
  */
 
 import { readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
@@ -15,25 +15,25 @@ import { repeat, runAndPause } from "../serial.ts";
 import {
   checkpointKeyOf,
   headIn,
-  isBefore,
+  isEarlier,
   isOwnLog,
+  leafHashPrefix,
   linkOf,
   linkTo,
   newLog,
-  openStored,
-  prefixOf,
+  openStoredCheckpoint,
   treeHeadOf,
 } from "./log.ts";
 import { openRetention, signRetention } from "./retention.ts";
 import { appendTo, consistencyProof, hasRoot, leafAt, leafHash, missingLeafHash, rootOf } from "./tree.ts";
 
-/** Leaves of one transaction. It takes a few milliseconds, for which the commits of calls wait. */
+/** How many leaves one transaction appends. It takes a few milliseconds, for which the commits of calls wait. */
 const leavesOfCommit = 512;
-/** The longest gap of ids that is filled with leaves. A row with a made-up id could ask for any number of leaves. */
+/** The most missing ids in a row that get leaves. A row with a forged id could otherwise need any number of leaves. */
 const maxMissing = 10_000;
-/** How often a checkpoint or a new log is tried again after another process was first. */
+/** How many times a checkpoint or a new log is tried if other processes are always first. */
 const maxAttempts = 20;
-/** A checkpoint further in the future was signed with a wrong clock, and the next checkpoint does not follow its time. */
+/** A checkpoint's time is not earlier than that of the one before, unless that is more than a day in the future. */
 const longestAheadSeconds = 86_400;
 
 type LogDependencies = {
@@ -41,9 +41,9 @@ type LogDependencies = {
   readonly pinned: PinnedCheckpoint;
   readonly secrets: Pick<Secrets, "open" | "mac">;
   readonly clock: Clock;
-  /** Called with the id of an attestation that was removed before it had a leaf. */
+  /** Called with the id of an attestation that was removed before it got a leaf. */
   readonly onMissing?: ((id: number) => void) | undefined;
-  /** Called when no checkpoint is pinned, so the newest checkpoint of the database is trusted. */
+  /** Called if no checkpoint is pinned, so that the newest one of the database is trusted. */
   readonly onUnpinned?: (() => void) | undefined;
 };
 
@@ -55,7 +55,7 @@ export function createLogWriter(dependencies: LogDependencies) {
 
   /**
    * Signs a checkpoint over every attestation that was committed before the call.
-   * @returns the newest checkpoint; null without an attestation
+   * @returns the newest checkpoint; null if the log is empty
    * @throws TvsError LOG_BEHIND, STORE_CORRUPT, STORE_BUSY
    */
   async function checkpoint(): Promise<StoredCheckpoint | null> {
@@ -63,7 +63,7 @@ export function createLogWriter(dependencies: LogDependencies) {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       await reconcile();
       while ((await store.size()) < wanted && (await append()) > 0);
-      // On the disk now: the attestations and their leaves. After a kill the next run appends from the next leaf on.
+      // On the disk now: the attestations and their leaves. After a kill the next run appends the next leaf.
 
       const [log, newest] = [(await store.logs()).at(-1), await readNewest(dependencies)];
       const size = await store.size();
@@ -75,30 +75,31 @@ export function createLogWriter(dependencies: LogDependencies) {
       if (!(await hasGrown(dependencies, head))) continue;
       const seconds = nextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, checkpointKeyOf(log, secrets));
-      // On the disk now: nothing more. A kill loses the note, which nobody has seen. The next run signs again.
+      // On the disk now: nothing more. A kill loses the note, which nobody has seen, and the next run signs again.
 
       if (!(await pinned.write(note))) continue;
-      // On the disk now: the note, in log.checkpoint only. After a kill `tvs log audit` reports that the database lacks this
-      // checkpoint, and the next run stores it (`storePinned`).
+      // On the disk now: the note, in log.checkpoint only. After a kill `tvs log audit` reports that the database lacks
+      // this checkpoint, and the next run stores it (`storePinned`).
 
       const signed = { log: log.number, size, signedAt: seconds * 1000, note };
       if (await store.addCheckpoint(signed, newest)) return signed;
-      // On the disk now: the note in log.checkpoint and in the database, where anyone may read it. A kill loses nothing.
-      // If another process has stored a checkpoint first, nobody has seen this note, and the next attempt pins the other.
+      // On the disk now: the note in log.checkpoint and in the database, where anybody may read it. A kill loses
+      // nothing. If another process stored a checkpoint first, nobody has seen this note; the next attempt pins the
+      // other.
     }
     throw tooBusy();
   }
 
   /**
-   * Refuses a database that has lost what was signed for. Otherwise brings the pinned and the stored checkpoint to the newer
-   * of both: another process may have stored one, and a killed process may have pinned one without storing it.
-   * @throws TvsError LOG_BEHIND, STORE_CORRUPT
+   * Refuses a database that has lost what was signed for. Otherwise pins the stored checkpoint or stores the pinned
+   * one, whichever is newer: another process may have stored one, or a killed process only pinned one. @throws TvsError
+   * LOG_BEHIND, STORE_CORRUPT
    */
   async function reconcile(): Promise<void> {
     const note = pinned.read();
     await refuseLoss(note, dependencies);
     const newest = await readNewest(dependencies);
-    if (note !== null && (newest === null || isBefore(newest.note, note)))
+    if (note !== null && (newest === null || isEarlier(newest.note, note)))
       return storePinned(note, newest, dependencies);
     if (newest === null || newest.note === note) return;
     if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
@@ -109,7 +110,7 @@ export function createLogWriter(dependencies: LogDependencies) {
   return { append, checkpoint, reconcile };
 }
 
-/** Appends the leaves of the next attestations in one transaction. @returns how many; 0 at the end */
+/** Appends the leaves of the next attestations in one transaction. @returns their number; 0 at the end */
 async function appendLeaves({ store, onMissing }: LogDependencies): Promise<number> {
   const size = await store.size();
   const rows = await store.attested(size + 1, leavesOfCommit);
@@ -126,29 +127,29 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
     return jws === undefined ? missingLeafHash(id) : leafHash(jws);
   });
   const tiles = await appendTo(size, leaves, store.tiles);
-  const isStored = await store.append(size, tiles, leaves.map(prefixOf));
+  const isStored = await store.append(size, tiles, leaves.map(leafHashPrefix));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
-  // If another process has appended first, that process has appended the same leaves.
+  // If another process has appended first, it has appended the same leaves.
   return leaves.length;
 }
 
-/** The time of the next checkpoint. The time never goes back, even if the clock does: the log would look backdated. */
+/** Chooses the time of the next checkpoint. It never goes back with the clock: the log would look backdated. */
 function nextSeconds(newest: StoredCheckpoint | null, clock: Clock): number {
   const [last, now] = [(newest?.signedAt ?? 0) / 1000, Math.floor(clock.now() / 1000)];
   return last - now > longestAheadSeconds ? now : Math.max(now, last);
 }
 
 /**
- * Reads and verifies the newest checkpoint of the database. Its time is the signed time, not the column's: otherwise somebody
- * who can write to the database could choose the time of the next checkpoint.
+ * Reads and verifies the newest checkpoint of the database. Its time is the signed one: somebody who can write to the
+ * database could change the column, and so choose the time of the next checkpoint.
  * @throws TvsError STORE_CORRUPT if none of the register's logs signed the checkpoint
  */
 async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCheckpoint | null> {
   const newest = await store.newest();
   if (newest === null) return null;
   const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
-  const opened = await openStored(newest, own);
+  const opened = await openStoredCheckpoint(newest, own);
   if (opened !== null) return { ...newest, signedAt: opened.seconds * 1000 };
   const message =
     "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
@@ -156,13 +157,13 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
 }
 
 /**
- * Describes what a database has lost of the entries that were signed for. `serve` refuses such a database, `tvs doctor` and
- * `tvs log audit` report the loss. Writes nothing.
- * @param note the pinned checkpoint; null without one
- * @param dependencies `secrets` is null without the master key ({@link isOwnLog})
+ * Describes what a database has lost of the entries that were signed for. It writes nothing. `serve` refuses such a
+ * database; `tvs doctor` and `tvs log audit` report the loss.
+ * @param note the pinned checkpoint; null if none
+ * @param dependencies `secrets` is null if the master key is not at hand ({@link isOwnLog})
  * @returns null if nothing is lost
  */
-export async function lossOf(
+export async function describeLoss(
   note: string | null,
   { store, secrets }: { store: LogStore; secrets: Pick<Secrets, "mac"> | null },
 ): Promise<string | null> {
@@ -178,26 +179,26 @@ export async function lossOf(
   if (origin !== log.origin) return isSucceeded(pinned, logs, secrets) ? null : `it has no log ${origin}`;
   const reached = figures.size + figures.waiting;
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
-  if ((await openStored({ log: log.number, size, note }, [log])) === null)
+  if ((await openStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
-  // If leaves are still to be appended, `refuseLoss` calls this function again with all leaves.
+  // If leaves are missing that can still be appended, `refuseLoss` appends them and calls this function again.
   if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
   return `its first ${size} entries are others`;
 }
 
 /**
- * Whether the newest leaf belongs to another attestation. SQLite gives the ids of removed newest rows to the next rows, so
- * the ids alone do not show that rows were removed.
+ * Whether the newest leaf belongs to another attestation. SQLite reuses the ids of removed newest rows, so the ids
+ * alone do not show that rows were removed.
  */
 async function isLastOther(store: LogStore, size: number): Promise<boolean> {
   const [row] = size === 0 ? [] : await store.attested(size, 1);
-  // Retention may have deleted the row while later attestations wait for their leaves.
+  // Retention may have deleted this row while later attestations wait for their leaves.
   if (row?.id !== size) return false;
   const leaf = await leafAt(size - 1, store.tiles);
   return leaf === null || !isSameHash(leaf, leafHash(row.jws));
 }
 
-/** Whether a later log of this register names the pinned checkpoint, or a later checkpoint of the same log. */
+/** Whether a later log of this register names the pinned checkpoint, or a larger one of the same log. */
 function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
     const previous = headIn(log.previous);
@@ -207,14 +208,14 @@ function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secre
 }
 
 /**
- * Refuses a database that has lost what was signed for, because nothing may be signed on top of it. After a power cut the
- * database may lack leaves that the pinned checkpoint covers: these are appended from the attestations first.
+ * Refuses a database that has lost what was signed for, because nothing may be signed on top of it. After a power cut
+ * the database may lack leaves that the pinned checkpoint covers. These are first appended from the attestations.
  * @throws TvsError LOG_BEHIND, STORE_CORRUPT
  */
 async function refuseLoss(note: string | null, dependencies: LogDependencies): Promise<void> {
   const { store } = dependencies;
   const refuse = async () => {
-    const loss = await lossOf(note, dependencies);
+    const loss = await describeLoss(note, dependencies);
     if (loss !== null) throw behind(loss);
   };
   await refuse();
@@ -225,8 +226,8 @@ async function refuseLoss(note: string | null, dependencies: LogDependencies): P
 }
 
 /**
- * Whether a tree has grown out of the pinned checkpoint of the same log.
- * @returns false if a larger tree was pinned after this tree was read, by this process or another one
+ * Whether a tree has grown out of the pinned tree of the same log.
+ * @returns false if a larger tree was pinned since this tree was read, by this process or another
  * @throws TvsError LOG_BEHIND if the tree does not begin with the pinned tree
  */
 async function hasGrown(
@@ -243,8 +244,8 @@ async function hasGrown(
 }
 
 /**
- * Stores the pinned checkpoint, which the database lacks. A process was killed before it stored the checkpoint, or somebody
- * removed the checkpoint. If earlier ones were removed too, the audit finds that the pinned one names a missing checkpoint.
+ * Stores the pinned checkpoint, which the database lacks: a process was killed before it stored the checkpoint, or
+ * somebody removed it. If earlier ones were removed too, an audit finds the gap.
  */
 async function storePinned(
   note: string,
@@ -253,14 +254,14 @@ async function storePinned(
 ): Promise<void> {
   const [log, head] = [(await store.logs()).at(-1), treeHeadOf(note)];
   if (log === undefined || head.origin !== log.origin) return;
-  // Another process has stored a checkpoint with the same predecessor instead, and nobody has seen the pinned one.
+  // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
   if (newest?.log === log.number && linkOf(treeHeadOf(newest.note)) === linkOf(head)) return;
   const row = { log: log.number, size: head.size, note };
-  const opened = await openStored(row, [log]);
+  const opened = await openStoredCheckpoint(row, [log]);
   if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
-/** Advice for the operator of a database that is behind. */
+/** What the operator of a database that is behind can do. */
 export const behindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 
@@ -268,11 +269,11 @@ function behind(loss: string): TvsError {
   return new TvsError("LOG_BEHIND", `the database is behind its evidence log: ${loss}: ${behindAdvice}`);
 }
 
-/** How often the leader polls for new attestations. */
+/** How often the leader looks for new attestations, in milliseconds. */
 const pollIntervalMs = 1_000;
-/** The time between two checkpoints while there are new attestations. */
+/** The time between two checkpoints while there are new attestations, in milliseconds. */
 const signMs = 30_000;
-/** How often a node reconciles. For so long a node may answer over a database that was replaced by an old copy. */
+/** How often a node reconciles, in ms. For that long it may use a database that was replaced by an old copy. */
 const followMs = 500;
 
 type Scheduled = {
@@ -282,10 +283,10 @@ type Scheduled = {
 };
 
 /**
- * Appends leaves and signs checkpoints, as the leader. A last checkpoint at the stop covers all attestations.
- * @returns stops the work
+ * Appends leaves and signs checkpoints, as the leader. When it stops, it signs a last checkpoint over everything.
+ * @returns a function that stops the work
  */
-export function startBuilding({ writer, store, clock, onError }: Scheduled & { store: LogStore }) {
+export function startLogBuilding({ writer, store, clock, onError }: Scheduled & { store: LogStore }) {
   let signedAt = Number.NEGATIVE_INFINITY;
 
   async function look(isStopped: () => boolean): Promise<void> {
@@ -296,7 +297,7 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
         await runAndPause(() => writer.append(), clock);
         continue;
       }
-      // The absolute value counts, so that a clock that was set back does not delay the next checkpoint.
+      // The absolute value is compared, so that a clock that was set back does not delay the next checkpoint.
       if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < signMs) return;
       signedAt = clock.now();
       await runAndPause(() => writer.checkpoint(), clock);
@@ -311,32 +312,32 @@ export function startBuilding({ writer, store, clock, onError }: Scheduled & { s
   };
 }
 
-/** Reconciles twice a second, so that every node pins what the leader signs. @returns stops the work */
-export function startFollowing({ writer, clock, onError }: Scheduled): () => Promise<void> {
+/** Reconciles twice a second, so that each node pins what the leader signs. @returns a function that stops this */
+export function startReconciling({ writer, clock, onError }: Scheduled): () => Promise<void> {
   return repeat(writer.reconcile, { everyMs: followMs, onError, clock });
 }
 
-/** Finds the size of the largest sound tree: a stored checkpoint covers it, and its leaves and newest row fit. */
+/** Finds the size of the largest sound tree: a checkpoint covers it, and its leaves and newest row are right. */
 async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
   const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
   let end = Math.min(await store.lastId(), await store.size());
-  // The newest rows may have the ids of rows that were removed.
+  // New rows may have the ids of removed rows.
   for (; end > 0; end--) {
     const [row] = await store.attested(end, 1);
     if (row?.id === end && !(await isLastOther(store, end))) break;
   }
   for (let one = await store.before({ size: end + 1, log: 0 }); one !== null; one = await store.before(one)) {
-    const opened = await openStored(one, own);
+    const opened = await openStoredCheckpoint(one, own);
     if (opened !== null && (await hasRoot(opened, store.tiles))) return one.size;
   }
   return 0;
 }
 
 /**
- * Begins a new log over the sound part of the tree. The new log names the last known checkpoint of the present log. One
- * transaction stores the new log, destroys the private key of the present one, cuts the tree, and stores a retention note
- * that the new log signs. A kill leaves all of that or nothing.
- * @param reason why, for everyone who reads the log
+ * Begins a new log over the sound part of the tree. It names the last known checkpoint of the present log. One
+ * transaction stores the new log, destroys the present log's private key, cuts the tree, and stores a retention note
+ * signed by the new log.
+ * @param reason why, for everybody who reads the log
  * @throws TvsError STORE_BUSY if other processes sign each time
  */
 export async function beginNextLog(
@@ -349,7 +350,7 @@ export async function beginNextLog(
     const [before, newest] = [(await store.logs()).at(-1), await store.newest()];
     const [note, retention] = [pinned.read(), await store.retention()];
     const isStoredLast =
-      newest !== null && headIn(newest.note) !== null && (note === null || isBefore(note, newest.note));
+      newest !== null && headIn(newest.note) !== null && (note === null || isEarlier(note, newest.note));
     const previous = isStoredLast ? newest.note : note;
     const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);

@@ -1,4 +1,4 @@
-/** The logs of a register: their names and keys, how checkpoints are linked and verified, and the proofs for anyone (D13.1). */
+/** The logs of a register (D13.1): names, keys, the links and verification of checkpoints, and the public proofs. */
 
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
@@ -19,22 +19,22 @@ import { equalBytes, type Secrets } from "../secrets.ts";
 import { consistencyProof, inclusionProof, leafAt } from "./tree.ts";
 
 export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
-/** The proof that a leaf is in the tree of a checkpoint: index, tree size, audit path and the checkpoint's signed note. */
+/** The proof that a leaf is in a checkpoint's tree: index, tree size, audit path, and the checkpoint's signed note. */
 export type Inclusion = NonNullable<Awaited<ReturnType<EvidenceReader["inclusion"]>>>;
 
-/** Makes the name of a log from the issuer without its scheme. The name has no space and no plus (C2SP signed-note). */
+/** Makes a log's name from the issuer without its scheme. It has no space and no plus sign (C2SP signed-note). */
 export function originOf(issuer: string, number: number): string {
   const { host, pathname } = new URL(issuer);
   const name = `${host}${pathname.replace(/\/+$/, "")}`.replaceAll("+", "%2B");
   return number === 1 ? `${name}/log` : `${name}/log/${number}`;
 }
 
-/** Formats a log's public key for verifiers (C2SP signed-note, verifier keys). */
+/** Formats a log's public key as a verifier key (C2SP signed-note). */
 export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publicKey">): Promise<string> {
   return formatVerifierKey(origin, publicKey);
 }
 
-/** Opens the private key of a log. @throws TvsError REFUSED if a later log has begun and the key is destroyed, MASTER_KEY_WRONG */
+/** Opens a log's private key. @throws TvsError REFUSED after a later log destroyed it, MASTER_KEY_WRONG */
 export function checkpointKeyOf(
   { sealed, origin, publicKey }: Log,
   secrets: Pick<Secrets, "open">,
@@ -46,7 +46,7 @@ export function checkpointKeyOf(
   return { publicKey, sign: (message) => new Uint8Array(sign(null, message, privateKey)) };
 }
 
-/** The MAC over a log's row. The sealed key is left out, because it is destroyed when the next log begins. */
+/** Computes the MAC over a log's row. The sealed key is left out, because the next log destroys it. */
 function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) {
   const { number, origin, publicKey, begunAt, reason, previous, firstSize } = log;
   const key = Buffer.from(publicKey).toString("base64");
@@ -54,14 +54,14 @@ function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) 
 }
 
 /**
- * Whether a process with the master key began this log, not somebody who can only write to the database.
- * @param secrets null without the master key: then every log is taken for an own one
+ * Whether a process with the master key began this log, and not somebody who can only write to the database.
+ * @param secrets null if the master key is not at hand: then every log is accepted
  */
 export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
   return secrets === null || equalBytes(macOf(log, secrets), log.mac);
 }
 
-/** Makes a log with a new key pair. Nothing is stored. */
+/** Makes a log with a new key pair, without storing it. */
 export function newLog(
   { secrets, issuer, clock }: Beginning,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,
@@ -78,17 +78,17 @@ export function newLog(
 
 const linkName = "previous ";
 
-/** Makes the extension line of a checkpoint that names its predecessor by hash. @param note the predecessor; null for the first */
+/** Makes a checkpoint's extension line with the hash of its predecessor. @param note the predecessor; null if none */
 export function linkTo(note: string | null): string {
   return `${linkName}${hash("sha256", note ?? "", "base64")}`;
 }
 
-/** Finds the extension line of a checkpoint that names its predecessor. */
+/** Finds a checkpoint's extension line with the hash of its predecessor. */
 export function linkOf({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
   return extensions.find((line) => line.startsWith(linkName));
 }
 
-/** Reads a signed note without verifying it. @returns null if the note is not a checkpoint */
+/** Reads a checkpoint without verifying it. @returns null if the note is not a checkpoint */
 export function headIn(note: string | null | undefined): TreeHead | null {
   const signed = readNote(note ?? "");
   const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
@@ -102,34 +102,34 @@ export function treeHeadOf(note: string): TreeHead {
   throw new TvsError("INPUT_UNREADABLE", "a checkpoint of the evidence log cannot be read");
 }
 
-/** Whether a checkpoint is of an earlier log than the other, or of a smaller tree of the same log. */
-export function isBefore(note: string, other: string): boolean {
+/** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
+export function isEarlier(note: string, other: string): boolean {
   const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
   const logs = readOrigin(one.origin).number - readOrigin(another.origin).number;
   return logs < 0 || (logs === 0 && one.size < another.size);
 }
 
-/** A checkpoint is signed every 30 seconds, so a wait of five minutes shows that the leader cannot write or sign. */
+/** A leader signs a checkpoint every 30 seconds. After this many milliseconds it evidently cannot write or sign. */
 const lateCheckpointMs = 5 * 60_000;
 
-/** How long the oldest attestation has waited for a checkpoint, in milliseconds; null while the wait is normal. */
+/** Computes how long (ms) the oldest uncovered attestation has waited for a checkpoint. @returns null if that is normal */
 export function checkpointLateness({ uncoveredSince }: LogFigures, now: number): number | null {
   if (uncoveredSince === null || now - uncoveredSince < lateCheckpointMs) return null;
   return now - uncoveredSince;
 }
 
-export function countLeaves(size: number): string {
+export function leavesText(size: number): string {
   return size === 1 ? "1 leaf" : `${size} leaves`;
 }
 
-/** The first six bytes of a leaf hash as a number, which is the key in the index of leaf hashes. */
-export function prefixOf(leafHash: Uint8Array): number {
+/** Reads the first six bytes of a leaf hash as a number, the key in the index of leaf hashes. */
+export function leafHashPrefix(leafHash: Uint8Array): number {
   return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
 }
 
 type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
 
-/** Begins the first log if the register has none. The first log is renamed after a new issuer until it has a leaf. */
+/** Begins the first log if the register has none. While that log has no leaf, a new issuer renames it. */
 export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === originOf(beginning.issuer, 1);
@@ -138,10 +138,10 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
   await store.begin(log, state, null);
 }
 
-/** Reads the public part of the log: keys, checkpoints and proofs. */
+/** Creates the reader of the log's public part: keys, checkpoints and proofs. */
 export function createEvidenceReader(store: LogStore) {
   async function find(wanted: Uint8Array): Promise<number | null> {
-    for (const id of await store.withPrefix(prefixOf(wanted))) {
+    for (const id of await store.withPrefix(leafHashPrefix(wanted))) {
       const leaf = await leafAt(id - 1, store.tiles);
       if (leaf !== null && isSameHash(leaf, wanted)) return id - 1;
     }
@@ -153,7 +153,7 @@ export function createEvidenceReader(store: LogStore) {
     newest: store.newest,
     /**
      * Proves that a leaf is in the log.
-     * @param size of a stored checkpoint; by default the earliest checkpoint that covers the leaf
+     * @param size of a stored checkpoint; by default of the smallest one that covers the leaf
      * @returns null if no leaf has this hash, or no such checkpoint covers the leaf
      */
     async inclusion(leafHash: Uint8Array, size?: number) {
@@ -164,7 +164,7 @@ export function createEvidenceReader(store: LogStore) {
       const hashes = await inclusionProof(index, checkpoint.size, store.tiles);
       return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
     },
-    /** Proves that the tree of `to` leaves begins with the tree of `from` leaves, 1 ≤ from ≤ to. @returns null if no checkpoint covers `to` leaves */
+    /** Proves that a tree begins with an earlier one, 1 ≤ from ≤ to. @returns null if no checkpoint covers `to` */
     async consistency(from: number, to: number): Promise<Uint8Array[] | null> {
       const newest = await store.newest();
       return newest === null || to > newest.size ? null : consistencyProof(from, to, store.tiles);
@@ -174,9 +174,9 @@ export function createEvidenceReader(store: LogStore) {
 
 /**
  * Verifies a stored checkpoint with the key of its own log.
- * @returns null if that key did not sign the checkpoint, or the checkpoint has another size than its row
+ * @returns null if that key has not signed it, or its size is not that of its row
  */
-export async function openStored(
+export async function openStoredCheckpoint(
   { log, size, note }: Pick<StoredCheckpoint, "log" | "size" | "note">,
   logs: readonly Log[],
 ) {

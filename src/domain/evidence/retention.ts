@@ -1,7 +1,7 @@
 /**
- * Retention of attestations (decision D13.9). Retention deletes the oldest attestations without a gap, and only those that the
- * pinned checkpoint proves to be unchanged. The log signs a retention note: all rows before position N were deleted. The audit
- * reports a row that is missing at or after N.
+ * Deletes old attestations (decision D13.9): the oldest first, up to the first that is too new or that the pinned
+ * checkpoint does not prove to be unchanged. The same transaction stores a retention note, signed by the log: all rows
+ * before position N were deleted. So the audit reports a missing row only at or after N.
  */
 
 import { Buffer } from "node:buffer";
@@ -16,19 +16,19 @@ import { type Clock, isoTime, timeOfUuid } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { repeat, runAndPause } from "../serial.ts";
-import { readSigned } from "./audit-rows.ts";
+import { readSignedClaims } from "./audit-rows.ts";
 import { checkpointKeyOf, headIn } from "./log.ts";
 import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
 
 const dayMs = 86_400_000;
-/** A year counts 366 days, so that nothing is deleted a day early. */
+/** A year is 366 days here, so that nothing is deleted a day early. */
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
 export const keepForever = "forever";
 
-/** The shortest retention. `tvs teachers revoke` reads which partners got VALID in the last ninety days. */
+/** The shortest retention in ms: `tvs teachers revoke` lists the partners that got VALID in the last 90 days. */
 const leastRetentionMs = 90 * dayMs;
 
-/** Reads a retention: `forever`, or days or years such as `3650d` or `7y`. @returns ms; null for `forever`. @throws TvsError CONFIG_INVALID */
+/** Reads a retention: `forever`, or such as `3650d` or `7y`. @returns ms; null: forever @throws TvsError CONFIG_INVALID */
 export function parseRetention(text: string): number | null {
   if (text === keepForever) return null;
   const match = /^(\d{1,5})([dy])$/.exec(text);
@@ -38,18 +38,18 @@ export function parseRetention(text: string): number | null {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The name of the setting with the retention, in the form that `parseRetention` reads. */
+/** The setting with the retention, in the form that `parseRetention` reads. */
 export const retentionSetting = "keep_attestations";
-/** The name of the setting with a MAC of the retention: only an operator with the master key decides what is deleted. */
+/** The setting with a MAC of the retention: only an operator with the master key decides what is deleted. */
 export const retentionTagSetting = "keep_attestations_mac";
 
-/** Makes both settings of a retention. */
+/** Makes both settings of a retention: its text and its MAC. */
 export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac">): Record<string, string> {
   const tag = Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
   return { [retentionSetting]: retention, [retentionTagSetting]: tag };
 }
 
-/** Reads the stored retention, and whether an operator with the master key set it. */
+/** Reads the stored retention. `isOwn`: whether somebody with the master key has set it. */
 export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
   const retention = stored.get(retentionSetting) ?? keepForever;
   const tag = retentionSettings(retention, secrets)[retentionTagSetting] ?? "";
@@ -57,13 +57,13 @@ export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick
   return { retention, isOwn };
 }
 
-/** What retention has deleted: the first `position` attestations, all issued before a time in seconds since the epoch. */
+/** What retention has deleted: the first `position` attestations, all issued before `issuedBefore` (in seconds). */
 type Deleted = { readonly position: number; readonly issuedBefore: number };
 
-/** The first line of a retention note. No log has this origin, so a retention note cannot be taken for a checkpoint. */
+/** The first line of a retention note. No log has this name, so the note cannot be used as a checkpoint. */
 const firstLine = "tvs/v1/retention";
 
-/** Signs a retention note with the key of a log. */
+/** Makes a retention note, signed with the key of a log. */
 export async function signRetention(
   { position, issuedBefore }: Deleted,
   log: Log,
@@ -76,7 +76,7 @@ export async function signRetention(
   return formatNote(text, [{ name: log.origin, keyId, signature }]);
 }
 
-/** Verifies a retention note. @returns null if this log did not sign the note, which then excuses no missing row */
+/** Verifies a retention note. @returns null if this log has not signed it, so that it excuses no missing row */
 export async function openRetention(note: string, log: Log): Promise<Deleted | null> {
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
@@ -90,7 +90,7 @@ export async function openRetention(note: string, log: Log): Promise<Deleted | n
   return isSigned ? { position, issuedBefore } : null;
 }
 
-/** Reads the newest log and its verified retention note. @returns null without a log. @throws TvsError STORE_CORRUPT */
+/** Reads the newest log and its verified retention note. @returns null before the first log @throws TvsError STORE_CORRUPT */
 async function readDeleted(store: LogStore) {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;
@@ -100,27 +100,27 @@ async function readDeleted(store: LogStore) {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-export type KeptLog = Awaited<ReturnType<typeof keptLog>>;
+export type RetentionState = Awaited<ReturnType<typeof readRetentionState>>;
 
-/** Reads the time before which attestations may be missing (ms since the epoch; null if none was deleted), and the retention. */
-export async function keptLog({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
+/** Reads the time before which attestations may be missing (`from`, ms; null if none is deleted), and the retention. */
+export async function readRetentionState({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
   const found = await readDeleted(evidence).catch(() => null);
   const from = found === null || found.deleted.position === 0 ? null : found.deleted.issuedBefore * 1000;
   return { from, retention };
 }
 
-/** How far the time in an id may be ahead of the signed time. Ids keep growing when a clock is set back. */
+/** How far the time in an id may be ahead of the signed time, in ms: ids keep growing if a clock is set back. */
 const idAheadMs = dayMs;
 
-/** Whether retention may have deleted the attestation of an id. @param id of a verification or of a request */
-export function mayBePruned({ from }: KeptLog, id: string): boolean {
+/** Whether retention may have deleted an attestation. @param id the id of the verification or of the request */
+export function mayBePruned({ from }: RetentionState, id: string): boolean {
   const at = timeOfUuid(id);
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
-/** Says, for output that may be incomplete, which attestations were deleted. */
-export function describeKeptLog({ from, retention }: KeptLog): string {
+/** Describes which attestations were deleted, for output that may lack them. */
+export function describeRetention({ from, retention }: RetentionState): string {
   const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
 }
@@ -135,20 +135,20 @@ type Retaining = {
 
 type Step = {
   readonly deleted: number;
-  /** Whether nothing more can be deleted now. */
+  /** Whether nothing more can be deleted at present. */
   readonly isOver: boolean;
-  /** The id where retention stops: an old attestation that the pinned checkpoint does not prove; null without one. */
+  /** The id at which retention stops: an old attestation that the pinned checkpoint does not prove; null if none. */
   readonly held: number | null;
 };
 
-/** Rows about people of deleted statements that are deleted in one transaction. */
+/** How many rows about people of deleted statements one transaction deletes. */
 const peopleInStep = 256;
 
 /**
- * Deletes attestations that are older than the retention. Each transaction takes a millisecond or two and is followed by a
- * pause of the same length, so that the commits of calls get half of the time. After a kill the next run continues.
- * @returns how many attestations were deleted, and the id where retention stopped ({@link Step.held})
- * @throws TvsError STORE_CORRUPT if the setting has a wrong MAC, or the log did not sign the retention note
+ * Deletes attestations that are older than the retention. Each transaction takes a millisecond or two. A pause of the
+ * same length follows, so that the commits of calls get half of the time. After a kill the next run continues.
+ * @returns the number of deleted attestations, and the id at which retention stopped ({@link Step.held})
+ * @throws TvsError STORE_CORRUPT if the setting has a wrong MAC, or the log has not signed the retention note
  */
 export async function pruneAttestations(retaining: Retaining, isStopped = () => false) {
   const { clock, evidence, settings, secrets } = retaining;
@@ -173,18 +173,18 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
   return { deleted, held };
 }
 
-/** Deletes the old attestations of one tile: the tile of the first attestation that is not deleted yet. */
+/** Deletes the old attestations of one tile, the one with the first attestation that is not deleted yet. */
 async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<Step> {
   const over = { deleted: 0, isOver: true, held: null };
   const [found, head] = [await readDeleted(evidence), headIn(pinned.read())];
-  // The pinned checkpoint of another log proves nothing about this tree. The new log's first checkpoint follows soon.
+  // The pinned checkpoint of an earlier log proves nothing here. The present log soon signs its first one.
   if (found === null || head?.origin !== found.log.origin) return over;
   const { log, note, deleted } = found;
-  // The newest row stays, because SQLite gives the next attestation the id after the largest.
+  // The newest row stays, because SQLite assigns the next id after the largest one that is stored.
   const newest = await evidence.lastId();
   const rows = (await evidence.attested(deleted.position + 1, tileHashes)).filter(({ id }) => id < newest);
   const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
-  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
+  const isOld = (jws: string) => (readSignedClaims(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
   if (rows[0] === undefined || !isOld(rows[0].jws)) return over;
 
   const tile = Math.floor(deleted.position / tileHashes);
@@ -205,7 +205,7 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
   const next = await signRetention({ position, issuedBefore }, log, secrets);
   // On the disk now: nothing more. After a kill the next run signs again.
   if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
-  // On the disk now: the new note, and no row before its position. A kill in the transaction leaves the rows and the old note.
+  // On the disk now: the new note, and no row before its position. A kill earlier leaves the old rows and note.
   const count = rows.filter(({ id }) => id <= position).length;
   return { deleted: count, isOver: position < tileEnd || position === head.size, held };
 }
@@ -214,9 +214,9 @@ const pruneMs = 60_000;
 
 /**
  * Deletes old attestations once a minute.
- * @param dependencies `onPruned` is called with the number of deleted attestations, `onHeld` once for each id of
- *   {@link Step.held}, `onError` with an error, after which the next turn tries again
- * @returns stops the work after the present step
+ * @param dependencies `onPruned` is called with the number of deleted attestations, `onHeld` once for each id of {@link
+ *   Step.held}, `onError` with an error; after an error the next run tries again
+ * @returns a function that stops the work after the present step
  */
 export function startRetention(
   dependencies: Retaining & {

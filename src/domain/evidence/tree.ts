@@ -1,33 +1,33 @@
 /**
- * The Merkle tree of the evidence log (RFC 6962, section 2.1), stored in tiles. A tile has 256 hashes of one level. A hash of
- * the next tile level is the root over one full tile. A proof reads a few tiles, whatever the size of the log. An append
- * changes only the last tile of each level (decision D13.1).
+ * The Merkle tree of the evidence log (RFC 6962, section 2.1), stored in tiles. A tile has 256 hashes of one level. A
+ * hash of the tile level above is the root over one full tile. So a proof reads a few tiles, however large the log is,
+ * and an append changes only the last tile of each level (decision D13.1).
  */
 
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 
-/** Bytes of a SHA-256 hash. */
+/** The length of a SHA-256 hash in bytes. */
 export const hashBytes = 32;
-/** Levels of the tree from a tile's hashes to those of the tile above. */
+/** How many levels of the tree one level of tiles spans: a tile has 2^8 hashes. */
 const tileHeight = 8;
 export const tileHashes = 2 ** tileHeight;
 
-/** The address of a tile: its level, counted from the leaves, and its index in that level. */
+/** The address of a tile: its level, 0 for leaves, and its index in that level. */
 export type TileAddress = { readonly level: number; readonly position: number };
 export type Tile = TileAddress & { readonly hashes: Uint8Array };
-/** Reads tiles in the given order. The last tile of a level may have fewer hashes. A missing tile is empty. */
+/** Reads tiles in the given order. The last tile of a level may have fewer hashes, and a missing tile is empty. */
 export type ReadTiles = (addresses: readonly TileAddress[]) => Promise<readonly Uint8Array[]>;
 
-/** The leaves from `start` to before `end`. */
+/** A range of leaves: from index `start` to before `end`. */
 type Range = { readonly start: number; readonly end: number };
 
 function sha256(bytes: string | Uint8Array): Uint8Array {
   return hash("sha256", bytes, "buffer");
 }
 
-/** Inputs of the hash functions below. They are reused, because an audit computes millions of hashes. */
+/** Buffers for the input of each hash. They are reused, because an audit computes millions of hashes. */
 const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(hashBytes)}`);
 const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(hashBytes)}`);
 const node = Buffer.alloc(1 + 2 * hashBytes, 1);
@@ -37,12 +37,12 @@ function hashOfLeaf(leaf: Buffer, text: string): Uint8Array {
   return sha256(leaf);
 }
 
-/** Computes the leaf hash of an attestation. @param jws the compact JWS that was answered */
+/** Computes the leaf hash of an attestation. @param jws the compact JWS in the answer */
 export function leafHash(jws: string): Uint8Array {
   return hashOfLeaf(attestationLeaf, jws);
 }
 
-/** Computes the leaf hash in place of an attestation that was removed before it had a leaf. @param id the attestation's id */
+/** Computes the leaf hash for an attestation that was removed before it got a leaf. @param id the attestation's id */
 export function missingLeafHash(id: number): Uint8Array {
   return hashOfLeaf(missingLeaf, String(id));
 }
@@ -54,14 +54,14 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
 }
 
 /**
- * The subtrees whose hashes make up a proof, from the bottom up. Each is the sibling of a subtree on the way from the root to
- * the leaf before `end`.
- * @param stop ends the way at a subtree by returning the proof's first part; null to go on
+ * Finds the subtrees whose hashes make up a proof, from the bottom up: the siblings of each subtree on the way from the
+ * root to the leaf before `end`.
+ * @param stop ends the way at a subtree by returning the first part of the proof; null to continue
  */
 function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] | null): Range[] {
   const reached = stop(tree);
   if (reached !== null) return reached;
-  // The left half has the largest power of two below the number of leaves.
+  // The left half of a tree has as many leaves as the largest power of two below their number (RFC 6962).
   let half = 1;
   while (half * 2 < tree.end - tree.start) half *= 2;
   const left = { start: tree.start, end: tree.start + half };
@@ -69,10 +69,10 @@ function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] 
   return end <= left.end ? [...siblingsTo(end, left, stop), right] : [...siblingsTo(end, right, stop), left];
 }
 
-/** The hash of a subtree: 2^within hashes of a tile from `offset` on, joined to one root. */
+/** A subtree's hash: the root over 2^within hashes of a tile, from `offset` on. */
 type SubtreeHash = TileAddress & { readonly offset: number; readonly within: number };
 
-/** Divides a range into complete subtrees, from the left. */
+/** Divides a range of leaves into complete subtrees, from left to right. */
 function subtreesOf({ start, end }: Range): SubtreeHash[] {
   const subtrees: SubtreeHash[] = [];
   for (let from = start; from < end; ) {
@@ -87,7 +87,7 @@ function subtreesOf({ start, end }: Range): SubtreeHash[] {
   return subtrees;
 }
 
-/** One hash of a tile, or the root over 2^height of its hashes from `offset` on. @throws RangeError if the tile is too short */
+/** Computes the root over 2^height hashes of a tile from `offset` on. @throws RangeError if the tile is too short */
 function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Array {
   if (height === 0) {
     const found = tile.subarray(offset * hashBytes, (offset + 1) * hashBytes);
@@ -98,7 +98,7 @@ function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Arra
   return nodeHash(hashInTile(tile, offset, height - 1), hashInTile(tile, offset + half, height - 1));
 }
 
-/** Computes the hash of each range from one read of tiles. @throws RangeError if a tile lacks a hash */
+/** Computes the hash of each range, and reads all tiles for it at once. @throws RangeError if a tile lacks a hash */
 async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint8Array[]> {
   const parts = ranges.map(subtreesOf);
   const keyOf = ({ level, position }: TileAddress) => `${level} ${position}`;
@@ -110,14 +110,14 @@ async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint
   return parts.map((part) => part.map(hashOf).reduceRight((right, left) => nodeHash(left, right)));
 }
 
-/** Computes the root over the first `size` leaves; without leaves the hash of nothing. @throws RangeError if a tile lacks a hash */
+/** Computes the root over the first `size` leaves (0: the hash of no bytes). @throws RangeError if a tile lacks a hash */
 export async function rootOf(size: number, read: ReadTiles): Promise<Uint8Array> {
   if (size === 0) return sha256(new Uint8Array());
   const [root] = await hashesOf([{ start: 0, end: size }], read);
   return root as Uint8Array;
 }
 
-/** Whether the first `size` leaves have this root. The result is false too if a tile lacks a hash. */
+/** Whether the first `size` leaves have this root; false also if a tile lacks a hash. */
 export async function hasRoot({ size, root }: SignedTree, read: ReadTiles): Promise<boolean> {
   try {
     return isSameHash(await rootOf(size, read), root);
@@ -130,7 +130,7 @@ export async function hasRoot({ size, root }: SignedTree, read: ReadTiles): Prom
 /**
  * Makes the audit path of a leaf, from its sibling upwards (RFC 6962, 2.1.1).
  * @param index of the leaf, below `size`
- * @param size of the present tree or of an earlier one. @throws RangeError if a tile lacks a hash
+ * @param size of the present tree or of an earlier one @throws RangeError if a tile lacks a hash
  */
 export function inclusionProof(index: number, size: number, read: ReadTiles): Promise<Uint8Array[]> {
   const isLeaf = ({ start, end }: Range) => end - start === 1;
@@ -141,32 +141,32 @@ export function inclusionProof(index: number, size: number, read: ReadTiles): Pr
   );
 }
 
-/** Makes the proof that a tree begins with an earlier one (RFC 6962, 2.1.2). @param from at least 1, and at most `to` */
+/** Makes the proof that a tree begins with an earlier one (RFC 6962, 2.1.2), for 1 ≤ from ≤ to. */
 export function consistencyProof(from: number, to: number, read: ReadTiles): Promise<Uint8Array[]> {
-  // A verifier has the root of the earlier tree, so the proof omits that root if it is a subtree of the later tree.
+  // The verifier knows the earlier root, so the proof omits it if it is the root of a subtree of the later tree.
   const stop = (subtree: Range) => (subtree.end !== from ? null : subtree.start === 0 ? [] : [subtree]);
   return hashesOf(siblingsTo(from, { start: 0, end: to }, stop), read);
 }
 
-/** Reads the hash of one leaf. @returns null if the tree has fewer leaves */
+/** Reads the hash of one leaf. @returns null if the tree has no such leaf */
 export async function leafAt(index: number, read: ReadTiles): Promise<Uint8Array | null> {
   const [tile = new Uint8Array()] = await read([{ level: 0, position: Math.floor(index / tileHashes) }]);
   const leaf = hashAt(tile, index);
   return leaf.length === hashBytes ? leaf : null;
 }
 
-/** Cuts one hash out of a tile. @param index of the hash in its level. @returns an empty array if the tile is too short */
+/** Gets one hash of a tile. @param index of the hash in its level @returns an empty array if the tile is too short */
 export function hashAt(tile: Uint8Array, index: number): Uint8Array {
   const offset = (index % tileHashes) * hashBytes;
   return tile.subarray(offset, offset + hashBytes);
 }
 
-/** The size and root of a tree that a checkpoint signs. */
+/** The size and the root of a tree, as a checkpoint signs them. */
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
- * Reads a tile of leaves and proves that a signed tree has them. Each full tile is compared with its hash in the tile above,
- * up to the last tile of a level, from which the signed root was computed.
+ * Reads a tile of leaves and proves that a signed tree contains them. Each full tile is compared with its hash in the
+ * tile above. The signed root was computed from the last tile of each level.
  * @returns the tile's leaves up to the size of the signed tree; null if they do not lead to the signed root
  */
 export async function provenLeaves(
@@ -191,7 +191,7 @@ export async function provenLeaves(
   }
 }
 
-/** Appends leaves to a tree that has `size` leaves. @returns every tile that is new or has grown */
+/** Appends leaves to a tree of `size` leaves, in memory. @returns each tile that is new or has grown */
 export async function appendTo(
   size: number,
   leaves: readonly Uint8Array[],
@@ -221,8 +221,8 @@ export async function appendTo(
 }
 
 /**
- * Computes roots of a tree that grows leaf by leaf. Memory holds only the roots of its largest full subtrees.
- * @param onTileRoot called with each hash of the tiles above the leaves, when it is complete
+ * Computes the roots of a tree that grows leaf by leaf. It keeps only the roots of its full subtrees in memory.
+ * @param onTileRoot called with each hash of the tiles above the leaves, as soon as the hash is complete
  */
 export function growTree(onTileRoot: (address: TileAddress, root: Uint8Array) => void) {
   const roots: Uint8Array[] = [];
@@ -231,7 +231,7 @@ export function growTree(onTileRoot: (address: TileAddress, root: Uint8Array) =>
   return {
     push(leaf: Uint8Array): void {
       let [root, height] = [leaf, 0];
-      // Each bit of the size is a full subtree. Adding a leaf joins the subtrees whose bits carry.
+      // Each 1 bit of the size is a full subtree. Adding a leaf joins subtrees as adding 1 carries bits.
       for (let rest = size; rest % 2 === 1; rest = (rest - 1) / 2) {
         root = nodeHash(roots.pop() as Uint8Array, root);
         height++;
@@ -241,7 +241,7 @@ export function growTree(onTileRoot: (address: TileAddress, root: Uint8Array) =>
       roots.push(root);
       size++;
     },
-    /** The root over all leaves so far; undefined before the first leaf. */
+    /** Computes the root over all leaves so far; undefined before the first leaf. */
     root: (): Uint8Array | undefined =>
       roots.length === 0 ? undefined : roots.reduceRight((right, left) => nodeHash(left, right)),
   };

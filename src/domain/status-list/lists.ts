@@ -1,9 +1,9 @@
 /**
- * The signed status lists (decisions D15.3 and D15.7; IETF Token Status List, draft-ietf-oauth-status-list-21). A list has one
- * bit for each teacher: 1 if the licence or registration was withdrawn before its own end.
+ * Makes the signed status lists (decisions D15.3 and D15.7; IETF draft-ietf-oauth-status-list-21). A list has a bit for
+ * each teacher: 1 if the licence or registration was withdrawn before its own end.
  *
- * Lists are not stored. A process computes them from the database on request, and again after a change. So a kill, another
- * node or a restore leaves no outdated list. All nodes compute the same bytes: the time of a list is the time of its newest
+ * Lists are not stored. A process computes them from the database on request, and again after a change. So no kill,
+ * other node or restore leaves an outdated list. All nodes compute the same bytes: a list has the time of its newest
  * change, and RS256 is deterministic.
  */
 
@@ -20,27 +20,27 @@ import { createJwsSigner } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
-/** The number of indexes in a list. */
+/** The number of indexes, which are bits, in a list. */
 export const listIndexes = 2 ** 20;
 
-/** The values of half an index: an index has two halves of ten bits. */
+/** The number of values of half an index: an index has two halves of ten bits. */
 const half = 2 ** 10;
-/** Rounds of the Feistel network, as many as in NIST's FF1. Each reads one value of its own table. */
+/** The rounds of the Feistel network, as many as NIST's FF1 has. Each round uses its own table of random numbers. */
 const rounds = 10;
 
 /**
- * The name of the setting with an id: new teachers get larger ids (decision D15.4). After a restore, smaller ids may belong
- * to teachers whom the register has lost.
+ * The setting with an id above which new teachers get theirs (decision D15.4). After a restore, lower ids may belong to
+ * teachers whom the register has lost.
  */
 export const teacherIdsAfterName = "teacher_ids_after";
 
 /**
- * Computes a teacher's list and index from the teacher's id (decision D15.2). The index is not stored, and does not reveal the
- * id without the master key.
+ * Computes a teacher's list and index from the teacher's id (decision D15.2). Without the master key the index does not
+ * reveal the id.
  */
 export type StatusIndexes = (teacherId: number) => { readonly list: number; readonly idx: number };
 
-/** @param key 32 bytes, derived from the master key */
+/** Makes the function that computes list and index. @param key 32 bytes, derived from the master key */
 export function createStatusIndexes(key: Uint8Array): StatusIndexes {
   const permutations = new Map<number, (index: number) => number>();
   return (teacherId) => {
@@ -52,8 +52,8 @@ export function createStatusIndexes(key: Uint8Array): StatusIndexes {
 }
 
 /**
- * Makes the permutation of a list's indexes: a Feistel network over the halves. Each round adds a number from its table. The
- * tables are the key stream of AES-256 in counter mode, whose counter starts at the list's number.
+ * Makes the permutation of a list's indexes: a Feistel network over the two halves. Each round XORs in a number from
+ * its table. The tables are the key stream of AES-256 in counter mode, whose counter starts with the list's number.
  */
 function permutation(key: Uint8Array, list: number): (index: number) => number {
   const start = Buffer.alloc(16);
@@ -72,18 +72,18 @@ function permutation(key: Uint8Array, list: number): (index: number) => number {
   };
 }
 
-/** The path below the issuer of the aggregation document; a slash and a list's number follow for a list. */
+/** The path of the aggregation document, after the issuer. The URI of a list adds a slash and the list's number. */
 export const statusListPath = "/v1/inter-agency/status";
 
-/** A list is computed again each day, even without a change, so that it does not expire. */
+/** A day in ms. Lists are computed again each day, even without a change, so that they do not expire. */
 const dayMs = 24 * 3_600_000;
 const expiresSeconds = 7 * 24 * 3600;
-/** How long a client may use a list before fetching the list again. */
+/** How long a client may use a list before it must fetch it again, in seconds. */
 export const ttlSeconds = 900;
 
-/** All lists from one read of the database, so that the changes of one transaction appear in them together. */
+/** All lists, from one read of the database, so that the changes of one transaction appear together. */
 export type StatusLists = {
-  /** The compact JWS of each list, by its URI. */
+  /** Each list as a compact JWS, by its URI. */
   readonly tokens: ReadonlyMap<string, string>;
 };
 
@@ -97,16 +97,16 @@ type Dependencies = {
   readonly clock: Clock;
 };
 
-/** Computes the lists on request, and keeps them until their sources change. */
+/** Creates the source of the lists. It computes them on request and keeps them until something changes. */
 export function createStatusLists(dependencies: Dependencies) {
   const { configuration, store, statusIndexes, clock } = dependencies;
   const lostBits = createLostBits(statusIndexes);
   let made: { readonly from: string; readonly lists: Promise<StatusLists> } | undefined;
 
   return {
-    /** Gets the present lists; the same object until a change. @returns null if the register publishes no lists */
+    /** Gets the present lists, the same object until a change. @returns null if the register publishes no lists */
     async newest(): Promise<StatusLists | null> {
-      // The database decides which key is active now.
+      // The key must be the one that is active in the database now.
       const snapshot = await configuration.refresh();
       const { settings, teacherIdsAfter, keys } = snapshot;
       if (!settings.statusList) return null;
@@ -152,9 +152,9 @@ async function makeLists(
 
 const noBits = () => new Uint8Array(listIndexes / 8);
 
-/** Makes lists from before a restore: the bit of every id after the last teacher is 1, because that teacher may be lost. */
+/** Makes a list from before a restore. The bit of each id after the last teacher is 1, because that teacher may be lost. */
 function createLostBits(statusIndexes: StatusIndexes) {
-  // A list has a million bits and no new teachers, so each is computed once.
+  // Such a list has a million bits and gets no new teachers, so it is computed only once.
   const made = new Map<number, Uint8Array>();
   return (list: number, lastId: number): Uint8Array => {
     const bits = made.get(list) ?? noBits();
@@ -167,13 +167,13 @@ function createLostBits(statusIndexes: StatusIndexes) {
 }
 
 /**
- * The time of the lists, the same on all nodes: the newest of change, key, restore and the day's beginning. The result is never
- * in the future, even if a clock was ahead at a change.
+ * Computes the time of the lists, the same on all nodes: the latest of last change, key, restore and midnight. It is
+ * never in the future, even if a clock was ahead at a change.
  */
 function timeOf(changedAt: number, { keys, teacherIdsAfter }: Snapshot, now: number): number {
   const { activatedAt, createdAt } = keys.active;
   const today = Math.floor(now / dayMs) * dayMs;
-  // A restore moves the ids of new teachers to the list whose number is the second of the restore.
+  // After a restore, new teachers get ids in the list whose number is the second of the restore.
   const restoredAt = (teacherIdsAfter / listIndexes) * 1000;
   return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoredAt));
 }
@@ -195,8 +195,8 @@ function statusListUri(issuer: string, list: number): string {
 }
 
 /**
- * Makes an envelope's claim with the list and index where a later withdrawal of the answer appears.
- * @returns undefined, for no claim, without a teacher or if the register publishes no lists
+ * Makes an envelope's `status` claim: the list and the index where a later withdrawal will show.
+ * @returns undefined, for no claim, if `teacher` is null or the register publishes no lists
  */
 export function statusClaimOf(
   teacher: Pick<Teacher, "id"> | null,

@@ -7,7 +7,7 @@ import type { Attestation } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import type { KeptLog } from "../evidence/retention.ts";
+import type { RetentionState } from "../evidence/retention.ts";
 import { guardedCell } from "../import/csv.ts";
 import { columnOfField, exportFields, type ImportFormat } from "../import/fields.ts";
 import { teacherHistory } from "./changes.ts";
@@ -75,7 +75,7 @@ export async function exportSubject(
     watches: WatchStore;
     blindIndex: BlindIndex;
     clock: Clock;
-    kept: KeptLog;
+    kept: RetentionState;
   },
   nin: string,
 ) {

@@ -6,34 +6,34 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { discard, makePrivateFile, placeNew, replaceFile, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
-/** The content of a backup, which an operator checks before relying on it. */
+/** The facts of a backup, by which an operator checks that it is the right one. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
 const magic = "SQLite format 3\0";
 
 /**
- * Copies a database in use, consistently. The copy gets its final name once it is complete, checked and on the disk.
- * @throws TvsError REFUSED when `file` exists (without `replace`), is being written or cannot be written; STORE_*
+ * Copies a database, which may be in use. The copy gets its final name once it is complete, checked and on the disk.
+ * @throws TvsError REFUSED if `file` exists (without `replace`), is being written or cannot be written; STORE_*
  */
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} already exists; choose another name`);
   await readSchema(driver);
-  const partial = await takePartial(file);
+  const partial = await lockPartialFile(file);
   try {
-    // The file is empty, readable by its owner only, no link, and made by this process.
+    // The new file is empty, and readable by its owner only. If its inode changes, another user has replaced it.
     const { dev, ino } = partial.make();
     await driver.copyTo(partial.path);
     const made = lstatSync(partial.path, { throwIfNoEntry: false });
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    (replace ? placeOver : placeNew)(partial.path, file);
+    (replace ? replaceFile : placeNew)(partial.path, file);
     return facts;
   } catch (error) {
     partial.remove();
@@ -43,27 +43,27 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   }
 }
 
-/** Whether a regular file, not a link, begins as a database does. */
+/** Whether a path is a regular file, not a link, that begins with SQLite's header. */
 export const beginsAsDatabase = (file: string) =>
   lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
 /**
- * Reads a backup without changing its folder; messages call it `name`.
+ * Checks and reads a backup. It changes nothing in the backup's folder. @param name the backup's name in messages
  * @throws TvsError INPUT_UNREADABLE, STORE_CORRUPT for a foreign or damaged file, DATABASE_TOO_NEW
  */
 export async function inspectBackup(file: string, name = file) {
   const { size: bytes, isDatabase, isWhole } = readHeader(file, name);
   if (!isDatabase) throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
-  // A file in write-ahead mode was copied by hand, and its newest commits may be in the log of the original.
+  // `tvs backup` makes no file in WAL mode. It was copied by hand, and newer commits may be in the original's WAL.
   if (!isWhole) {
     const message =
       `${name} was copied from a database file by hand and may lack its newest commits; ` +
       "make a backup of it with tvs backup --database file:PATH, and use that";
     throw new TvsError("STORE_CORRUPT", message);
   }
-  return withImmutable(file, async (all) => {
+  return readFrozenFile(file, async (all) => {
     try {
-      // The schema is compared first, because the check of the pages evaluates its expressions.
+      // The schema is compared first: integrity_check evaluates its expressions, which a stranger may have written.
       const found = await inspectSchema(all);
       if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
       if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
@@ -85,12 +85,12 @@ function damage(message: string): string {
   return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
 }
 
-/** Reads the rows of one statement without parameters. */
+/** Runs one SQL statement without parameters and returns its rows. */
 export type ReadAll = (sql: string) => Row[];
 
-/** Reads a file that no process changes: SQLite makes no side files, takes no lock and replays no journal. */
-export async function withImmutable<T>(file: string, read: (all: ReadAll) => T | Promise<T>): Promise<T> {
-  // The URL encodes `?` and `#` of the name, which would begin the options.
+/** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
+export async function readFrozenFile<T>(file: string, read: (all: ReadAll) => T | Promise<T>): Promise<T> {
+  // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
     return await read((sql) => db.prepare(sql).all([]) as Row[]);
@@ -123,29 +123,29 @@ function contentOf(all: ReadAll) {
   const [newest = {}] = all("SELECT max(issued_at) * 1000 AS at, max(id) AS last FROM attestations");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
-    /** Identifies the master key (Secrets.check); null in a database that was never used. */
+    /** Identifies the master key (`Secrets.check`); null if no command has used the database yet. */
     masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
     counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
-    /** Milliseconds since the epoch; null when nothing was attested. */
+    /** Milliseconds since the epoch; null before the first attestation. */
     newestAttestation: integerOrNull(newest, "at"),
-    /** The evidence log; null before it begins. `entries` includes attestations without a leaf (decision D13.1). */
+    /** The newest evidence log; null if none. `entries` includes attestations without a leaf (decision D13.1). */
     log:
       log === undefined ? null : { origin: text(log, "origin"), entries: integerOrNull(newest, "last") ?? 0 },
   };
 }
 
-/** SHA-256 of a file, hexadecimal. */
+/** Computes the SHA-256 of a file, in hexadecimal. */
 export async function digestOf(file: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk);
   return hash.digest("hex");
 }
 
-/** The backup to which an unfinished copy, its journal or its lock belongs, by path or name; null for other files. */
+/** Finds the backup of an unfinished copy, its journal or lock, by path or name. @returns null for other files */
 export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
-/** Locks a backup's unfinished file and deletes leftovers of a kill. @throws TvsError REFUSED if in use, unwritable */
-export async function takePartial(file: string) {
+/** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
+export async function lockPartialFile(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
@@ -157,28 +157,28 @@ export async function takePartial(file: string) {
   return {
     path,
     remove,
-    /** The error for a path at which another process has put a file. */
+    /** The error if another user has put a file at the path. */
     taken,
-    /** Makes an empty file. @throws TvsError REFUSED when another process has put a file there */
+    /** Makes the empty partial file. @throws TvsError REFUSED if the path exists */
     make() {
-      const made = makeOwnFile(path);
+      const made = makePrivateFile(path);
       if (made === null) throw taken();
       return made;
     },
     release(): void {
-      // The name is deleted first, so that the next process makes a lock of its own.
+      // The lock file is deleted before it is unlocked, so that the next process makes and locks a new one.
       discard(`${path}-lock`);
       lock.close();
     },
   };
 }
 
-/** Locks a file that its holder deletes at the end. A lock counts only while its file has the name. */
+/** Locks a file that its holder deletes. If it was deleted before the lock was taken, a new file is locked. */
 async function lockNamed(file: string, path: string): Promise<{ close(): void }> {
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {
     for (;;) {
-      makeOwnFile(path);
+      makePrivateFile(path);
       const before = inode();
       const lock = await lockFile(path);
       if (before !== undefined && before === inode()) return lock;

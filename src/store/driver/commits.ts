@@ -1,27 +1,27 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
-import type { Driver, Row, Statement, Transaction } from "./driver.ts";
+import type { Driver, Row, SqlStatement, Transaction } from "./driver.ts";
 
-/** A kind of write. Writes of a kind share statements in a transaction. */
+/** A kind of write. One call of `write` stores all items of this kind in a group. */
 export type GroupedWrite<T, R> = {
-  /** @returns a result for each item, in order */
+  /** Stores items. @returns a result for each item, in order */
   write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
-  /** The number of usual writes that cost as much as this item; 1 by default. */
+  /** How many usual writes cost as much as this item; 1 by default. */
   weigh?(item: T): number;
 };
 
-/** Commits a write whole, or not at all. `inGroup` shares statements with other writes of its kind. */
+/** Commits statements, all or none. `inGroup(kind, item)` queues an item, which `kind.write` gets with all others. */
 export type Commit = ReturnType<typeof createCommits>;
 
 export type CommitOptions = {
-  /** The weight at which a commit is full. */
+  /** The weight from which no further write joins a group. */
   readonly maxWeight?: number;
-  /** The weight of waiting writes at which further writes are refused. */
+  /** The weight of queued writes from which further writes are refused (OVERLOADED). */
   readonly maxQueued?: number;
-  /** Resolves when the signatures of further writes are made; undefined when there are none. */
+  /** Resolves when more answers are signed, whose writes follow; undefined if none are being signed. */
   readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
-  /** Called after each commit with the number of writes in it. */
+  /** Called after each commit with the number of its writes. */
   readonly onGroup?: ((writes: number) => void) | undefined;
 };
 
@@ -32,15 +32,15 @@ type QueuedWrite = Omit<PromiseWithResolvers<unknown>, "promise"> & {
   readonly queuedAtMs: number;
 };
 
-/** Most of a commit's cost does not depend on its size, so writes gather this long while signatures are made. */
+/** While answers are being signed, a commit waits this long for their writes: a larger commit costs hardly more. */
 const usualGatherMs = 5;
-/** A commit to a file blocks the event loop. The next writes gather for this many times its duration. */
+/** A commit to a file blocks the event loop. The next group is gathered for this many times as long. */
 const gatherPerCommit = 2;
 const longestGatherMs = 50;
-/** Above this weight writes become hardly cheaper, and a commit to a file blocks the event loop for longer. */
+/** The default weight of a group. Larger groups save little, and a commit to a file blocks the event loop longer. */
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
-const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
+const inOrder: GroupedWrite<readonly SqlStatement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
     const rows = await tx.finish(items.flat());
@@ -49,8 +49,8 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
 };
 
 /**
- * Commits in groups. Writes share a commit if they are queued in one turn of the event loop, while signatures are made,
- * or while a server commits. After a violated constraint, the writes of the group are committed one by one.
+ * Creates the group commit. Writes share a commit if they are queued in one turn of the event loop, while answers are
+ * being signed, or while a server commits. If a group violates a constraint, its writes are committed one by one.
  */
 export function createCommits(driver: Driver, options: CommitOptions = {}) {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, moreComing, onGroup } = options;
@@ -63,7 +63,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     return taken;
   }
 
-  /** Commits the first write however much it weighs, and the next writes while they fit. */
+  /** Commits a group: the first write, whatever it weighs, and the next writes up to the weight of a group. */
   async function commitNext(): Promise<void> {
     let [weight, count] = [0, 0];
     while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
@@ -71,7 +71,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     const waiting = queue.length;
     const startedAtMs = performance.now();
     const failure = await commitGroup(driver, group);
-    // Writes that were queued before the failure have waited as long for the lock or the server.
+    // Writes that were queued before the failure have already waited as long for the same lock or server.
     if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
       for (const { reject } of take(waiting)) reject(failure);
     tookMs = performance.now() - startedAtMs;
@@ -79,7 +79,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
   }
 
   async function drain(): Promise<void> {
-    // The runtime reports each socket separately: calls that arrive together are queued by the end of this turn.
+    // The runtime reports each socket separately, so calls that arrived together are queued only when this turn ends.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
@@ -89,7 +89,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
       );
       await commitNext();
       if (queue.length === 0) break;
-      // A commit in place blocks the event loop.
+      // A commit to a file has blocked the event loop, so other events are handled before the next commit.
       await nextTurn();
     }
     isRunning = false;
@@ -108,10 +108,10 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     });
   }
 
-  return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
+  return Object.assign((statements: readonly SqlStatement[]) => inGroup(inOrder, statements), { inGroup });
 }
 
-/** Waits while the signatures of further writes are made, unless the group is full. */
+/** Waits while more answers are being signed, unless the group is full. */
 async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
   const startedAtMs = performance.now();
   let more = moreComing();
@@ -120,13 +120,13 @@ async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: 
   const timer = setTimeout(late.resolve, atMostMs);
   for (; more !== undefined && performance.now() - startedAtMs < atMostMs; more = moreComing()) {
     await Promise.race([more, late.promise]);
-    // At the end of this turn, the signed calls have queued their writes.
+    // When this turn ends, the signed calls have queued their writes.
     await nextTurn();
   }
   clearTimeout(timer);
 }
 
-/** @returns the failure of the whole group; undefined when a write was committed or failed alone */
+/** Commits a group. @returns why all of it failed; undefined if a write was committed or failed alone */
 async function commitGroup(driver: Driver, group: readonly QueuedWrite[]): Promise<unknown> {
   try {
     const written = await driver.write((tx) => writeAll(tx, group), waitMsOf(driver, group));
@@ -152,7 +152,7 @@ async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise
   return written;
 }
 
-/** The time left for a server, counted from the queueing. @throws TvsError STORE_UNAVAILABLE before anything is sent */
+/** Computes the time left for a server since the queueing. @throws TvsError STORE_UNAVAILABLE if none is left */
 function waitMsOf(driver: Driver, group: readonly QueuedWrite[]): number | undefined {
   if (driver.kind !== "remote") return undefined;
   const waitedMs = performance.now() - (group[0]?.queuedAtMs ?? 0);

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, storeError, type Value } from "./driver.ts";
-import { makeOwnFile, refuseLink } from "./files.ts";
+import { makePrivateFile, refuseLink } from "./files.ts";
 
-/** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of the indexes. */
+/** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of all indexes. */
 const settings = [
   "journal_mode = WAL",
   "synchronous = FULL",
@@ -15,23 +15,23 @@ const settings = [
   "journal_size_limit = 4194304",
 ];
 
-/** How long a writer waits for another process's transaction, in milliseconds. */
+/** How long a write waits for another process's transaction, in milliseconds. */
 export const defaultLockWaitMs = 10_000;
-/** The pause between two attempts at a lock, in milliseconds. SQLite's own backoff sleeps up to 100. */
+/** The pause between two attempts to get a lock, in milliseconds. SQLite's own pauses are up to 100 ms long. */
 const lockRetryMs = 1;
 const maxPrepared = 500;
 
 type Native = { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 
 /**
- * Opens a path or `file:` address. The driver is imported here, so that commands without a database do not load it.
- * @param timeoutMs how long SQLite waits for a lock @throws TvsError STORE_*
+ * Opens a database by path or `file:` URL. The import is dynamic, so that other commands do not load the driver. @param
+ * timeoutMs how long SQLite waits for a lock @throws TvsError STORE_*
  */
 export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
     const { default: Database } = await import("libsql");
     const db = new Database(file, { timeout: timeoutMs });
-    // The schema of a file that another program changed may call harmless functions only, and damaged pages are found.
+    // Another program may have changed the file: its schema may call harmless functions only, and bad pages are found.
     db.exec("PRAGMA trusted_schema = OFF");
     db.exec("PRAGMA cell_size_check = ON");
     return db;
@@ -40,7 +40,7 @@ export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Da
   }
 }
 
-/** Explains to an operator how to correct a file that does not open. */
+/** Explains to the operator why a file cannot be opened, and what to do. */
 export function explainOpenFailure(file: string, error: unknown): TvsError {
   const detail = String(error);
   if (/Unable to open|: 14\b|CANTOPEN|EACCES|ENOENT|EPERM|EROFS/.test(detail)) {
@@ -59,11 +59,11 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
-/** Opens a connection. Its methods throw the native driver's errors. @throws TvsError STORE_* */
+/** Opens a connection. Its methods throw the native driver's errors, not TvsErrors. @throws TvsError STORE_* */
 export async function openConnection(file: string) {
   const db = await openNative(file);
   const prepared = new Map<string, ReturnType<typeof prepare>>();
-  /** A prepared statement keeps the file open and its log locked. After a failure it blocks a ROLLBACK. */
+  /** Drops the prepared statements. They keep the file open and its WAL locked, and can block a ROLLBACK. */
   const release = () => prepared.clear();
   try {
     for (const setting of settings)
@@ -82,19 +82,19 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. The native driver keeps earlier values bound, so fewer values could read another person. */
+    /** Runs one statement. With fewer values than before, the driver would reuse an old one, of another person. */
     all(sql: string, args: readonly Value[] = []): Row[] {
       const values = args.map(bindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
       if (values.length !== valueCount)
         throw new TypeError("a statement must be given as many values each time");
-      // `run` of a statement with rows keeps the lock. `all` of a statement without rows is slower and leaks an object.
+      // `run` would keep a lock if the statement returns rows. `all` is slower and leaks an object if it returns none.
       if (returnsRows) return native.all(values);
       native.run(values);
       return [];
     },
     exec: (sql: string) => void db.exec(sql),
-    /** Ends a transaction. A full disk has ended it already, and this second error must not hide the first. */
+    /** Rolls back. If the disk is full, SQLite has done so already, and its second error must not hide the first. */
     rollBack(): void {
       release();
       try {
@@ -110,7 +110,7 @@ export async function openConnection(file: string) {
   };
 }
 
-/** Repeats `run` while another process holds its lock. The event loop is free between two attempts. */
+/** Repeats `run` while another process holds a lock. Between two attempts the event loop is free. */
 export async function untilUnlocked<T>(run: () => T | Promise<T>, waitMs: number): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {
@@ -124,18 +124,18 @@ export async function untilUnlocked<T>(run: () => T | Promise<T>, waitMs: number
   }
 }
 
-/** Locks a small database beside the real one; a kill frees the lock. @throws TvsError DATABASE_IN_USE, REFUSED */
+/** Locks a small database beside the real one. A kill frees the lock. @throws TvsError DATABASE_IN_USE, REFUSED */
 export async function lockFile(file: string): Promise<{ close(): void }> {
   refuseLink(file);
   try {
-    makeOwnFile(file);
+    makePrivateFile(file);
   } catch (error) {
     throw explainOpenFailure(file, error);
   }
-  // Longer than `tvs status` holds its read lock.
+  // The timeout is longer than `tvs status` holds its read lock.
   const db = await openNative(file, 250);
   try {
-    // Nothing is written to the file, and a kill would leave a journal file.
+    // The lock needs no journal, and a killed process would leave the journal file.
     db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -147,7 +147,7 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   return { close: () => void db.close() };
 }
 
-/** Checks a lock by a read, which the holder's exclusive lock refuses. It makes no file. */
+/** Checks by a read whether a process holds the lock. It creates no file. */
 export async function isFileLocked(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
   const db = await openNative(file);

@@ -1,58 +1,58 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
-/** A value of a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
+/** A value of a statement. A boolean is bound as 0 or 1, because it would abort the process (native driver). */
 export type Value = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
-export type Statement = { readonly sql: string; readonly args: readonly Value[] };
+export type SqlStatement = { readonly sql: string; readonly args: readonly Value[] };
 
-/** One write transaction: no other process writes between its first statement and its commit. */
+/** A write transaction: from its first statement to its commit no other process writes. */
 export type Transaction = {
-  /** Runs one statement. Its rows show the transaction's own writes. */
+  /** Runs one statement, whose rows show the earlier writes of this transaction. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
-  /** Runs statements in order, in one request to a server. @returns the rows of each, in order */
-  batch(statements: readonly Statement[]): Promise<Row[][]>;
-  /** Runs the last batch. A server commits in the same request, so the work must not throw afterwards. */
-  finish(statements: readonly Statement[]): Promise<Row[][]>;
+  /** Runs statements in order; over a server, in one request. @returns the rows of each statement */
+  batch(statements: readonly SqlStatement[]): Promise<Row[][]>;
+  /** Runs the last statements. A server commits in the same request, so `work` must not throw after this. */
+  finish(statements: readonly SqlStatement[]): Promise<Row[][]>;
 };
 
 /** A database: a file in this process (`file.ts`) or a libSQL server (`server/remote.ts`). */
 export type Driver = {
   readonly kind: "embedded" | "remote";
-  /** Runs one reading statement, which sees committed writes only. */
+  /** Runs one SELECT, which sees committed writes only. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * Runs `work` in one transaction, which is durable when the promise resolves. An error in `work` undoes it. `work`
-   * awaits only its `tx` and may run twice. A server may have committed although its reply to the commit was lost.
+   * Runs `work` in one transaction, and resolves when it is on the disk. If `work` throws, the transaction is rolled
+   * back. `work` awaits only its `tx` and may run twice. A server may have committed although its reply was lost.
    * @param waitMs the longest wait for a server, if not the usual one @throws TvsError STORE_*
    */
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
-  /** {@link Driver.write} of statements that need no decision. @returns the rows of each, in order */
-  batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;
-  /** Copies the database, consistently, into a new file. */
+  /** Writes statements without reading first, as {@link Driver.write}. @returns the rows of each statement */
+  batch(statements: readonly SqlStatement[], waitMs?: number): Promise<Row[][]>;
+  /** Copies the database into a new file, as it is at one moment. */
   copyTo(file: string): Promise<void>;
-  /** Locks a file for one `tvs serve`, until `close()`. @returns false for a server @throws TvsError DATABASE_IN_USE */
+  /** Makes this process the only `tvs serve` of a file. @returns false for a server @throws TvsError DATABASE_IN_USE */
   lockService(): Promise<boolean>;
-  /** Whether a `tvs serve` uses the database now, this process included. */
+  /** Whether a `tvs serve` uses the database now, be it this process or another. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };
 
-export const statement = (sql: string, args: readonly Value[] = []): Statement => ({ sql, args });
+export const bind = (sql: string, args: readonly Value[] = []): SqlStatement => ({ sql, args });
 
 type Rows = readonly (readonly Value[])[];
 
-/** Rows in one statement of bound values: more of them are no quicker. */
+/** Rows in one INSERT. More rows would not make it faster. */
 export const blockRows = 10;
-/** Rows with more columns have a statement each: a statement of many rows copies each value once more. */
+/** Rows with more columns get an INSERT each, because a statement of many rows copies each value once more. */
 const maxBlockColumns = 10;
 
-/** Inserts rows as bound values, narrow rows a block at a time: SQLite takes three times as long to read them from JSON. */
-export function insertRows(table: string, columns: readonly string[], rows: Rows): Statement[] {
+/** Makes INSERTs with bound values, which SQLite reads three times as fast as JSON. Narrow rows share an INSERT. */
+export function insertRows(table: string, columns: readonly string[], rows: Rows): SqlStatement[] {
   const size = columns.length > maxBlockColumns ? 1 : blockRows;
   const whole = rows.length - (rows.length % size);
   const row = `(${columns.map(() => "?").join(", ")})`;
-  const insert = (some: Rows): Statement => ({
+  const insert = (some: Rows): SqlStatement => ({
     sql: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${some.map(() => row).join(", ")}`,
     args: some.flat(),
   });
@@ -60,7 +60,7 @@ export function insertRows(table: string, columns: readonly string[], rows: Rows
   return [...blocks.map(insert), ...rows.slice(whole).map((one) => insert([one]))];
 }
 
-/** Makes a value safe to bind. @throws TypeError if no column can hold it, TvsError USAGE for a NUL character */
+/** Converts a value for binding. @throws TypeError if no column can hold it, TvsError USAGE for a NUL character */
 export function bindable(value: Value): null | number | bigint | string | Uint8Array {
   if (typeof value === "string") {
     if (value.includes("\0")) throw new TvsError("USAGE", "no text may have a NUL character");
@@ -68,7 +68,7 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   }
   if (typeof value === "number") {
     if (!Number.isFinite(value)) throw new TypeError("a number to be stored must be finite");
-    // The native driver binds a number as REAL, and `6` would be read back from text or JSON as `6.0`.
+    // The native driver binds a number as REAL, and text or JSON made of it would have `6.0` instead of `6`.
     return Number.isSafeInteger(value) ? BigInt(value) : value;
   }
   if (typeof value === "boolean") return value ? 1n : 0n;
@@ -76,7 +76,7 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   throw new TypeError("only null, numbers, text, booleans and bytes can be stored");
 }
 
-/** Writes rows as one JSON text for `json_each`, an array of arrays with bytes in hex. @throws as {@link bindable} */
+/** Formats rows as one JSON text for `json_each`: an array of arrays, bytes in hex. @throws as {@link bindable} */
 export function rowsInJson(rows: Rows): string {
   const inJson = (value: Value) => {
     const bound = bindable(value);

@@ -10,36 +10,36 @@ import {
   openConnection,
   untilUnlocked,
 } from "./connection.ts";
-import { type Driver, type Statement, storeError, type Transaction } from "./driver.ts";
-import { makeOwnFile } from "./files.ts";
+import { type Driver, type SqlStatement, storeError, type Transaction } from "./driver.ts";
+import { makePrivateFile } from "./files.ts";
 
 type FileOptions = {
   readonly file: string;
-  /** Called when the database of a service, or its lock, was moved or deleted. The process must end. */
+  /** Called when a service's database or lock file was moved or deleted. The process must end then. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
-  /** The interval at which a service checks the names of its database and its lock, in milliseconds. */
+  /** How often a service checks that both files still have their names, in milliseconds. */
   readonly lockWatchMs?: number;
-  /** How long a transaction waits for another process's transaction, in milliseconds from the call. */
+  /** How long a write waits for another process's transaction, in milliseconds from its call. */
   readonly lockWaitMs?: number;
 };
 
 /** How long a read waits for a lock, in milliseconds. */
 const readWaitMs = 5_000;
-/** How old the last check of the file's name may be at a read, in milliseconds. A check is a system call. */
+/** A read repeats the check of the file's name, a system call, if the last check is older than this (ms). */
 const pollIntervalMs = 100;
 
-/** Opens a database file with one connection. @throws TvsError STORE_* when it is not a database */
+/** Opens a database file with one connection. @throws TvsError STORE_*, for a foreign file too */
 export async function openFile(options: FileOptions): Promise<Driver> {
   const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);
   const requireSameFile = watchFile(file);
-  // Several names of a file (symbolic links) share its log, so they must share one lock.
+  // Symbolic links give a file several names. All names must lead to the same lock file.
   const lockPath = `${guarded(() => realpathSync(file))}.lock`;
   const { read, write, end } = createAccess(connection, requireSameFile, lockWaitMs);
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /** Without the lock file another service could start. All calls to a database that was moved would fail. */
+  /** Checks both files. Without the lock file a second service could start; in a moved database every call fails. */
   function watchFiles(requireSameLock: FileWatch): void {
     try {
       requireSameFile();
@@ -77,14 +77,14 @@ export async function openFile(options: FileOptions): Promise<Driver> {
 
 async function open(file: string): Promise<Connection> {
   try {
-    if (!existsSync(file)) makeOwnFile(file);
+    if (!existsSync(file)) makePrivateFile(file);
     return await openConnection(file);
   } catch (error) {
     throw error instanceof TvsError ? error : explainOpenFailure(file, error);
   }
 }
 
-/** Runs write transactions one after the other, and reads between them. A wait for a lock does not block the loop. */
+/** Runs write transactions one by one, and reads between them. Waiting for a lock leaves the event loop free. */
 function createAccess(connection: Connection, requireSameFile: FileWatch, lockWaitMs: number) {
   const inTurn = createSerialQueue();
   /** Resolves at the end of the open transaction; undefined without one. */
@@ -92,18 +92,18 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 
   function begin(): void {
     requireSameFile();
-    // Gets the write lock at the start. A transaction that upgrades a read lock fails after another process's commit.
+    // Takes the write lock now. A read lock cannot be upgraded after another process has committed.
     guarded(() => connection.exec("BEGIN IMMEDIATE"));
     open = Promise.withResolvers();
   }
 
   async function transact<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
     let isOver = false;
-    const batch = async (statements: readonly Statement[]) => {
+    const batch = async (statements: readonly SqlStatement[]) => {
       if (isOver) throw new TypeError("the transaction is over");
       return guarded(() => statements.map(({ sql, args }) => connection.all(sql, args)));
     };
-    const finish = async (statements: readonly Statement[]) => {
+    const finish = async (statements: readonly SqlStatement[]) => {
       const rows = await batch(statements);
       isOver = true;
       return rows;
@@ -125,12 +125,12 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 
   return {
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
-      // The time counts from the call: calls that wait for the same lock share the wait.
+      // The time counts from the call, so calls that wait for the same lock fail together, not one by one.
       const deadlineMs = performance.now() + lockWaitMs;
       const begun = () => untilUnlocked(begin, deadlineMs - performance.now());
       return inTurn(() => begun().then(() => transact(work)));
     },
-    /** Reads while no transaction is open, because the connection would show uncommitted rows. */
+    /** Reads when no transaction is open: the connection would show its uncommitted rows. */
     async read<R>(run: () => R): Promise<R> {
       const readCommitted = async () => {
         while (open !== undefined) await open.promise;
@@ -141,7 +141,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
         throw storeError(error);
       });
     },
-    /** Closes after all transactions. */
+    /** Closes the connection after the last transaction. */
     end: (close: () => void) => inTurn(async () => close()),
   };
 }
@@ -149,8 +149,9 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Checks that a file keeps its name. A service could otherwise answer from a moved file while commands write to another.
- * @returns a check that is skipped while the last one is younger than `maxAgeMs` @throws TvsError STORE_UNAVAILABLE
+ * Makes a check that a file still has its name. A service could otherwise answer from a moved file while commands write
+ * to another. @returns the check; it does nothing if the last one is younger than `maxAgeMs` @throws TvsError
+ * STORE_UNAVAILABLE
  */
 function watchFile(file: string) {
   const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));

@@ -4,10 +4,10 @@ import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { TvsError } from "../../domain/errors.ts";
 
-/** Waits until a file's bytes are on the disk. */
+/** Flushes a file to the disk (fsync). */
 export const syncFile = (file: string) => sync(file, "r+");
 
-/** Waits until the names in a file's folder are on the disk. A power cut could otherwise undo a rename. */
+/** Flushes the names in a file's folder to the disk. A power cut could otherwise undo a rename. */
 export const syncFolderOf = (file: string) => sync(dirname(file), "r");
 
 function sync(path: string, mode: "r" | "r+"): void {
@@ -20,8 +20,8 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Names a finished file by a hard link, which overwrites no file. Without hard links, the file is renamed after
- * a check, unless it must be exclusive (`isFinal`). @throws TvsError REFUSED for a taken name
+ * Gives a finished file its name by a hard link, which cannot overwrite a file. Where links fail, the file is renamed
+ * after a check, except with `isFinal`. @throws TvsError REFUSED if the name is taken
  */
 export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {
@@ -44,8 +44,8 @@ export function refuseLink(file: string): void {
   throw new TvsError("REFUSED", `${file} is ${kind}; take it away, or name the file itself`);
 }
 
-/** Makes an empty file that only its owner can read. It follows no link. @returns null if the path exists */
-export function makeOwnFile(file: string): fs.Stats | null {
+/** Makes an empty file with mode 0600. It does not follow a link. @returns null if the path exists */
+export function makePrivateFile(file: string): fs.Stats | null {
   try {
     const descriptor = fs.openSync(file, "wx", 0o600);
     const made = fs.fstatSync(descriptor);
@@ -57,8 +57,8 @@ export function makeOwnFile(file: string): fs.Stats | null {
   }
 }
 
-/** Gives a finished file its name, replacing a file of that name. @throws TvsError REFUSED for a link or a folder */
-export function placeOver(temporary: string, file: string): void {
+/** Gives a finished file its name and replaces a file of that name. @throws TvsError REFUSED for a link or folder */
+export function replaceFile(temporary: string, file: string): void {
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
     throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
   fs.renameSync(temporary, file);
@@ -67,7 +67,7 @@ export function placeOver(temporary: string, file: string): void {
 
 type Content = string | Uint8Array | AsyncIterable<string>;
 
-/** Writes a file under a temporary name, so that no reader finds half of it. @returns its path, for {@link placeNew} */
+/** Writes a temporary file beside the final path, so that no reader finds half of it. @returns its path */
 export async function writeBeside(file: string, content: Content, mode = 0o600): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
   const handle = await open(temporary, "wx", mode);
@@ -83,12 +83,12 @@ export async function writeBeside(file: string, content: Content, mode = 0o600):
   }
 }
 
-/** Deletes an unfinished file. A failure is ignored, because it must not hide the first error. */
+/** Deletes an unfinished file. A failure is ignored, because it would hide the error that came before. */
 export function discard(file: string): void {
   try {
     fs.rmSync(file, { force: true });
   } catch {}
 }
 
-/** The operating system's code of an error, `ENOENT` for example. */
+/** Gets the system's error code, such as `ENOENT`; "" for other errors. */
 export const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? "");

@@ -4,36 +4,36 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { type AuditSummary, compareSummaries, readAuditSummary } from "../evidence/audit-summary.ts";
-import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
+import { type BackupFacts, digestOf, type ReadAll, readFrozenFile } from "./backup.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openFile } from "./file.ts";
 import { codeOf, discard, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 
-/** How long the swap waits for a command that still has the old database open, in milliseconds. */
+/** How long a restore waits for a command that still uses the old database, in milliseconds. */
 const oldInUseWaitMs = 2000;
 const oldInUseRetryMs = 20;
 
 export type RestoreOptions = {
   readonly from: string;
-  /** The result of inspectBackup, whose digest the copy must have. */
+  /** The result of inspectBackup. The copy must have the same digest. */
   readonly facts: BackupFacts;
   readonly target: string;
   readonly force: boolean;
-  /** Changes the restored database before the swap, so that its first reader finds the changes. */
+  /** Changes the copy before it replaces the database, so that no reader sees it without these changes. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
-  /** The end of the name under which the old database is kept. */
+  /** The suffix of the name under which the old database is kept. */
   readonly stamp: string;
 };
 
 export type Restored = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
- * Replaces a database that no service uses with a backup. A kill at any moment leaves the old or the restored database,
- * whole: before the one rename, the copy is synced and the old log and side files are removed.
- * @returns the old database's new path, and what the restored one lacks of it; null without one, or if unreadable
- * @throws TvsError REFUSED for a database without `force`, DATABASE_IN_USE, INPUT_UNREADABLE when the backup cannot be
- *   read or has changed since it was inspected, STORE_*
+ * Replaces a database that no service uses by a backup. The copy is written and flushed under another name. Then one
+ * rename replaces the old file, so a kill leaves either database whole.
+ * @returns the old database's new path, and what the restored one lacks; null if there was none, or it is unreadable
+ * @throws TvsError REFUSED if there is a database and no `force`, DATABASE_IN_USE, INPUT_UNREADABLE if the backup
+ *   cannot be read or has changed since it was inspected, STORE_*
  */
 export async function restoreBackup(options: RestoreOptions) {
   const { from, target } = options;
@@ -41,7 +41,7 @@ export async function restoreBackup(options: RestoreOptions) {
   const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
-    // Unfinished copies of a killed restore. The lock excludes a running one.
+    // Deletes the copies of killed restores. No other restore is running, because this one has the lock.
     const isLeft = (name: string) => name.startsWith(`${basename(target)}.restoring-`);
     for (const name of fs.readdirSync(dirname(target)).filter(isLeft))
       fs.rmSync(join(dirname(target), name), { force: true });
@@ -50,7 +50,7 @@ export async function restoreBackup(options: RestoreOptions) {
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
-    const restored = await withImmutable(temporary, readAuditSummary);
+    const restored = await readFrozenFile(temporary, readAuditSummary);
     return await swap(temporary, target, `${target}.replaced-${options.stamp}`, restored);
   } finally {
     discard(temporary);
@@ -58,7 +58,7 @@ export async function restoreBackup(options: RestoreOptions) {
   }
 }
 
-/** @throws TvsError REFUSED for a link at the database's path, and for a database without `force` */
+/** Refuses to replace a database without `force`, or to follow a link. @throws TvsError REFUSED */
 export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
   refuseLink(target);
   if (!fs.existsSync(target) || force) return;
@@ -80,7 +80,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   const driver = await openFile({ file });
   try {
     await change?.(driver);
-    // Leaves one whole file, without a write-ahead log.
+    // Moves the WAL into the file, because only the file is renamed.
     const [mode] = await driver.query("PRAGMA journal_mode = DELETE");
     if (mode?.journal_mode !== "delete")
       throw new TvsError("STORE_BUSY", `${file} is used by another process; try again`);
@@ -91,7 +91,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
 
 async function swap(temporary: string, target: string, aside: string, restored: AuditSummary) {
   if (!fs.existsSync(target)) {
-    // A log without its database would be replayed into the restored one.
+    // A WAL that the old database left would be replayed into the restored one.
     setSideFilesAside(target, aside);
     syncFolderOf(target);
     placeNew(temporary, target);
@@ -117,8 +117,8 @@ async function swap(temporary: string, target: string, aside: string, restored: 
 }
 
 /**
- * Writes the old database's log into its file, and locks the file until the swap is done. Later, SQLite does not write to
- * the moved file. This process must not open the file until then, because a close would drop the lock (fcntl).
+ * Moves the old database's WAL into its file, and locks the file until the restore is done. So no process writes to the
+ * old file any more. This process must not open the file a second time: closing it would release the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
 async function holdOld(target: string) {
@@ -131,10 +131,10 @@ async function holdOld(target: string) {
   };
   for (;;) {
     try {
-      // SQLite does not wait for other connections when the journal mode changes.
+      // SQLite's timeout does not apply to a change of the journal mode, so it is retried here.
       db.exec("PRAGMA journal_mode = DELETE");
       db.exec("BEGIN EXCLUSIVE");
-      // Between the two statements another process may have returned to WAL.
+      // Between the two statements another process may have set the WAL mode again.
       if (all("PRAGMA journal_mode")[0]?.journal_mode === "delete") return { all, release };
       throw new TvsError("STORE_BUSY", "in use again");
     } catch (error) {

@@ -1,6 +1,6 @@
-import type { Row, Statement, Value } from "./driver.ts";
+import type { Row, SqlStatement, Value } from "./driver.ts";
 
-// Each function reads one column and checks the type of its value.
+// Each of these functions reads one column and checks its type.
 export function text(row: Row, column: string): string {
   const value = row[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} is not text`);
@@ -14,7 +14,7 @@ export function integer(row: Row, column: string): number {
   return value;
 }
 
-export const flag = (row: Row, column: string) => integer(row, column) === 1;
+export const boolean = (row: Row, column: string) => integer(row, column) === 1;
 
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
@@ -32,29 +32,29 @@ export const integerOrNull = orNull(integer);
 export const bytesOrNull = orNull(bytes);
 
 type Reader<T> = (row: Row, column: string) => T;
-/** The checked type of a column: string, for a member that is one of several strings. */
+/** What the reader of a member returns. For a union of strings it is `string`: which string is not checked. */
 type Stored<V> = V extends string ? string : V;
 type Readers<T> = { readonly [K in keyof T]: Reader<Stored<T[K]>> };
-/** The record type that readers produce. */
+/** The type of the record that a set of readers returns. */
 export type RecordOf<R> = { readonly [K in keyof R]: R[K] extends Reader<infer V> ? V : never };
 
 export const json = (row: Row, column: string) => JSON.parse(text(row, column));
 
-/** Makes the reader of a row from a reader for each member. The column of a member has its name in snake case. */
-export function reading<T>(readers: Readers<T>): (row: Row) => T {
+/** Makes a function that reads a row, from a reader for each member. A member's column has its name in snake case. */
+export function rowReader<T>(readers: Readers<T>): (row: Row) => T {
   const members = Object.entries<Reader<unknown>>(readers);
   const columns = members.map(([member, read]) => ({ member, column: columnOf(member), read }));
   return (row) =>
     Object.fromEntries(columns.map(({ member, column, read }) => [member, read(row, column)])) as T;
 }
 
-/** Makes the reader and the INSERT statement of a table whose rows each hold one record. */
+/** Makes the reader and the INSERT of a table that has a column for each member of the record. */
 export function tableOf<T extends Record<keyof T, Value>>(table: string, readers: Readers<T>) {
   const members = Object.keys(readers) as (keyof T & string)[];
   const columns = members.map(columnOf);
   const sql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
-  const insert = (record: T): Statement => ({ sql, args: members.map((member) => record[member]) });
-  return { columns, insert, read: reading(readers) };
+  const insert = (record: T): SqlStatement => ({ sql, args: members.map((member) => record[member]) });
+  return { columns, insert, read: rowReader(readers) };
 }
 
 const columnOf = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -10,7 +10,8 @@ CREATE TABLE settings (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Triggers raise the value with every change of rows that a service keeps in memory. The service reads them again.
+-- Triggers raise the value with each change of rows that a service keeps in memory, so that the service reads them
+-- again.
 CREATE TABLE revision (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   value INTEGER NOT NULL
@@ -31,7 +32,7 @@ CREATE TABLE teachers (
   category TEXT,
   source TEXT NOT NULL CHECK (source IN ('new_system', 'legacy')),
   active INTEGER NOT NULL DEFAULT 1,
-  -- Only the operator finds a hidden teacher. The numbers stay taken, and the status lists show a withdrawal.
+  -- Only the operator finds a hidden teacher. Nobody else gets the numbers, and the status lists show a withdrawal.
   hidden INTEGER NOT NULL DEFAULT 0 CHECK (hidden IN (0, 1)),
   certificate_status TEXT NOT NULL CHECK (certificate_status IN ('VERIFIED', 'NOT_FOUND', 'CLAIMED', 'LEGACY_RECORD')),
   certificate_issue_date TEXT,
@@ -39,12 +40,12 @@ CREATE TABLE teachers (
   license_expiry_date TEXT,
   license_revoked_on TEXT,
   license_revoked_reason TEXT,
-  -- An empty cell of an extract ends only a revocation by an extract.
+  -- An empty cell of an extract lifts a revocation only if an extract made it.
   license_revoked_by TEXT CHECK (license_revoked_by IN ('operator', 'extract')),
   photo_url TEXT,
   profile TEXT,
-  -- The licence status of the last event. A licence changes by the calendar without a write, so the sweep and every
-  -- change compare the present status with this one.
+  -- The licence status that the last event announced. By the calendar a status changes without a write, so the sweep
+  -- and each change compare the present status with this one.
   announced_status TEXT NOT NULL CHECK (announced_status IN ('VALID', 'EXPIRED', 'NOT_FOUND', 'REVOKED')),
   -- Rises with every write. A change applies only to the version from which it was computed.
   version INTEGER NOT NULL,
@@ -55,10 +56,10 @@ CREATE INDEX teachers_by_email ON teachers (email_index) WHERE email_index IS NO
 CREATE INDEX teachers_by_phone ON teachers (phone_index) WHERE phone_index IS NOT NULL;
 CREATE INDEX teachers_due_to_expire ON teachers (license_expiry_date) WHERE announced_status = 'VALID';
 CREATE INDEX teachers_due_to_start ON teachers (license_issue_date) WHERE announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL;
--- For the status lists (src/store/status-lists.ts), as are the partial indexes of the history.
+-- This index and two of the history below are for the status lists (src/store/status-lists.ts).
 CREATE INDEX teachers_withdrawn ON teachers (id) WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1;
 
--- The changes of a teacher's record, for the operator. Partners get events.
+-- The changes of each teacher's record, for the operator. Partners get events.
 CREATE TABLE history (
   id INTEGER PRIMARY KEY,
   teacher_id INTEGER NOT NULL REFERENCES teachers (id),
@@ -101,7 +102,7 @@ CREATE TABLE partners (
   created_at INTEGER NOT NULL,
   disabled_at INTEGER,
   watch_limit INTEGER NOT NULL DEFAULT 100000 CHECK (watch_limit >= 0),
-  -- The event filter: a JSON array of event types, and of which teachers.
+  -- The event filter: which events, as a JSON array of types, and of which teachers.
   event_filter TEXT NOT NULL DEFAULT '["license.verified","license.expired","license.revoked","license.reinstated","certificate.verified","certificate.revoked","teacher.deactivated"]',
   teacher_filter TEXT NOT NULL DEFAULT 'all' CHECK (teacher_filter IN ('all', 'verified', 'watched'))
 ) STRICT, WITHOUT ROWID;
@@ -132,7 +133,7 @@ CREATE TABLE signing_keys (
   kid TEXT PRIMARY KEY,
   state TEXT NOT NULL CHECK (state IN ('pending', 'active', 'retired', 'compromised')),
   public_jwk TEXT NOT NULL,
-  -- The private half, sealed under the master key; NULL once the key is retired or compromised.
+  -- The private key, sealed under the master key; NULL once the key is retired or compromised.
   sealed BLOB,
   created_at INTEGER NOT NULL,
   published_at INTEGER NOT NULL,
@@ -145,7 +146,7 @@ CREATE TABLE signing_keys (
 CREATE UNIQUE INDEX one_active_key ON signing_keys (state) WHERE state = 'active';
 CREATE UNIQUE INDEX one_pending_key ON signing_keys (state) WHERE state = 'pending';
 
--- The use of each fixed window. A call counts in the window of its arrival, even if it is answered later.
+-- The use of each fixed window. A call is charged to the window of its arrival, even if it is answered later.
 CREATE TABLE quota_windows (
   partner_id TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('minute', 'day')),
@@ -154,14 +155,14 @@ CREATE TABLE quota_windows (
   PRIMARY KEY (partner_id, kind, starts_at)
 ) STRICT, WITHOUT ROWID;
 
--- Keys and bodies of callers may hold personal data, so both are stored as keyed hashes.
+-- Idempotency keys and request bodies may hold personal data, so only keyed hashes of them are stored.
 CREATE TABLE idempotency (
   id BLOB PRIMARY KEY,
   fingerprint BLOB NOT NULL,
   created_at INTEGER NOT NULL,
   headers TEXT NOT NULL,
   body TEXT NOT NULL,
-  -- The key that signed the answer. An answer of a compromised key is not replayed.
+  -- The signing key of the answer. If the key is compromised, the answer is not replayed.
   kid TEXT
 ) STRICT;
 
@@ -178,7 +179,7 @@ CREATE TABLE attestations (
   purpose TEXT NOT NULL,
   policy_version TEXT NOT NULL,
   teacher_id INTEGER,
-  -- The identifier in the call: regNo:…, tId:…, or the word nin alone, with the blind index in nin_index.
+  -- The identifier in the call: regNo:… or tId:…. For a NIN it is only the word nin; nin_index has the blind index.
   reference TEXT NOT NULL,
   nin_index BLOB,
   status TEXT NOT NULL,
@@ -193,15 +194,15 @@ CREATE INDEX attestations_by_partner ON attestations (partner_id);
 CREATE INDEX attestations_by_teacher ON attestations (teacher_id) WHERE teacher_id IS NOT NULL;
 CREATE INDEX attestations_by_nin ON attestations (nin_index) WHERE nin_index IS NOT NULL;
 
--- The partners that verified a teacher by an attestation that retention has deleted.
+-- The partners that verified a teacher, by attestations that retention has deleted.
 CREATE TABLE verified_before (
   teacher_id INTEGER NOT NULL,
   partner_id TEXT NOT NULL,
   PRIMARY KEY (teacher_id, partner_id)
 ) STRICT, WITHOUT ROWID;
 
--- The people of a statement over a list, whose row in attestations names no person. A person is found by the teacher's
--- id, or by the NIN in the call.
+-- The people of each statement, whose row in attestations names no person. A person is found by the teacher's id, or by
+-- the blind index of the NIN in the call.
 CREATE TABLE statement_people (
   attestation_id INTEGER NOT NULL,
   -- The first row of the list that names the person, from 1.
@@ -224,9 +225,9 @@ CREATE TABLE imports (
   is_sample INTEGER NOT NULL,
   started_at INTEGER NOT NULL,
   finished_at INTEGER,
-  -- Set when another import began before this one was finished.
+  -- When another import began before this one was finished.
   abandoned_at INTEGER,
-  -- The number of applied rows of the file, including rejected rows before the last one.
+  -- How many rows of the file are applied, including rejected rows before the last applied one.
   applied INTEGER NOT NULL,
   inserted INTEGER NOT NULL,
   updated INTEGER NOT NULL,
@@ -234,17 +235,17 @@ CREATE TABLE imports (
   rejected INTEGER NOT NULL,
   warnings INTEGER NOT NULL,
   events INTEGER NOT NULL,
-  -- A JSON array of the names of the file's fields, for the next import to compare. NULL until the import is finished.
+  -- A JSON array of the file's fields, for the next import to compare. NULL until the import is finished.
   fields TEXT,
-  -- JSON: what the applied rows removed, with the earlier values, or that --allow-change permitted it. The brake adds
-  -- the imports of a day.
+  -- JSON: what the applied rows removed, with the earlier values, or that --allow-change permitted it. The import's
+  -- brake adds up the imports of a day.
   losses TEXT NOT NULL,
   -- Digests of the rejected rows, by which the next import recognises them.
   rejections TEXT
 ) STRICT;
 
--- For each code of an import: the number of its rows, and where the first of them are in the file, as
--- [[line, column], ...]. It holds no value of the file.
+-- For each code of an import: the number of its rows, and where the first of them are in the file, as [[line, column],
+-- ...]. No value of the file is stored.
 CREATE TABLE import_codes (
   import_id INTEGER NOT NULL REFERENCES imports (id),
   code TEXT NOT NULL,
@@ -258,10 +259,10 @@ CREATE TABLE import_codes (
 CREATE TABLE changes (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
-  -- cli:NAME for an operator, or service.
+  -- cli:NAME for an operator; service for the service.
   actor TEXT NOT NULL,
   action TEXT NOT NULL,
-  -- The kind of the changed thing, a colon and its id.
+  -- The kind and the id of the changed thing, joined by a colon.
   subject TEXT NOT NULL,
   detail TEXT
 ) STRICT;
@@ -272,7 +273,7 @@ CREATE INDEX changes_by_actor ON changes (actor, id);
 CREATE TABLE webhook_endpoints (
   partner_id TEXT PRIMARY KEY REFERENCES partners (partner_id),
   url TEXT NOT NULL,
-  -- Sealed under the master key. The previous secret signs too until the end of the rotation.
+  -- Sealed under the master key. Until previous_until the previous secret signs deliveries too.
   secret BLOB NOT NULL,
   previous_secret BLOB,
   previous_until INTEGER,
@@ -291,10 +292,10 @@ CREATE TABLE deliveries (
   event INTEGER NOT NULL REFERENCES events (id),
   partner_id TEXT NOT NULL,
   state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
-  -- All attempts, and the number of them before the present schedule.
+  -- The number of all attempts, and the number of them before the present schedule began.
   attempts INTEGER NOT NULL DEFAULT 0,
   schedule_from INTEGER NOT NULL DEFAULT 0,
-  -- 0 is due at any time. While a sender has a lease, this is the end of the lease.
+  -- 0 means due now. While a sender has a lease, this is the end of the lease.
   due_at INTEGER NOT NULL DEFAULT 0,
   lease TEXT,
   created_at INTEGER NOT NULL,
@@ -316,8 +317,8 @@ CREATE TABLE delivery_attempts (
   PRIMARY KEY (delivery, number)
 ) STRICT, WITHOUT ROWID;
 
--- Rises when senders must read deliveries or endpoints again. It is separate from revision, so that deliveries do not
--- make the service read its partners again.
+-- Rises when senders must read deliveries or endpoints again. It is not part of revision, so that new deliveries do not
+-- make the service reload its partners.
 CREATE TABLE delivery_revision (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   value INTEGER NOT NULL
@@ -325,8 +326,8 @@ CREATE TABLE delivery_revision (
 
 INSERT INTO delivery_revision (id, value) VALUES (1, 1);
 
--- The events published to each partner, written in the transaction of the event. Ids of events are in the order of
--- commits and never reused, so partners fetch events in this order. The newest row of each partner is never pruned.
+-- The events published to each partner, written in the transaction of the event. Event ids grow in the order of commits
+-- and are never reused, so partners fetch events in this order. The newest row of a partner is never deleted.
 CREATE TABLE partner_events (
   partner_id TEXT NOT NULL,
   event INTEGER NOT NULL,
@@ -334,21 +335,21 @@ CREATE TABLE partner_events (
   PRIMARY KEY (partner_id, event)
 ) STRICT, WITHOUT ROWID;
 
--- The canonical registration numbers that a partner watches, registered or not.
+-- The canonical registration numbers that each partner watches, of registered teachers or not.
 CREATE TABLE watches (
   partner_id TEXT NOT NULL,
   reg_no TEXT NOT NULL,
   PRIMARY KEY (partner_id, reg_no)
 ) STRICT, WITHOUT ROWID;
 
--- The length of each watch list: counting 100,000 rows would hold the write lock for ten milliseconds.
+-- The length of each watch list. To count 100,000 rows would hold the write lock for ten milliseconds.
 CREATE TABLE watch_counts (
   partner_id TEXT PRIMARY KEY,
   watched INTEGER NOT NULL CHECK (watched >= 0)
 ) STRICT, WITHOUT ROWID;
 
--- The leader among the services over one libSQL server, and the end of its lease by the database's clock. Each term of
--- a leader has a new holder id.
+-- The leader among the nodes of one libSQL server, and the end of its lease by the server's clock. Each time a node
+-- becomes leader, it takes a new holder id.
 CREATE TABLE leader (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   holder TEXT NOT NULL,
@@ -358,12 +359,12 @@ CREATE TABLE leader (
 -- The evidence log: a Merkle tree (RFC 6962) over the attestations in the order of their ids, which is the order of
 -- their commits (src/domain/evidence/). The attestation with the id N has the leaf with the index N - 1.
 
--- The names and keys of the logs. A restored database, or one that has lost evidence, continues under a new name and
+-- The names and keys of the evidence logs. After a restore or a loss of evidence the log continues under a new name and
 -- key. The newest log signs.
 CREATE TABLE logs (
   number INTEGER PRIMARY KEY,
   origin TEXT NOT NULL,
-  -- Ed25519: 32 bytes, and the private half, sealed under the master key; NULL once a later log is begun.
+  -- Ed25519: the public key in 32 bytes, and the private key, sealed under the master key until a later log begins.
   public_key BLOB NOT NULL,
   sealed BLOB,
   begun_at INTEGER NOT NULL,
@@ -376,8 +377,8 @@ CREATE TABLE logs (
   mac BLOB NOT NULL
 ) STRICT;
 
--- Tiles of 256 hashes: level 0 has the leaves, each further level the roots of the full tiles of the level below. The
--- last tile of a level may have fewer. Hashes stay when the attestations are deleted.
+-- Tiles of 256 hashes. Level 0 has the leaves; each level above has the root of each full tile below. The last tile of
+-- a level may have fewer. Hashes stay when attestations are deleted.
 CREATE TABLE log_tiles (
   level INTEGER NOT NULL,
   position INTEGER NOT NULL,
@@ -385,8 +386,8 @@ CREATE TABLE log_tiles (
   PRIMARY KEY (level, position)
 ) STRICT;
 
--- The index of leaf hashes: the first six bytes of a hash, and the id of the attestation. Each part has 2^18
--- attestations, because inserts in the order of hashes touch pages at random.
+-- The index of leaf hashes: the first six bytes of a hash, and the id of its attestation. It is in parts of 2^18
+-- attestations, because hashes come in random order: an insert would otherwise touch pages of the whole index.
 CREATE TABLE log_positions (
   part INTEGER NOT NULL,
   prefix INTEGER NOT NULL,
@@ -403,8 +404,8 @@ CREATE TABLE log_checkpoints (
   PRIMARY KEY (size, log)
 ) STRICT, WITHOUT ROWID;
 
--- The end of the attestations that retention has deleted, signed by the log (src/domain/evidence/retention.ts). The
--- table is empty before the first deletion.
+-- Which attestations retention has deleted, as a note signed by the log (src/domain/evidence/retention.ts). The table
+-- is empty before the first deletion.
 CREATE TABLE log_retention (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   note TEXT NOT NULL

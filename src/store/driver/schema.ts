@@ -1,32 +1,32 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import { openNative } from "./connection.ts";
-import { type Driver, type Row, statement } from "./driver.ts";
+import { bind, type Driver, type Row } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
-/** The steps of the schema, each one transaction. A released step is never edited; the next one is `schema-2.sql`. */
+/** The steps of the schema, each one transaction. A released step is never edited; the next file is `schema-2.sql`. */
 const steps: readonly string[] = [schema];
 export const schemaVersion = steps.length;
 
 const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
 const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
-/** Steps and objects in one statement, because another process may apply a step between two. */
+/** Reads steps and objects in one statement, because another process may apply a step between two statements. */
 const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
   UNION ALL ${readObjects}`;
-/** The tables of SQLite's statistics, which change the plan of a query and never its answer. */
+/** The tables of ANALYZE. They are no change of the schema, because they affect only the speed of queries. */
 const statistics = [
   "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/** Applies missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and as {@link readSchema} */
+/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs; as {@link readSchema} */
 export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
   const isOlder = found > 0 && found < all.length;
   const inUse = "a `tvs serve` of an older program uses the database; stop it first";
   if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
   for (const [index, step] of [...all.entries()].slice(found)) {
-    const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
+    const record = bind("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
     try {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
     } catch (error) {
@@ -36,7 +36,7 @@ export async function makeSchema(driver: Driver, all = steps): Promise<void> {
   }
 }
 
-/** Reads the schema's number, 0 if empty. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for foreign objects */
+/** Reads the number of applied steps, 0 for an empty database. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT */
 export async function readSchema(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
@@ -47,17 +47,17 @@ export async function readSchema(driver: Driver, all = steps): Promise<number> {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** Whether a database holds a complete register, whose signing keys are made last. */
+/** Whether a register is complete. Its signing keys are made last. */
 export async function holdsRegister(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }
 
-/** @returns the schema's number and first difference, null for another program's @throws TvsError DATABASE_TOO_NEW */
+/** Compares the schema with ours. @returns null for another program's database @throws TvsError DATABASE_TOO_NEW */
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
   const first = await query(readObjects);
   if (first.length === 0) return { version: 0, difference: null };
-  // The steps are read only from our own table: a view of that name could run anything.
+  // The table is ours only if its definition is: a view of the same name could run anything.
   if (!first.some(({ sql }) => sql === stepsTable)) return null;
   const rows = await query(readStepsAndObjects);
   const version = rows.filter(({ type }) => type === "step").length;
@@ -69,13 +69,13 @@ export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[
   return { version, difference: difference(objects, await objectsOf(all.slice(0, version))) };
 }
 
-/** Splits at semicolons that end a line, and leaves comments out. */
+/** Splits SQL into statements at semicolons that end a line, and leaves out comments. */
 function statements(text: string) {
   const parts = text.replace(/^\s*--.*\n/gm, "").split(/;[ \t]*$/m);
-  return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
+  return parts.filter((sql) => sql.trim() !== "").map((sql) => bind(sql.trim()));
 }
 
-/** Makes the objects of steps in memory and reads them, in some three milliseconds. */
+/** Makes the expected objects in a database in memory and reads them. This takes some three milliseconds. */
 async function objectsOf(made: readonly string[]): Promise<Row[]> {
   const db = await openNative(":memory:");
   try {
@@ -86,12 +86,12 @@ async function objectsOf(made: readonly string[]): Promise<Row[]> {
   }
 }
 
-/** Names a foreign, altered or missing object; null without one. Definitions are compared letter by letter. */
+/** Names the first foreign, altered or missing object. @returns null if all definitions are equal, letter by letter */
 function difference(found: readonly Row[], expected: readonly Row[]): string | null {
   const missing = new Map(expected.map((object) => [spelled(object), object]));
   for (const object of found) {
     if (object.type === "table" && statistics.includes(String(object.sql))) continue;
-    // Deleted, so that a second equal object counts as foreign.
+    // The object is deleted from `missing`, so that a second equal object is reported as foreign.
     if (missing.delete(spelled(object))) continue;
     const isOurs = expected.some(({ type, name }) => type === object.type && name === object.name);
     return `the ${named(object)} ${isOurs ? "was altered" : "is not one that tvs makes"}`;
@@ -102,7 +102,7 @@ function difference(found: readonly Row[], expected: readonly Row[]): string | n
 
 const spelled = ({ type, name, tbl_name, sql }: Row) => JSON.stringify([type, name, tbl_name, sql]);
 
-/** Names an object for the operator's screen, with the characters of a foreign name restricted. */
+/** Names an object for the terminal. Unusual characters of the name, which anybody may have written, become "?". */
 function named({ type, name }: Row): string {
   const kind = ["table", "index", "trigger", "view"].includes(String(type)) ? type : "object";
   const safe = String(name).replace(/[^\w.-]/g, "?");

@@ -4,28 +4,28 @@ import { attestations, callWrites } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
 import type { Driver, Value } from "../driver/driver.ts";
 import { integer, integerOrNull, text } from "../driver/rows.ts";
-import { lookupsBy } from "./statement-people.ts";
+import { sqlForLookupsBy } from "./statement-people.ts";
 
 const columns = attestations.columns.join(", ");
 
-/** How far `issued_at` may differ from the order of ids, in seconds: clocks of nodes differ by up to a minute. */
+/** How much `issued_at` may differ from the order of ids, in seconds: clocks of nodes differ by up to a minute. */
 const maxClockSkewSeconds = 120;
 
-/** The longest time from a call's arrival to its attestations: the body may take half a minute, and the work is queued. */
+/** The longest time from a call's arrival to its attestations, in ms: the body may arrive for half a minute. */
 const longestAnswerMs = 90_000;
-/** The tolerance for a verification id that is older than its request id. */
+/** How much older than its request id a verification id may be, in milliseconds. */
 const clockDifferenceMs = 1_000;
-/** The most attestations of one call. Their commit gives them consecutive ids. */
+/** The most attestations of one call, which have consecutive ids. */
 const maxOfCall = 100;
 
-/** SQL for a call's first attestation. Both ids begin with a time, so the index of verification ids narrows the search. */
+/** SQL for a call's first attestation. The range of verification ids, which begin with a time, narrows the search. */
 const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 AND verification_id < ?2 AND request_id = ?3
   ORDER BY verification_id LIMIT 1`;
 
 const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential = ?5) AS n, min(issued_at) FILTER (WHERE credential = ?5) AS first_at
   FROM (SELECT credential, issued_at FROM attestations WHERE partner_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4)`;
-const ofTeacher = lookupsBy("teacher_id", attestations.columns);
-const ofNin = lookupsBy("nin_index", attestations.columns);
+const ofTeacher = sqlForLookupsBy("teacher_id", attestations.columns);
+const ofNin = sqlForLookupsBy("nin_index", attestations.columns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
@@ -33,34 +33,35 @@ const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS l
   WHERE status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
 
 /**
- * SQL for the id of the last attestation or delivery before a time. It is a binary search over the ids, because the times have
- * no index and grow with the ids. It reads some thirty rows. If a clock was set back, the result is approximate.
+ * SQL for the id of the last attestation or delivery before a time. It searches the ids, which grow with the times,
+ * because the times have no index: a binary search reads some thirty rows. If a clock was set back, the result is
+ * approximate.
  * @param time the SQL parameter with the time, in the unit of the column
  */
-export function lastIdBefore(
+export function lastIdBeforeSql(
   time: string,
   column: "attestations.issued_at" | "deliveries.created_at" = "attestations.issued_at",
 ): string {
   const [table] = column.split(".");
-  const isBefore = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
+  const isEarlier = `(SELECT ${column} FROM ${table} WHERE id >= (low + high + 1) / 2 ORDER BY id LIMIT 1) < ${time}`;
   return `(WITH RECURSIVE search (low, high) AS (
     SELECT 0, coalesce((SELECT max(id) FROM ${table}), 0)
     UNION ALL
-    SELECT iif(${isBefore}, (low + high + 1) / 2, low), iif(${isBefore}, high, (low + high + 1) / 2 - 1)
+    SELECT iif(${isEarlier}, (low + high + 1) / 2, low), iif(${isEarlier}, high, (low + high + 1) / 2 - 1)
     FROM search WHERE low < high)
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
 
-/** The conditions of a list of attestations. */
+/** The conditions of a list of attestations, and its length. */
 type AttestationFilter = {
   readonly partnerId?: string | undefined;
-  /** The id of the API key or the fingerprint of the certificate. Needs `partnerId` or `teacherId`, which have an index. */
+  /** The API key's id or the certificate's fingerprint. Needs `partnerId` or `teacherId`, which have an index. */
   readonly credential?: string | undefined;
-  /** The id of the teacher's row. */
+  /** The id of the teacher's record. */
   readonly teacherId?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;
-  /** Milliseconds since the epoch. Some younger attestations may be listed too. */
+  /** Milliseconds since the epoch. Some later attestations may be listed too. */
   readonly until?: number | undefined;
   readonly limit: number;
 };
@@ -69,16 +70,16 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
-/** Reads and writes attestations. */
+/** Creates the store of attestations. It only adds and reads them; retention deletes them. */
 export function createAttestationStore(driver: Driver, commit: Commit, writes = callWrites) {
-  /** @param where the statement from WHERE on. @param from the table */
+  /** Reads attestations. @param where the SQL from WHERE on @param from the table, or a query in parentheses */
   async function select(where: string, args: readonly Value[], from = "attestations") {
     return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestations.read);
   }
 
-  /** Finds the ids around a span of time, in milliseconds since the epoch, with a tolerance for clocks. */
+  /** Finds the ids of a span of time (ms since the epoch), with a tolerance for clocks. */
   async function between(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
-    const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
+    const sql = `SELECT ${lastIdBeforeSql("?1")} AS after, ${lastIdBeforeSql("?2")} AS up_to`;
     const first = Math.floor(since / 1000) - maxClockSkewSeconds;
     const last = Math.ceil(until / 1000) + maxClockSkewSeconds;
     const [row = {}] = await driver.query(sql, [first, last]);
@@ -86,12 +87,12 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
   }
 
   return {
-    /** Commits a call. @returns the use of the quota windows; null, having stored nothing, if a precondition has failed */
+    /** Commits a call. @returns the use of the quota windows; null if a precondition failed: nothing is stored */
     record: (call: AnsweredCall) => commit.inGroup(writes, call),
     async find(verificationId: string) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
-    /** Reads the attestations of one call, in order; empty for a refused or replayed call, or a malformed id. */
+    /** Reads the attestations of one call. @returns none for a refused or replayed call, or a malformed id */
     async ofRequest(requestId: string) {
       const at = timeOfUuid(requestId);
       if (at === null) return [];
@@ -105,7 +106,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
     async list(filter: AttestationFilter) {
       const { partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit } = filter;
       const wanted: [condition: string, value: Value | undefined][] = [
-        // The + keeps SQLite from the partner's index: a teacher has fewer attestations than a partner.
+        // The + stops SQLite from using the partner's index: a teacher has fewer attestations than a partner.
         [teacherId === undefined ? "partner_id = ?" : "+partner_id = ?", partnerId],
         ["credential = ?", credential],
       ];
@@ -118,7 +119,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    /** Counts the uses of a credential among the first `maxLooked` attestations of its partner and time. */
+    /** Counts the uses of a credential among the first `maxLooked` attestations of its partner in a span of time. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
       const args = [partnerId, ...(await between(since, until)), maxLooked, credential];
       const [row = {}] = await driver.query(countUses, args);
@@ -129,11 +130,11 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         isAll: integer(row, "looked") < maxLooked,
       };
     },
-    /** Lists the partners that ever verified a teacher, deleted attestations included. */
+    /** Lists the partners that ever verified a teacher, even if retention has deleted the attestation. */
     async verifiedBy(teacherId: number) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
     },
-    /** Lists every lookup of a person, by the teacher's row or by the NIN. */
+    /** Lists every lookup of a person, by the teacher's record or by the NIN's blind index. */
     async ofSubject({ teacherId, ninIndex }: { teacherId: number | null; ninIndex: Uint8Array | null }) {
       const byTeacher = teacherId === null ? [] : await select("ORDER BY id", [teacherId], `(${ofTeacher})`);
       const byNin = ninIndex === null ? [] : await select("ORDER BY id", [ninIndex], `(${ofNin})`);

@@ -8,7 +8,7 @@ const queries = {
   apiKey:
     "SELECT key_id AS id, CASE WHEN revoked_at IS NULL THEN 'issued' ELSE 'revoked' END AS state FROM api_keys",
   certificate: "SELECT fingerprint AS id, 'registered' AS state FROM certificates",
-  // Only teachers who are hidden, deactivated or revoked. A teacher who is absent here is in good standing.
+  // Only teachers who are hidden, deactivated or revoked. All others are in good standing.
   teacher: `SELECT reg_no AS id, CASE WHEN hidden = 1 THEN 'hidden' WHEN active = 0 THEN 'deactivated' ELSE 'revoked' END AS state
     FROM teachers WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1`,
 } as const;
@@ -17,17 +17,17 @@ const counted = ["attestations", "history", "events"] as const;
 
 type AuditedKind = keyof typeof queries;
 
-/** The states of keys, partners, credentials and teachers, and counts of the evidence. */
+/** The states of keys, partners, credentials and teachers in a database, and the amount of evidence. */
 export type AuditSummary = {
   readonly states: ReadonlyMap<string, { kind: AuditedKind; id: string; state: string }>;
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
-/** An entry whose state differs between two databases; null where the entry is absent. */
+/** A key, partner, credential or teacher whose state differs between two databases; null: not there. */
 export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
 type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
 
-/** Reads from a database what `tvs restore` compares and reports. */
+/** Reads what `tvs restore` compares between the old and the restored database. */
 export function readAuditSummary(all: ReadAll): AuditSummary {
   const states = new Map<string, { kind: AuditedKind; id: string; state: string }>();
   for (const [kind, sql] of Object.entries(queries) as [AuditedKind, string][]) {
@@ -41,7 +41,7 @@ export function readAuditSummary(all: ReadAll): AuditSummary {
   return { states, counts };
 }
 
-/** Lists the entries that differ, and counts the evidence that only `before` has. */
+/** Lists what differs, and counts the evidence that only `before` has. */
 export function compareSummaries(before: AuditSummary, after: AuditSummary): Undone {
   const names = [...new Set([...before.states.keys(), ...after.states.keys()])];
   const changes = names.flatMap((name) => {

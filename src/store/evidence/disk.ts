@@ -1,20 +1,20 @@
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { type Driver, statement } from "../driver/driver.ts";
+import { bind, type Driver } from "../driver/driver.ts";
 import type { AttestationStore } from "./attestations.ts";
 
-/** A write that changes nothing. A read-only database refuses it. */
+/** A write that changes nothing, but fails in a read-only database. */
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
-/** Half of the probe's size in bytes. A commit may carry the evidence of more than a hundred answers. */
+/** Half of the probe's size in bytes, because hex doubles it. A commit may have the evidence of over 100 answers. */
 const roomBytes = 512 * 1024;
-/** Writes the probe as a replay record. No other id is so short, and pruning deletes the record after a kill. */
+/** SQL for the probe, a replay record. No real id is so short. After a kill, pruning deletes the record. */
 const takeRoom = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body)
   VALUES (x'00', x'00', 0, '', hex(randomblob(${roomBytes})))`;
 const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
 
 /**
- * Watches whether the disk accepts the evidence of answers. A full disk may still have room for a small change in the
- * write-ahead log. So after a refusal the probe commits as much as the evidence of many answers, and deletes it again: a load
- * balancer may send no calls that would show free space. Without a refusal the probe is small, to spare the disk.
+ * Watches whether the disk accepts the evidence of answers. A full disk may still accept a small write. So after a
+ * refusal the probe writes as much as many answers, and deletes it: a load balancer sends no call that could show free
+ * space. Otherwise the probe is small, to spare the disk.
  */
 export function createEvidenceDisk(driver: Driver) {
   let refusals = 0;
@@ -22,14 +22,14 @@ export function createEvidenceDisk(driver: Driver) {
 
   async function tryForRoom(): Promise<void> {
     const before = refusals;
-    await driver.batch([statement(takeRoom)]);
-    await driver.batch([statement(giveRoomBack)]);
-    // The disk may have refused another answer in between.
+    await driver.batch([bind(takeRoom)]);
+    await driver.batch([bind(giveRoomBack)]);
+    // During the probe the disk may have refused another answer.
     if (refusals === before) isRefusing = false;
   }
 
   return {
-    /** Wraps a store, and notes whether its commits succeed. */
+    /** Wraps a store to see whether its commits succeed. */
     watch: (store: AttestationStore): AttestationStore => ({
       ...store,
       async record(call) {
@@ -46,13 +46,13 @@ export function createEvidenceDisk(driver: Driver) {
         }
       },
     }),
-    /** Tries a write. @throws TvsError STORE_* if the disk refuses a write, or still refuses the size of evidence */
+    /** Tries a write. @throws TvsError STORE_* if the disk refuses it, or still refuses as much as the evidence */
     async probe(): Promise<void> {
-      await driver.batch([statement(emptyWrite)]);
+      await driver.batch([bind(emptyWrite)]);
       if (isRefusing) await tryForRoom();
       if (isRefusing) throw new TvsError("STORE_FULL", "the disk refuses the evidence of answers");
     },
-    /** Whether the disk refused the last evidence, and no commit of that size has succeeded since. */
+    /** Whether the disk refused the last evidence, and has accepted neither an answer nor the large probe since. */
     isRefusing: () => isRefusing,
   };
 }

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { serviceActor } from "../../domain/changes.ts";
 import { hashBytes, type Tile, type TileAddress, tileHashes } from "../../domain/evidence/tree.ts";
 import { createRecorder, type Recorder } from "../changes.ts";
-import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
+import { bind, type Driver, type Row, type SqlStatement } from "../driver/driver.ts";
 import {
   bytes,
   bytesOrNull,
@@ -14,12 +14,12 @@ import {
   textOrNull,
 } from "../driver/rows.ts";
 import { moveTeacherIds } from "../status-lists.ts";
-import { prunePeople } from "./statement-people.ts";
+import { prunePeopleSql } from "./statement-people.ts";
 
 const utf8 = new TextDecoder();
-/** Levels of tiles: enough for every number of leaves that JavaScript can count. */
+/** The number of tile levels, enough for every number of leaves that JavaScript can count. */
 const maxLevels = 7;
-/** The size of one part of the index of leaf hashes, as a power of two. */
+/** The index of leaf hashes has parts of 2^18 attestations (`log_positions` in schema.sql says why). */
 const partBits = 18;
 
 const treeSize = `coalesce((SELECT position * ${tileHashes} + length(hashes) / ${hashBytes} FROM log_tiles
@@ -39,8 +39,8 @@ const putRetention = `INSERT INTO log_retention (id, note) VALUES (1, ?)
   ON CONFLICT (id) DO UPDATE SET note = excluded.note`;
 
 /**
- * SQL that reads a block of attestations as two values, in half the time of rows: the columns as JSON, and all JWS joined.
- * Both values are BLOBs, because the driver ends the process at a TEXT that is not UTF-8.
+ * SQL that reads a block of attestations as two values, in half the time of rows: the columns as JSON, and all JWS
+ * joined. Both values are BLOBs, because the driver aborts the process if a TEXT is not UTF-8.
  */
 const block = (columns: string, where: string) => `SELECT
     CAST(json_group_array(json_array(id, octet_length(jws)${columns})) AS BLOB) AS rows,
@@ -55,7 +55,7 @@ const putTile = `INSERT INTO log_tiles (level, position, hashes) VALUES (?, ?, ?
   ON CONFLICT (level, position) DO UPDATE SET hashes = excluded.hashes`;
 const putPositions = `INSERT INTO log_positions (part, prefix, id)
   SELECT (?1 + key) >> ${partBits}, value, ?1 + key FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING`;
-/** CROSS JOIN fixes the order of the tables. SQLite's planner would otherwise read all tiles. */
+/** SQL that reads tiles. CROSS JOIN fixes the order of the tables: SQLite would otherwise read all tiles. */
 const selectTiles = `SELECT wanted.key AS item, hashes FROM json_each(?1) AS wanted
   CROSS JOIN log_tiles ON level = wanted.value ->> 0 AND position = wanted.value ->> 1`;
 const covering = `${checkpointColumns} WHERE size >= ? ORDER BY size, log LIMIT 1`;
@@ -66,7 +66,7 @@ const withPrefix = `WITH RECURSIVE parts (part) AS (
     UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
   SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
 
-/** Keeps the partners that have verified a teacher, because events are sent to them. */
+/** SQL that remembers which partners have verified a teacher, because they get the teacher's events. */
 const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
   SELECT teacher_id, partner_id FROM attestations WHERE id <= ? AND teacher_id IS NOT NULL`;
 
@@ -80,16 +80,16 @@ export function createLogStore(driver: Driver, acting = serviceActor) {
     ...readTree(driver, one),
     ...writeTree(driver, createRecorder(acting)),
     ...writeRetention(driver),
-    /** Reads at most `limit` attestations from an id on, in the order of their ids. */
+    /** Reads at most `limit` attestations with this id or a higher one, in the order of their ids. */
     async attested(from: number, limit: number) {
       const rows = readBlock(await one(attested, [from, limit]));
       return rows.map(({ columns: [id], jws }) => ({ id, jws }));
     },
-    /** Reads the attestations of a range of ids, both included, with the columns that an audit compares. */
+    /** Reads the attestations from one id to another, both included, with the columns that an audit compares. */
     async auditRows(from: number, to: number) {
       return readBlock(await one(audited, [from, to, to - from + 1])).map(auditedRow);
     },
-    /** Reads the retention note, which excuses missing rows; null before the first deletion. */
+    /** Reads the retention note, which says which rows were deleted. @returns null before the first deletion */
     async retention() {
       const { note = null } = await one(selectRetention);
       return note as string | null;
@@ -103,15 +103,15 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
   }
 
   return {
-    /** Oldest first. */
+    /** Lists the logs, oldest first. */
     logs: async () => (await driver.query("SELECT * FROM logs ORDER BY number")).map(logs.read),
-    /** A text of the newest log, the newest checkpoint and the retention note, which `begin` compares. */
+    /** Reads the newest log, checkpoint and retention note as one text. `begin` checks that it has not changed. */
     state: async () => text(await one(state), "state"),
-    /** The number of leaves. */
+    /** Counts the leaves. */
     size: async () => integer(await one(`SELECT ${treeSize} AS size`), "size"),
-    /** The id of the newest attestation; 0 without any. */
+    /** Reads the id of the newest attestation; 0 before the first one. */
     lastId: async () => integer(await one(`SELECT ${lastId} AS id`), "id"),
-    /** Counts of the log, from a bounded number of rows; null before the first `serve` has begun the log. */
+    /** Reads the log's figures, from a bounded number of rows. @returns null until the first `serve` begins the log */
     async figures(): Promise<LogFigures | null> {
       return (await driver.query(figures, [])).map(logFigures)[0] ?? null;
     },
@@ -125,7 +125,7 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
       return tiles;
     },
     newest: () => checkpoint(newest),
-    /** Reads the earliest checkpoint of at least `size` leaves. */
+    /** Reads the smallest checkpoint that covers at least `size` leaves. */
     covering: (size: number) => checkpoint(covering, [size]),
     /** Reads the checkpoint before another one. */
     before: ({ size, log }: CheckpointKey) => checkpoint(before, [size, log]),
@@ -143,14 +143,14 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
 function writeTree(driver: Driver, recorded: Recorder) {
   return {
     /**
-     * Begins a log, destroys the private key of the present one, and cuts the tree to the size with which the new log begins.
+     * Begins a log. The private key of the present log is destroyed, and the tree is cut to the new log's first size.
      * @param asRead the `state` from which the new log was made
      * @param retention the retention note, signed by the new log; null if nothing was deleted
-     * @returns false, having done nothing, if the state has changed since
+     * @returns false if the state has changed since; nothing is done then
      */
     begin(log: Log, asRead: string, retention: string | null) {
       return driver.write(async (tx) => {
-        const [[row = {}] = []] = await tx.batch([statement(state)]);
+        const [[row = {}] = []] = await tx.batch([bind(state)]);
         if (text(row, "state") !== asRead) return false;
         await tx.batch([
           ...beginStatements(log, retention),
@@ -162,15 +162,15 @@ function writeTree(driver: Driver, recorded: Recorder) {
     /**
      * Appends leaves to a tree of `from` leaves.
      * @param prefixes the first six bytes of each leaf hash, in order
-     * @returns false, having stored nothing, if another process has appended since
+     * @returns false if another process has appended since; nothing is stored then
      */
     append(from: number, tiles: readonly Tile[], prefixes: readonly number[]) {
       return driver.write(async (tx) => {
-        const [[row = {}] = []] = await tx.batch([statement(`SELECT ${treeSize} AS size`)]);
+        const [[row = {}] = []] = await tx.batch([bind(`SELECT ${treeSize} AS size`)]);
         if (integer(row, "size") !== from) return false;
         await tx.batch([
-          ...tiles.map(({ level, position, hashes }) => statement(putTile, [level, position, hashes])),
-          statement(putPositions, [from + 1, JSON.stringify(prefixes)]),
+          ...tiles.map(({ level, position, hashes }) => bind(putTile, [level, position, hashes])),
+          bind(putPositions, [from + 1, JSON.stringify(prefixes)]),
         ]);
         return true;
       });
@@ -178,11 +178,11 @@ function writeTree(driver: Driver, recorded: Recorder) {
     /**
      * Stores a checkpoint of the newest log.
      * @param previous the checkpoint that the new one names
-     * @returns false, having stored nothing, if `previous` is not the newest any more, a later log has begun, or the tree was cut
+     * @returns false, storing nothing, if there is a newer checkpoint or log than `previous`, or the tree was cut
      */
     addCheckpoint(next: StoredCheckpoint, previous: StoredCheckpoint | null) {
       return driver.write(async (tx) => {
-        const [[row] = [], [top] = []] = await tx.batch([statement(figures), statement(newest)]);
+        const [[row] = [], [top] = []] = await tx.batch([bind(figures), bind(newest)]);
         const isNext = (top?.note ?? null) === (previous?.note ?? null);
         if (row === undefined || !isNext) return false;
         if (integer(row, "log") !== next.log || integer(row, "size") < next.size) return false;
@@ -198,65 +198,65 @@ function writeRetention(driver: Driver) {
     /**
      * Deletes the attestations up to an id and replaces the retention note, in one transaction.
      * @param notes the number of the newest log, the note as it was read, and the next note
-     * @returns false, having done nothing, if the note or the newest log has changed since
+     * @returns false if the note or the newest log has changed since; nothing is done then
      */
     prune(through: number, { log, before, next }: { log: number; before: string | null; next: string }) {
       return driver.write(async (tx) => {
-        const [[noted] = [], [row] = []] = await tx.batch([statement(selectRetention), statement(figures)]);
+        const [[noted] = [], [row] = []] = await tx.batch([bind(selectRetention), bind(figures)]);
         if ((noted?.note ?? null) !== before || row === undefined || integer(row, "log") !== log)
           return false;
         await tx.batch([
-          statement(noteVerified, [through]),
-          statement("DELETE FROM attestations WHERE id <= ?", [through]),
-          statement(putRetention, [next]),
+          bind(noteVerified, [through]),
+          bind("DELETE FROM attestations WHERE id <= ?", [through]),
+          bind(putRetention, [next]),
         ]);
         return true;
       });
     },
-    /** Deletes at most `limit` rows about people of deleted statements. @returns how many it deleted */
+    /** Deletes at most `limit` rows about people of deleted statements. @returns the number of deleted rows */
     async prunePeople(limit: number) {
-      const [deleted] = await driver.batch([statement(prunePeople, [limit])]);
+      const [deleted] = await driver.batch([bind(prunePeopleSql, [limit])]);
       return deleted?.length ?? 0;
     },
   };
 }
 
-function beginStatements(log: Log, retention: string | null): Statement[] {
+function beginStatements(log: Log, retention: string | null): SqlStatement[] {
   const { number, begunAt, firstSize } = log;
   return [
-    // The first log is begun again under another name as long as it has no leaf.
-    statement("DELETE FROM logs WHERE number = ?", [number]),
-    statement("UPDATE logs SET sealed = NULL"),
+    // Until the first log has a leaf, a new issuer begins it again under another name.
+    bind("DELETE FROM logs WHERE number = ?", [number]),
+    bind("UPDATE logs SET sealed = NULL"),
     logs.insert(log),
-    statement("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
+    bind("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
     ...cutStatements(firstSize),
-    statement("DELETE FROM log_retention"),
-    ...(retention === null ? [] : [statement(putRetention, [retention])]),
-    // A later log begins after a restore or a loss, so ids of lost teachers must not be given again.
+    bind("DELETE FROM log_retention"),
+    ...(retention === null ? [] : [bind(putRetention, [retention])]),
+    // A later log begins after a restore or a loss, so the ids of lost teachers must not be assigned again.
     ...(number > 1 ? [moveTeacherIds(begunAt)] : []),
   ];
 }
 
-/** Cuts the tree to a number of leaves, on every level. */
-function cutStatements(size: number): Statement[] {
-  const statements: Statement[] = [];
+/** Makes statements that cut the tree to a number of leaves, on every level. */
+function cutStatements(size: number): SqlStatement[] {
+  const statements: SqlStatement[] = [];
   for (let level = 0, left = size; level < maxLevels; level++) {
     const [full, rest] = [Math.floor(left / tileHashes), left % tileHashes];
     const cut = "DELETE FROM log_tiles WHERE level = ? AND position >= ?";
-    statements.push(statement(cut, [level, rest === 0 ? full : full + 1]));
+    statements.push(bind(cut, [level, rest === 0 ? full : full + 1]));
     const shorten = "UPDATE log_tiles SET hashes = substr(hashes, 1, ?) WHERE level = ? AND position = ?";
-    if (rest > 0) statements.push(statement(shorten, [rest * hashBytes, level, full]));
+    if (rest > 0) statements.push(bind(shorten, [rest * hashBytes, level, full]));
     left = full;
   }
   return statements;
 }
 
-/** A row of a block: its JWS, and the columns in the order of the statements `attested` and `audited`. */
+/** A row of a block: its JWS, and the columns as `attested` or `audited` selects them. */
 type BlockRow = { readonly columns: [id: number, jwsBytes: number, ...AuditedColumns]; readonly jws: string };
 type AuditedColumns = [string, string, number, string, string, number];
 
 function readBlock(row: Row): BlockRow[] {
-  // A JWS is ASCII. If somebody has written other bytes, they are read as Latin-1 and differ from the leaf's hash.
+  // A JWS is ASCII. Bytes that somebody else has written are read as Latin-1, and differ from the leaf's hash.
   const { buffer, byteOffset, length } = bytes(row, "jws");
   const joined = Buffer.from(buffer, byteOffset, length).toString("latin1");
   let at = 0;
@@ -275,33 +275,33 @@ function auditedRow({ columns, jws }: BlockRow) {
 }
 
 /**
- * A log: a name and a key that sign checkpoints of the tree. After a restore or a loss a new log continues with the same
- * tree, without the lost leaves. Times are milliseconds since the epoch.
+ * A log: a name and a key that sign checkpoints of the tree. After a restore or a loss, a new log continues the tree
+ * without the lost leaves. Times are milliseconds since the epoch.
  */
 export type Log = RecordOf<typeof logReaders>;
 
 const logReaders = {
-  /** 1 for the first log of a register, and one more for each new log. */
+  /** 1 for the first log of a register; each new log has the next number. */
   number: integer,
-  /** The first line of its checkpoints. */
+  /** The log's name, the first line of each of its checkpoints. */
   origin: text,
-  /** Ed25519, 32 bytes. */
+  /** The Ed25519 public key, 32 bytes. */
   publicKey: bytes,
   /** The private key in PKCS #8, sealed with the master key and the origin; null after a later log has begun. */
   sealed: bytesOrNull,
   begunAt: integer,
   /** Why an operator began the log; null for the first log. */
   reason: textOrNull,
-  /** The last known checkpoint of the log before, as a signed note; null if none is known. */
+  /** The last known checkpoint of the previous log, a signed note; null if none is known. */
   previous: textOrNull,
-  /** The number of leaves at the beginning. The newest stored checkpoint of earlier logs has the same size. */
+  /** The number of leaves when the log began. The newest stored checkpoint before this log has that size. */
   firstSize: integer,
-  /** A MAC under the master key of all members above except the sealed key. */
+  /** A MAC over all members above except `sealed`, keyed by the master key. */
   mac: bytes,
 };
 const logs = tableOf<Log>("logs", logReaders);
 
-/** Counts of the newest log. */
+/** The figures of the newest log. */
 export type LogFigures = Readonly<ReturnType<typeof logFigures>>;
 
 function logFigures(row: Row) {
@@ -312,25 +312,25 @@ function logFigures(row: Row) {
     origin: text(row, "origin"),
     /** The number of leaves. */
     size,
-    /** Leaves that the newest checkpoint of the newest log covers; 0 before its first checkpoint. */
+    /** How many leaves the log's newest checkpoint covers; 0 before the first checkpoint. */
     signedSize: integer(row, "signed_size"),
-    /** When that checkpoint was signed, in milliseconds since the epoch; null before the first. */
+    /** When the newest checkpoint was signed, in milliseconds since the epoch; null before the first. */
     signedAt: integerOrNull(row, "signed_at"),
     /** Attestations that have no leaf yet. */
     waiting: Math.max(0, last - size),
-    /** Newest leaves without an attestation; above 0 only if somebody removed attestations. */
+    /** How many of the newest leaves have no attestation: above 0 only if somebody removed attestations. */
     missing: Math.max(0, size - last),
-    /** When the oldest attestation without a checkpoint was issued (ms since the epoch); null if all have one. */
+    /** The time of the oldest attestation that no checkpoint covers (ms since the epoch); null if all are covered. */
     uncoveredSince: integerOrNull(row, "uncovered_since"),
   };
 }
 
-/** A checkpoint as the database has it. */
+/** A checkpoint as the database stores it. */
 export type StoredCheckpoint = RecordOf<typeof checkpointReaders>;
 type CheckpointKey = Pick<StoredCheckpoint, "log" | "size">;
 
 const checkpointReaders = {
-  /** The number of the log whose key signed it. */
+  /** The number of the log that signed the checkpoint. */
   log: integer,
   size: integer,
   /** Milliseconds since the epoch, a whole second. */

@@ -1,20 +1,20 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { isBefore } from "../../domain/evidence/log.ts";
-import { discard, placeOver, writeBeside } from "../driver/files.ts";
+import { isEarlier } from "../../domain/evidence/log.ts";
+import { discard, replaceFile, writeBeside } from "../driver/files.ts";
 
-/** The largest checkpoint that is read. A checkpoint with two signatures has less than a kilobyte. */
+/** The largest file that is read, in bytes. A checkpoint with two signatures has less than a kilobyte. */
 const maxBytes = 64 * 1024;
 
 export type PinnedCheckpoint = ReturnType<typeof openPinnedCheckpoint>;
 
 /**
- * Opens the pinned checkpoint: a file beside the master key with the newest checkpoint of the log. A database that lacks what
- * the pinned checkpoint covers is refused (decision D13.3).
- * @param file the path; the first write makes the file
+ * Opens the pinned checkpoint: a file beside the master key that has the newest checkpoint of the log. A database that
+ * lacks leaves which this checkpoint covers is refused (decision D13.3). @param file the path; the first write creates
+ * the file
  */
 export function openPinnedCheckpoint(file: string) {
-  /** Reads the signed note. @returns null before the first. @throws TvsError INPUT_UNREADABLE */
+  /** Reads the signed note. @returns null before the first write @throws TvsError INPUT_UNREADABLE */
   function read(): string | null {
     try {
       const stat = lstatSync(file, { throwIfNoEntry: false });
@@ -30,8 +30,8 @@ export function openPinnedCheckpoint(file: string) {
   return {
     read,
     /**
-     * Pins a checkpoint. The file is on the disk when the promise resolves.
-     * @returns false if a later checkpoint is pinned ({@link isBefore})
+     * Pins a checkpoint. When the promise resolves, the file is on the disk.
+     * @returns false if the pinned checkpoint is a later one ({@link isEarlier})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {
@@ -39,8 +39,8 @@ export function openPinnedCheckpoint(file: string) {
       try {
         written = await writeBeside(file, note);
         const pinned = read();
-        if (pinned !== null && isBefore(note, pinned)) return false;
-        placeOver(written, file);
+        if (pinned !== null && isEarlier(note, pinned)) return false;
+        replaceFile(written, file);
         return true;
       } catch (cause) {
         if (cause instanceof TvsError) throw cause;

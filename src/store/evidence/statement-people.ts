@@ -1,21 +1,21 @@
 import type { StatedPerson } from "../../domain/attestations.ts";
-import { rowsInJson, type Statement } from "../driver/driver.ts";
+import { rowsInJson, type SqlStatement } from "../driver/driver.ts";
 
-/** The table of the people in statements. The attestation of a statement has one row, which names no single person. */
+/** The table of the people in statements. A statement has one attestation, which names no single person. */
 
 const insert = `INSERT INTO statement_people (attestation_id, place, teacher_id, nin_index, status, eligible)
   SELECT attestations.id, person.value ->> 0, person.value ->> 1, unhex(person.value ->> 2), person.value ->> 3,
     person.value ->> 4
   FROM attestations CROSS JOIN json_each(?) AS person WHERE attestations.verification_id = ?`;
 
-/** Remembers that the partner has verified each teacher of the statement. Events are sent to these partners. */
+/** SQL that remembers that the partner has verified each teacher of the statement, because it gets their events. */
 const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
   SELECT person.teacher_id, attestations.partner_id
   FROM attestations CROSS JOIN statement_people AS person ON person.attestation_id = attestations.id
   WHERE attestations.verification_id = ? AND person.teacher_id IS NOT NULL ORDER BY person.teacher_id`;
 
-/** Makes the statements that store a statement's people. They do nothing if the attestation was not stored. */
-export function peopleStatements(people: readonly StatedPerson[], statementId: string): Statement[] {
+/** Makes the SQL that stores a statement's people. It does nothing if the attestation was not stored. */
+export function peopleStatements(people: readonly StatedPerson[], statementId: string): SqlStatement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
     { sql: insert, args: [rowsInJson(rows), statementId] },
@@ -23,7 +23,7 @@ export function peopleStatements(people: readonly StatedPerson[], statementId: s
   ];
 }
 
-/** The columns of an attestation that a person of a statement replaces. */
+/** The columns of an attestation that are taken from the person of a statement. */
 const ofPerson: Readonly<Record<string, string>> = {
   teacher_id: "person.teacher_id",
   nin_index: "person.nin_index",
@@ -32,8 +32,8 @@ const ofPerson: Readonly<Record<string, string>> = {
   reference: "'row ' || person.place || ' of ' || attestations.reference",
 };
 
-/** SQL for the lookups of a person, in attestations and in statements. ?1 is the value. @param columns of an attestation */
-export function lookupsBy(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
+/** SQL for the lookups of a person (?1), in attestations and in statements. @param columns of an attestation */
+export function sqlForLookupsBy(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
   const selected = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
   return `SELECT id, ${columns.join(", ")} FROM attestations WHERE ${key} = ?1
     UNION ALL SELECT attestations.id, ${selected.join(", ")} FROM statement_people AS person
@@ -41,9 +41,9 @@ export function lookupsBy(key: "teacher_id" | "nin_index", columns: readonly str
 }
 
 /**
- * SQL that deletes the people of statements that retention has deleted. The parameter is the most rows of one transaction,
+ * SQL that deletes people of statements that retention has deleted. Its parameter limits the rows of one transaction,
  * because a statement may name thousands of people and the commits of calls wait.
  */
-export const prunePeople = `DELETE FROM statement_people WHERE (attestation_id, place) IN
+export const prunePeopleSql = `DELETE FROM statement_people WHERE (attestation_id, place) IN
   (SELECT attestation_id, place FROM statement_people
     WHERE attestation_id < (SELECT min(id) FROM attestations) ORDER BY attestation_id, place LIMIT ?) RETURNING 1 AS gone`;

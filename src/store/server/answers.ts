@@ -1,26 +1,26 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
-/** The longest answer that is read; sqld sends at most 10 MB by default. */
+/** The longest response that is read, in bytes. By default sqld, the libSQL server, sends at most 10 MB. */
 const maxAnswerBytes = 16 * 1024 ** 2;
-/** The most values in an answer, counted as opening brackets and braces. Parsed, one takes 100 times its bytes. */
+/** The most values in a response, counted by `[` and `{`. Parsed, a value takes up to 100 times its bytes of memory. */
 const maxAnswerValues = 1_000_000;
 const [bracket, brace] = [0x5b, 0x7b];
 
 /**
- * Sends a request of the Hrana client to `url` only: a redirect or the `base_url` of an answer could lead statements and
- * token elsewhere. Only a server's rows are trusted (decision D12.11).
- * @returns the whole answer; a redirect is not followed
- * @throws TvsError STORE_UNAVAILABLE for a too large or compressed answer; the errors of `fetch`
+ * Sends a request of the libSQL client to `url` only. A redirect, or a `base_url` in a response, could lead statements
+ * and token to another server (decision D12.11).
+ * @returns the whole response; a redirect is not followed
+ * @throws TvsError STORE_UNAVAILABLE for a response that is too large or compressed; the errors of `fetch`
  */
-export async function askServer(request: Request, url: URL, waitMs: number): Promise<Response> {
+export async function sendToServer(request: Request, url: URL, waitMs: number): Promise<Response> {
   const { method, headers } = request;
   headers.set("Accept-Encoding", "identity");
   const refusing = new AbortController();
   const signal = AbortSignal.any([refusing.signal, AbortSignal.timeout(Math.max(1, waitMs))]);
   const body = await request.arrayBuffer();
   const response = await fetch(url, { method, headers, body, redirect: "manual", signal });
-  if (isPacked(response)) {
+  if (isCompressed(response)) {
     refusing.abort();
     throw new TvsError("STORE_UNAVAILABLE", `the database's server packed its answer unasked${advice}`);
   }
@@ -29,15 +29,15 @@ export async function askServer(request: Request, url: URL, waitMs: number): Pro
   return new Response(bytes.length === 0 ? null : bytes, { status, headers: response.headers });
 }
 
-/** Whether an answer is compressed. Bun may decompress it to the end although nothing reads on. */
-export function isPacked({ headers }: Response): boolean {
+/** Whether a response is compressed. Bun may decompress all of it, of any size, although nobody reads it. */
+export function isCompressed({ headers }: Response): boolean {
   return (headers.get("Content-Encoding") ?? "identity") !== "identity";
 }
 
 async function readAnswer({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let [bytes, values] = [0, 0];
-  // An exception in the loop cancels the body.
+  // An exception in this loop also cancels the download.
   for await (const part of body ?? []) {
     bytes += part.length;
     for (const byte of part) if (byte === bracket || byte === brace) values++;

@@ -1,6 +1,6 @@
 import { type ErrorCode, TvsError } from "../../domain/errors.ts";
 
-/** The text and status of an error: Bun, Deno and the client spell them differently. */
+/** Collects text and HTTP status of an error and its causes: Bun, Deno and the client place them differently. */
 function factsOf(error: unknown): { text: string; status: number | undefined } {
   if (!(error instanceof Error)) return { text: String(error), status: undefined };
   const { code, status } = error as { code?: unknown; status?: unknown };
@@ -14,18 +14,18 @@ function factsOf(error: unknown): { text: string; status: number | undefined } {
 export const isTimeout = (error: unknown) =>
   error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 
-/** Whether the server has refused a statement. */
-export function isAnswer(error: unknown): error is Error {
+/** Whether the server has run a statement and refused it. The connection itself is fine then. */
+export function isRefusedStatement(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
-/** Whether the server is a replica, which forwards writes to its primary. */
-export const isPassedOn = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
+/** Whether the error is of a replica, which forwards writes to its primary. */
+export const isFromReplica = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
 const token = "TVS_DATABASE_TOKEN";
 
-/** Explains the failure of the first request to an address. */
+/** Explains why the first request to a server has failed. */
 function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, words: string] {
   const { text, status } = factsOf(error);
   if (status === 401 && !hasToken) return ["CONFIG_INVALID", `asks for a token; give it in ${token}`];
@@ -48,8 +48,8 @@ function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, 
 
 const protocolErrors = /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i;
 
-/** Describes an address that could not be opened, in one line. `url` has neither user nor token (`config.ts`). */
-export function addressError(error: unknown, url: string, hasToken: boolean): TvsError {
+/** Makes the error for a server that could not be opened. `url` has no user name and no token (`config.ts`). */
+export function serverOpenError(error: unknown, url: string, hasToken: boolean): TvsError {
   const [code, words] = explain(error, hasToken);
   return new TvsError(code, `the database at ${url} ${words}`, {
     detail: factsOf(error).text.trim(),
@@ -57,6 +57,6 @@ export function addressError(error: unknown, url: string, hasToken: boolean): Tv
   });
 }
 
-/** A replica forwards writes, and a read may not show them yet. */
+/** Makes the error for a replica. It forwards writes, and its own rows may not show them yet. */
 export const replicaError = (url: string) =>
   new TvsError("CONFIG_INVALID", `the database at ${url} is a replica; ${option} must be the primary`);

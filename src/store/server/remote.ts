@@ -5,28 +5,28 @@ import { withTimeout } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerialQueue } from "../../domain/serial.ts";
 import { type Driver, type Row, storeError, type Transaction, type Value } from "../driver/driver.ts";
-import { isLed } from "../leader.ts";
-import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
+import { hasLeader } from "../leader.ts";
+import { isFromReplica, isRefusedStatement, replicaError, serverOpenError } from "./errors.ts";
 import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
 
 /**
- * The longest wait for a server with its queue, in milliseconds. A call reads for 2 s and commits for 2 s, and so is
- * answered within 5 s (decision D12.3). A step of the schema may read every attestation.
+ * The longest wait for the server and for queued requests, in ms. A call reads within 2 s and commits within 2 s, so it
+ * is answered within 5 s (decision D12.3). A step of the schema may read every attestation.
  */
 export const serverWaitMs = { serving: 2_000, command: 60_000, schema: 1_800_000 } as const;
 
-/** The wait for a server that may be ending the transaction of a dead node, in milliseconds. */
+/** The least time for a transaction, in ms. The server may first have to end the transaction of a killed node. */
 const lockWaitMs = 10_000;
 
 export type RequestKind = "read" | "commit";
-/** `waitMs`: the longest wait for a request. `onRequest` is called for each request. */
+/** `waitMs`: the longest wait for a request, in ms. `onRequest`: called before each request, for the metrics. */
 type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
 type RemoteOptions = LibsqlServer & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
 
 /**
- * Opens a libSQL server. A commit whose reply is lost fails with STORE_UNAVAILABLE and may have been made, so each
- * write of the store may be made twice.
- * @throws TvsError CONFIG_INVALID for a replica or another program, STORE_UNAVAILABLE without an answer
+ * Opens a libSQL server. If the reply to a commit is lost, the write fails with STORE_UNAVAILABLE and may still have
+ * been committed. So each write of the stores must be correct if it is made twice.
+ * @throws TvsError CONFIG_INVALID for a replica or another program, STORE_UNAVAILABLE if the server does not answer
  */
 export async function openRemote(options: RemoteOptions): Promise<Driver> {
   const { url, token, waitMs = serverWaitMs.command, onRequest = () => {} } = options;
@@ -35,8 +35,8 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
   const read = createReader(requests, { waitMs, onRequest });
 
   /**
-   * Runs transactions one after the other. The caller may stop waiting earlier. For 5 s after a node died in a
-   * transaction, the server queues all requests. It later runs also those whose caller has left, for up to 5 s each.
+   * Runs one transaction after the other. A caller may stop waiting for its turn. If a node is killed in a transaction,
+   * the server queues all requests for 5 s. It later runs those whose caller has left too.
    */
   const inTurn = createSerialQueue();
   async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
@@ -63,17 +63,17 @@ export async function openRemote(options: RemoteOptions): Promise<Driver> {
       throw new TvsError("REFUSED", noCopy);
     },
     lockService: async () => false,
-    serviceRunning: () => isLed(read),
+    serviceRunning: () => hasLeader(read),
     close: async () => {},
   };
 }
 
-/** The most reads in one request, more than a node has at a time. */
+/** The most reads in one request: more than a node has at a time. */
 const maxTogether = 128;
 
 /**
- * Gathers reads while a request is under way, because a request costs the server as much as many reads. A read is sent
- * after its call, so it shows each earlier commit. Its time counts from the call (decision D12.3).
+ * Queues reads while a request is under way, because one request costs the server as much as many reads. A read is sent
+ * after its call, so it shows each earlier commit. Its time limit counts from the call (decision D12.3).
  */
 function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
   type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
@@ -113,9 +113,9 @@ const noCopy = "a libSQL server does not copy itself; use its own backup, or run
 
 const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
 
-/** Adds that the commit may have been made, because an operator could otherwise rotate the keys a second time. */
+/** Adds that the commit may have been made: otherwise an operator might rotate the keys a second time. */
 function asUnknown(error: unknown): unknown {
-  if (!isTvsError(error, "STORE_UNAVAILABLE") || isAnswer(error.cause)) return error;
+  if (!isTvsError(error, "STORE_UNAVAILABLE") || isRefusedStatement(error.cause)) return error;
   const message =
     "the database did not answer: whether the change was made is not known, so look before you try again";
   return new TvsError(error.code, message, { detail: error.detail ?? error.message, cause: error.cause });
@@ -123,7 +123,7 @@ function asUnknown(error: unknown): unknown {
 
 const firstPauseMs = 10;
 
-/** Retries while the server is busy, for example moving its log into the database. @throws TvsError */
+/** Retries while the server is busy, for example with a checkpoint of its write-ahead log. @throws TvsError */
 async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
   const end = performance.now() + waitMs;
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
@@ -131,7 +131,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = storeError(error);
-      // A TvsError thrown by the work of a transaction is not the server's.
+      // Only the server's errors are retried: `storeError` returns a TvsError of the transaction's work unchanged.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }
@@ -139,18 +139,18 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
   }
 }
 
-/** A primary answers that the table is missing. A replica forwards the write. */
+/** A write that detects a replica: a primary answers that the table is missing, a replica forwards the write. */
 const writeToNowhere = "INSERT INTO tvs_no_such_table DEFAULT VALUES";
-/** The wait for the first request, in milliseconds, so that a wrong address is reported soon. */
+/** The longest wait for the first request, in ms. It is short, so that a wrong URL is reported soon. */
 const firstWaitMs = 5_000;
 
-/** @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
+/** Refuses a replica, and a URL at which no libSQL server answers. @throws TvsError CONFIG_INVALID, STORE_UNAVAILABLE */
 async function requirePrimary(requests: Pick<ServerRequests, "each">, url: string, hasToken: boolean) {
   let said: Row[] | Error | undefined;
   try {
     [said] = await requests.each([{ sql: writeToNowhere, args: [] }], firstWaitMs);
   } catch (error) {
-    throw addressError(error, url, hasToken);
+    throw serverOpenError(error, url, hasToken);
   }
-  if (said instanceof Error && isPassedOn(said)) throw replicaError(url);
+  if (said instanceof Error && isFromReplica(said)) throw replicaError(url);
 }

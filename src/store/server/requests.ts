@@ -1,56 +1,59 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { LibsqlServer } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { bindable, type Row, type Statement, storeError, type Transaction } from "../driver/driver.ts";
-import { askServer } from "./answers.ts";
-import { isAnswer, isTimeout } from "./errors.ts";
+import { bindable, type Row, type SqlStatement, storeError, type Transaction } from "../driver/driver.ts";
+import { sendToServer } from "./answers.ts";
+import { isRefusedStatement, isTimeout } from "./errors.ts";
 
 export type SentStatement = { readonly sql: string; readonly args: InArgs };
 
-/** Requests to a libSQL server, each a round trip. The failure of one statement is a value: others may succeed. */
+/** Requests to a libSQL server. The error of one statement is a value: the others may have succeeded. */
 export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
 
 /**
- * Sends requests with the server's client. The client has no time-out and opens a connection for each request, which is as
- * fast as a kept one with 64 callers. With 4 or fewer callers it is 0.6 to 0.8 times as fast.
+ * Sends requests with the libSQL client. It has no time limit and opens a connection for each request. With 64 callers
+ * this is as fast as kept connections, with 4 or fewer 0.6 to 0.8 times as fast.
  */
 export async function createServerRequests({ url, token }: LibsqlServer) {
   const { createClient } = await import("@libsql/client/http");
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };
 
-  /** Makes a client for one call, whose requests share the time of the call. */
+  /** Makes a client for one call. All requests of the call share its time limit. */
   function clientFor(waitMs: number): Client {
     const endsAt = performance.now() + waitMs;
-    const ask = (request: Request) => askServer(request, pipeline, endsAt - performance.now());
+    const ask = (request: Request) => sendToServer(request, pipeline, endsAt - performance.now());
     return createClient({ url, ...credential, fetch: ask });
   }
 
   return {
-    /** Runs independent statements. @param waitMs the longest wait @throws the connection's errors */
+    /** Runs independent statements. @param waitMs the longest wait, in ms @throws the connection's errors */
     async each(statements: readonly SentStatement[], waitMs: number): Promise<(Row[] | Error)[]> {
       const client = clientFor(waitMs);
       try {
         return await readEach(client, statements);
       } catch (error) {
-        // A kept socket may belong to a server that has restarted.
+        // The runtime may have reused a socket of a server that has restarted since, so the request is sent again.
         if (isTimeout(error) || isTvsError(error)) throw error;
         return readEach(client, statements);
       }
     },
     /**
-     * Runs a transaction, which begins with its first batch and holds the server's write lock from there to its end. The
-     * last statements bring the COMMIT along, so that the lock is held for one round trip less.
-     * @throws TvsError STORE_UNAVAILABLE, uncommitted, when its caller has left
+     * Runs a transaction, which holds the server's write lock from its first batch to its end. The COMMIT is sent with
+     * the last statements, which saves a round trip under the lock.
+     * @throws TvsError STORE_UNAVAILABLE if the caller has stopped waiting; nothing is committed then
      */
     async transaction<R>(work: (tx: Transaction) => Promise<R>, limit: TransactionLimit): Promise<R> {
       const transaction = await clientFor(limit.waitMs).transaction("write");
       let [hasBegun, isOver, isCommitted] = [false, false, false];
-      async function send(statements: readonly Statement[], end: readonly "COMMIT"[] = []): Promise<Row[][]> {
+      async function send(
+        statements: readonly SqlStatement[],
+        end: readonly "COMMIT"[] = [],
+      ): Promise<Row[][]> {
         hasBegun = true;
         return rowsOf(await transaction.batch([...statements.map(sentStatement), ...end]));
       }
-      async function batch(statements: readonly Statement[]): Promise<Row[][]> {
+      async function batch(statements: readonly SqlStatement[]): Promise<Row[][]> {
         if (isOver) throw new TypeError("the transaction is over");
         if (statements.length === 0) return [];
         const rows = await send(statements);
@@ -58,7 +61,7 @@ export async function createServerRequests({ url, token }: LibsqlServer) {
         return rows;
       }
       /** The server runs each statement only after the success of the one before, and so the COMMIT too. */
-      async function finish(statements: readonly Statement[]): Promise<Row[][]> {
+      async function finish(statements: readonly SqlStatement[]): Promise<Row[][]> {
         // The server may give the lock after the caller has left, so the first statements do not bring the COMMIT along.
         if (!hasBegun) return batch(statements).finally(() => (isOver = true));
         if (isOver) throw new TypeError("the transaction is over");
@@ -73,7 +76,7 @@ export async function createServerRequests({ url, token }: LibsqlServer) {
         if (!isCommitted) await transaction.commit();
         return result;
       } finally {
-        // Rolls back what is not committed.
+        // Rolls back if nothing was committed.
         transaction.close();
       }
     },
@@ -83,25 +86,25 @@ export async function createServerRequests({ url, token }: LibsqlServer) {
 /** `waitMs`: the longest wait for the server, in milliseconds. `isOver`: whether the caller has stopped waiting. */
 type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
-/** @throws the connection's errors */
+/** Runs independent statements in one request. @throws the connection's errors */
 async function readEach(client: Client, statements: readonly SentStatement[]): Promise<(Row[] | Error)[]> {
   const alone = () => Promise.all(statements.map((one) => answerTo(client, one)));
   if (statements.length === 1) return alone();
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One failure fails the whole request. Alone, statements cost the server five times as much.
-    if (isAnswer(error)) return alone();
+    // One failure fails the request. The statements are sent alone then, at five times the cost for the server.
+    if (isRefusedStatement(error)) return alone();
     throw error;
   }
 }
 
-/** @returns the rows, or the database's error for this statement @throws the connection's errors */
+/** Runs one statement. @returns its rows, or the database's error for it @throws the connection's errors */
 async function answerTo(client: Client, statement: SentStatement): Promise<Row[] | Error> {
   try {
     return rowsOf([await client.execute(statement)])[0] ?? [];
   } catch (error) {
-    if (isAnswer(error)) return error;
+    if (isRefusedStatement(error)) return error;
     throw error;
   }
 }
@@ -109,8 +112,8 @@ async function answerTo(client: Client, statement: SentStatement): Promise<Row[]
 const rowsOf = (results: readonly { readonly rows: readonly unknown[] }[]) =>
   results.map(({ rows }) => rows as Row[]);
 
-/** @throws TvsError for a value that no column can hold unchanged */
-export function sentStatement({ sql, args }: Statement): SentStatement {
+/** Converts the values of a statement for sending. @throws TvsError for a value that no column can hold unchanged */
+export function sentStatement({ sql, args }: SqlStatement): SentStatement {
   try {
     return { sql, args: args.map(bindable) };
   } catch (error) {

@@ -11,7 +11,7 @@ import { eligibilityResult } from "../../../src/domain/eligibility.ts";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
 import type { Teacher } from "../../../src/domain/teachers/teachers.ts";
 import type { EligibilityResult, Purpose } from "../../../src/partner/contract.ts";
-import { packedTeacher } from "../../../src/store/teacher-columns.ts";
+import { teacherJsonSql } from "../../../src/store/teacher-columns.ts";
 
 type Question = { readonly identifier: { readonly regNo: string }; readonly purpose: Purpose };
 /** Makes an error that Fastify answers with this status and message. */
@@ -34,7 +34,7 @@ db.exec(`CREATE TABLE IF NOT EXISTS audit (verification_id TEXT PRIMARY KEY, par
   at INTEGER NOT NULL, reg_no TEXT NOT NULL, purpose TEXT NOT NULL, status TEXT NOT NULL, eligible INTEGER NOT NULL,
   jws TEXT NOT NULL)`);
 db.exec("CREATE INDEX IF NOT EXISTS audit_by_partner ON audit (partner_id, at)");
-const findTeacher = db.prepare(`SELECT ${packedTeacher} AS teacher FROM teachers WHERE reg_no = ?`);
+const findTeacher = db.prepare(`SELECT ${teacherJsonSql} AS teacher FROM teachers WHERE reg_no = ?`);
 const insertAudit = db.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
 /** Checks the API key and charges the quota. @throws an error with status 401 or 429 */

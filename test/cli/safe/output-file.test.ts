@@ -117,7 +117,7 @@ test.concurrent("an output file replaces no file without --force, and a file as 
     for (const name of files) expect(statSync(name).mode & 0o777).toBe(0o600);
   }));
 
-test.concurrent("an output file is no input, folder, device or dash, and its folder exists", () =>
+test.concurrent("an output path is refused if it is an input, a folder, a device, a link or `-`, or its folder does not exist", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
     const before = readFileSync(extract, "utf8");

@@ -8,7 +8,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { newLog } from "../../../src/domain/evidence/log.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
-import type { Statement } from "../../../src/store/driver/driver.ts";
+import type { SqlStatement } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { attest } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -80,7 +80,7 @@ async function attacked(state: State) {
 const set = (change: string, id: number) => `UPDATE attestations SET ${change} WHERE id = ${id}`;
 const gone = (which: string) => `DELETE FROM attestations WHERE ${which}`;
 const uncheckpointed = (which: string) => `DELETE FROM log_checkpoints WHERE ${which}`;
-const bound = (sql: string, ...args: Statement["args"]): Statement => ({ sql, args });
+const bound = (sql: string, ...args: SqlStatement["args"]): SqlStatement => ({ sql, args });
 const retention = (note: string) =>
   bound("INSERT OR REPLACE INTO log_retention (id, note) VALUES (1, ?)", note);
 const cut = (size: number) => [
@@ -90,7 +90,7 @@ const cut = (size: number) => [
   gone(`id > ${size}`),
 ];
 const thief = deriveSecrets(newMasterKey());
-const theirLog = (number: number): Statement => {
+const theirLog = (number: number): SqlStatement => {
   const by = { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") };
   const log = newLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
   const { origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
@@ -116,7 +116,7 @@ const unsigned = () => `${aSignedAttestation(9_000, signer).jws.split(".").slice
 /** A name, the changes, the finding, and whether the service refuses the database with LOG_BEHIND. */
 type Attack = readonly [
   name: string,
-  changes: readonly (string | Statement)[] | (() => readonly (string | Statement)[]),
+  changes: readonly (string | SqlStatement)[] | (() => readonly (string | SqlStatement)[]),
   finding: RegExp,
   isRefused?: "refused",
 ];

@@ -7,7 +7,7 @@ import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.t
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
-import type { Driver, Statement } from "../../../src/store/driver/driver.ts";
+import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { aClock } from "../../harness/clock.ts";
@@ -112,7 +112,7 @@ export async function beginAnother(state: State): Promise<State> {
 }
 
 /** Copies a state and changes the copy with SQL. */
-export async function tampered(state: State, statements: readonly (string | Statement)[]): Promise<State> {
+export async function tampered(state: State, statements: readonly (string | SqlStatement)[]): Promise<State> {
   const file = `${state.file}-${crypto.randomUUID()}`;
   const source = await openFile({ file: state.file });
   await source.copyTo(file);

@@ -3,8 +3,8 @@ import { createStores } from "../../../cli/open.ts";
 import {
   beginNextLog,
   createLogWriter,
-  startBuilding,
-  startFollowing,
+  startLogBuilding,
+  startReconciling,
 } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   checkpointKeyOf,
@@ -252,9 +252,9 @@ test("a running service appends, signs and reconciles until it stops, and signs 
     const onError = (error: unknown) => {
       throw error;
     };
-    const stopBuilding = startBuilding({ writer, store, clock, onError });
+    const stopBuilding = startLogBuilding({ writer, store, clock, onError });
     const other = aNode(driver);
-    const stopFollowing = startFollowing({ writer: other.writer, clock, onError });
+    const stopFollowing = startReconciling({ writer: other.writer, clock, onError });
     await attestAll(1);
     await until(async () => (await store.newest())?.size === 1);
     await until(() => headIn(other.pinned.note)?.size === 1);

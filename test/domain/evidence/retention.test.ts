@@ -3,11 +3,11 @@ import { createPrivateKey } from "node:crypto";
 import { createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import {
-  keptLog,
   mayBePruned,
   openRetention,
   parseRetention,
   pruneAttestations,
+  readRetentionState,
   retentionSettings,
   signRetention,
   startRetention,
@@ -155,11 +155,11 @@ describe("what is older than the retention", () => {
 test("an id may be that of a deleted attestation only after a note names a later time", () =>
   withAged(5, async ({ retaining, sign, prune, age }) => {
     const { verificationId } = aSignedAttestation(1, signer);
-    expect(mayBePruned(await keptLog(retaining), verificationId)).toBe(false);
+    expect(mayBePruned(await readRetentionState(retaining), verificationId)).toBe(false);
     await sign();
     age(3);
     await prune();
-    const kept = await keptLog(retaining);
+    const kept = await readRetentionState(retaining);
     expect(kept).toEqual({ from: startAt + 4_000, retention: "90d" });
     expect(mayBePruned(kept, verificationId)).toBe(true);
   }));

@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { inspectBackup, makeBackup, takePartial } from "../../../src/store/driver/backup.ts";
+import { inspectBackup, lockPartialFile, makeBackup } from "../../../src/store/driver/backup.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
@@ -88,7 +88,7 @@ test("a backup never overwrites a file, nor a backup that another process is wri
     writeFileSync(`${folder}/taken`, "mine");
     expect(await rejection(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
     expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
-    const other = await takePartial(`${folder}/b.db`);
+    const other = await lockPartialFile(`${folder}/b.db`);
     writeFileSync(other.path, "theirs");
     expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
     expect(readFileSync(other.path, "utf8")).toBe("theirs");
@@ -103,7 +103,7 @@ test("a backup goes into no file or link that another process puts in its place"
   withDatabase(async ({ folder, driver }) => {
     const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
     if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
-    const partial = await takePartial(file);
+    const partial = await lockPartialFile(file);
     for (const put of [() => writeFileSync(partial.path, ""), () => symlinkSync(nowhere, partial.path)]) {
       put();
       expect(() => partial.make()).toThrow(`${partial.path} was put there by somebody else`);

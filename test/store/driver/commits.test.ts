@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
-import { type Driver, statement, type Transaction } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver, type Transaction } from "../../../src/store/driver/driver.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
@@ -20,7 +20,7 @@ function withCommits(
   limits?: Parameters<typeof createCommits>[1],
 ): Promise<void> {
   return withStores(async ({ driver }) => {
-    await driver.batch([statement("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
+    await driver.batch([bind("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
     const batches: number[] = [];
     let opened = Promise.resolve();
     let open = () => {};
@@ -57,7 +57,7 @@ async function begun(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
 }
 
-const insert = (key: string) => statement("INSERT INTO probe VALUES (?) RETURNING k", [key]);
+const insert = (key: string) => bind("INSERT INTO probe VALUES (?) RETURNING k", [key]);
 const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
 test("one commit has all writes of one turn of the event loop", () =>

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
-import { bindable, type Driver, statement, type Value } from "../../../src/store/driver/driver.ts";
+import { bind, bindable, type Driver, type Value } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -23,7 +23,7 @@ function withDriver(act: (driver: Driver, file: string) => Promise<void>): Promi
     const file = `${folder}/tvs.db`;
     const driver = await openFile({ file });
     try {
-      await driver.batch([statement(createTable)]);
+      await driver.batch([bind(createTable)]);
       await act(driver, file);
     } finally {
       await driver.close();
@@ -42,7 +42,7 @@ async function withSecond(file: string, act: (second: Connection) => unknown): P
 
 const insert = "INSERT INTO person (id, name) VALUES (?, ?) RETURNING id";
 const byId = "SELECT name FROM person WHERE id = ?";
-const add = (driver: Driver, id: number, name: string) => driver.batch([statement(insert, [id, name])]);
+const add = (driver: Driver, id: number, name: string) => driver.batch([bind(insert, [id, name])]);
 const nameOf = async (driver: Driver, id: number) => (await driver.query(byId, [id]))[0]?.name;
 const namesOf = (driver: Driver, ...ids: number[]) => Promise.all(ids.map((id) => nameOf(driver, id)));
 const codeOf = async (work: Promise<unknown>) => ((await rejection(work)) as TvsError | undefined)?.code;
@@ -155,10 +155,10 @@ test("a write waits for another process's write lock", () =>
 
 test("a transaction takes the write lock at its start, so that two processes can read and then write", () =>
   withDriver(async (driver, file) => {
-    await driver.batch([statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
+    await driver.batch([bind("INSERT INTO person (id, flag) VALUES (1, 0)")]);
     const { ended } = await otherProcess(counter, file);
-    const read = statement("SELECT flag FROM person WHERE id = 1");
-    const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
+    const read = bind("SELECT flag FROM person WHERE id = 1");
+    const write = bind("UPDATE person SET flag = flag + 1 WHERE id = 1");
     for (let i = 0; i < 200; i++) await driver.batch([read, write]);
     expect((await ended)[0]).toBe(0);
     expect(await driver.query("SELECT flag FROM person WHERE id = 1")).toEqual([{ flag: 400 }]);
@@ -167,7 +167,7 @@ test("a transaction takes the write lock at its start, so that two processes can
 test("a full disk is STORE_FULL, and later writes go on", () =>
   withDriver(async (driver) => {
     await driver.query("PRAGMA max_page_count = 20");
-    const large = statement("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
+    const large = bind("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
     expect(await codeOf(driver.batch([large]))).toBe("STORE_FULL");
     await add(driver, 2, "small");
     expect(await namesOf(driver, 1, 2)).toEqual([undefined, "small"]);

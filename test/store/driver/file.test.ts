@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
-import { type Driver, statement } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { until, untilAnswer } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const mebibyte = 1024 * 1024;
-const insert = statement("INSERT INTO person (name) VALUES (?)", ["Ada"]);
+const insert = bind("INSERT INTO person (name) VALUES (?)", ["Ada"]);
 const selectAll = "SELECT name FROM person ORDER BY rowid";
 const changes: [string, (file: string) => void][] = [
   ["was replaced", (file) => renameSync(`${file}.copy`, file)],
@@ -30,7 +30,7 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
     const driver = await openFile({ file });
     const foreign = await openConnection(file);
     try {
-      await driver.batch([statement("CREATE TABLE person (name TEXT, pad BLOB)")]);
+      await driver.batch([bind("CREATE TABLE person (name TEXT, pad BLOB)")]);
       const names = async () => (await driver.query(selectAll)).map(({ name }) => String(name));
       await act({ file, driver, foreign, names });
     } finally {
@@ -178,7 +178,7 @@ const logBytes = (file: string) => statSync(`${file}-wal`).size;
 async function write({ file, driver }: World, mebibytes: number): Promise<number> {
   let most = 0;
   for (let n = 0; n < mebibytes * 16; n++) {
-    const pad = statement("INSERT INTO person (name, pad) VALUES ('', randomblob(2000))");
+    const pad = bind("INSERT INTO person (name, pad) VALUES ('', randomblob(2000))");
     await driver.batch(new Array(32).fill(pad));
     await driver.query("SELECT 1 FROM person LIMIT 1");
     most = Math.max(most, logBytes(file));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type Driver, statement } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
@@ -45,7 +45,7 @@ for (const kind of driverKinds) {
     test("a later schema step keeps what is stored", () =>
       withDatabase(kind, async (driver) => {
         await makeSchema(driver, [first]);
-        await driver.batch([statement("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
+        await driver.batch([bind("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
         await makeSchema(driver, steps);
         await makeSchema(driver, steps);
         expect(await numbers(driver)).toEqual([1, 2]);
@@ -61,7 +61,7 @@ for (const kind of driverKinds) {
           batch: (all) => {
             const record = all.at(-1);
             const isThere = record !== undefined && "args" in record && record.args[0] === number;
-            return driver.batch(isThere ? [...all, statement("nonsense")] : all);
+            return driver.batch(isThere ? [...all, bind("nonsense")] : all);
           },
         });
         expect(await rejection(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
@@ -95,7 +95,7 @@ for (const kind of driverKinds) {
 
     test("the schema is not made in another program's database", () =>
       withDatabase(kind, async (driver) => {
-        await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
+        await driver.batch([bind("CREATE TABLE customers (id INTEGER)")]);
         expect(await rejection(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
         expect((await objects(driver)).map(({ name }) => name)).toEqual(["customers"]);
       }));

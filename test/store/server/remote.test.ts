@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { statement } from "../../../src/store/driver/driver.ts";
+import { bind } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createAttestationStore } from "../../../src/store/evidence/attestations.ts";
 import { createIdempotencyStore } from "../../../src/store/idempotency.ts";
@@ -29,7 +29,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     proxy = await startFaultProxy(server.url);
     driver = await openRemote({ url: proxy.url, waitMs });
     await makeSchema(driver);
-    await driver.batch([statement("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
+    await driver.batch([bind("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
   });
   afterAll(async () => {
     await driver.close();
@@ -79,16 +79,16 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     for (let n = 0; n < 20; n++) {
       const early = driver.query("SELECT count(*) AS n FROM probe");
       await Promise.resolve();
-      await writer.batch([statement("INSERT INTO probe VALUES (?)", [`fresh-${n}`])]);
+      await writer.batch([bind("INSERT INTO probe VALUES (?)", [`fresh-${n}`])]);
       const [row] = await driver.query("SELECT count(*) AS n FROM probe");
       expect(row?.n).toBe(n + 1);
       await early;
     }
-    await writer.batch([statement("DELETE FROM probe")]);
+    await writer.batch([bind("DELETE FROM probe")]);
     await writer.close();
   });
 
-  test("queries on a silent link end in time, and work again when the link does", async () => {
+  test("queries fail after their time limit while the server does not answer, and succeed once it does", async () => {
     proxy.silence();
     const asked = [one()];
     await Promise.resolve();
@@ -102,26 +102,26 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     await one();
     await server.restart();
     expect(await one()).toHaveLength(1);
-    expect(await driver.batch([statement("DELETE FROM probe")])).toEqual([[]]);
+    expect(await driver.batch([bind("DELETE FROM probe")])).toEqual([[]]);
   });
 
   test("a commit that timed out changes nothing, and does not block the next one", async () => {
     const other = await openRemote({ url: server.url });
     const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holder = other.write(async (tx) => {
-      await tx.batch([statement("SELECT 1")]);
+      await tx.batch([bind("SELECT 1")]);
       begun.resolve();
       await end.promise;
     });
     await begun.promise;
-    const insert = statement("INSERT INTO probe VALUES ('given up')");
+    const insert = bind("INSERT INTO probe VALUES ('given up')");
     for (const step of ["batch", "finish"] as const) {
       const write = driver.write(async (tx) => void (await tx[step]([insert])));
       expect(await rejection(write)).toMatchObject(lost);
     }
     end.resolve();
     await holder;
-    await driver.write(async (tx) => void (await tx.batch([statement("INSERT INTO probe VALUES ('next')")])));
+    await driver.write(async (tx) => void (await tx.batch([bind("INSERT INTO probe VALUES ('next')")])));
     expect(await driver.query("SELECT k FROM probe WHERE k IN ('given up', 'next')")).toEqual([
       expect.objectContaining({ k: "next" }),
     ] as never);
@@ -150,13 +150,13 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
 
   test("a lost reply to a command says that the change is not known, and a refused statement says so", async () => {
     proxy.loseReplies({ afterBytes: 0, of: isCommit });
-    const change = driver.batch([statement("INSERT INTO probe VALUES ('a command')")]);
+    const change = driver.batch([bind("INSERT INTO probe VALUES ('a command')")]);
     expect(await rejection(change)).toMatchObject({
       ...lost,
       message: expect.stringContaining("whether the change was made is not known"),
     });
     proxy.heal();
-    const refused = driver.batch([statement("INSERT INTO no_such_table DEFAULT VALUES")]);
+    const refused = driver.batch([bind("INSERT INTO no_such_table DEFAULT VALUES")]);
     expect(await rejection(refused)).toMatchObject({
       ...lost,
       detail: expect.stringContaining("no_such_table"),
@@ -185,7 +185,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     proxy.silence();
     const first = rejection(attestations.record(asked));
     await Bun.sleep(10);
-    const second = rejection(commit([statement("INSERT INTO probe VALUES ('behind')")]));
+    const second = rejection(commit([bind("INSERT INTO probe VALUES ('behind')")]));
     expect([await first, await second]).toMatchObject([lost, lost]);
   });
 });
@@ -197,8 +197,8 @@ test.skipIf(noServer !== undefined)(
     const server = await startServer();
     const drivers = await Promise.all([1, 2, 3, 4].map(() => openRemote({ url: server.url })));
     const [first] = drivers;
-    await first?.batch([statement("CREATE TABLE filled (bytes BLOB) STRICT")]);
-    const rows = Array.from({ length: 20 }, () => statement("INSERT INTO filled VALUES (randomblob(2000))"));
+    await first?.batch([bind("CREATE TABLE filled (bytes BLOB) STRICT")]);
+    const rows = Array.from({ length: 20 }, () => bind("INSERT INTO filled VALUES (randomblob(2000))"));
     const batches = 25;
     await Promise.all(
       drivers.map(async (driver) => {
