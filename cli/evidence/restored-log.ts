@@ -45,7 +45,8 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
       return true;
     },
   };
-  const pin = async () => note !== null && file.write(note);
+  const before = note;
+  const pin = async () => note !== null && note !== before && file.write(note);
   const dependencies = { store, pinned, secrets: deriveSecrets(masterKey), clock: acting.clock };
   const writer = createLogWriter(dependencies);
   if (current !== undefined && note !== null && (await isWhole(writer))) {
@@ -57,8 +58,8 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
   const issuer = config.issuer ?? stored ?? `https://${service}`;
   const { origin, previous } = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
   const { size = 0 } = (await writer.checkpoint()) ?? {};
-  const before = headIn(previous);
-  const [previousOrigin, previousSize] = [before?.origin ?? null, before?.size ?? null];
+  const last = headIn(previous);
+  const [previousOrigin, previousSize] = [last?.origin ?? null, last?.size ?? null];
   const lost = Math.max(0, (previousSize ?? 0) - size);
   return { log: { isNew: true, origin, previousOrigin, previousSize, lost }, pin };
 }

@@ -65,22 +65,23 @@ export async function* piecesInUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGen
   if (decoder) yield encoder.encode(decoder.decode());
 }
 
+/** Half a file in UTF-16 is damaged as bytes, and misread as a text: both get the same words. */
+const damagedUtf16 =
+  "This is UTF-16 that is cut off, damaged or read as another encoding: give the file as it is, or save it as UTF-8.";
+
 /** Matches UTF-16 that was decoded with one byte per character: every other character is NUL. */
 const misread = /^(?:\uFFFD{1,2}|\u00FF\u00FE|\u00FE\u00FF)?(?:[^\0]\0[^\0]\0|\0[^\0]\0[^\0])/;
 
 /** Refuses a text in which UTF-16 was read as another encoding; null for every other text. */
 export function findMisreadUtf16(text: string): Refusal | null {
   if (!misread.test(text)) return null;
-  return refuse(
-    "TEXT_DAMAGED",
-    "This is UTF-16, read as another encoding: give the file as it is, or save it as UTF-8.",
-  );
+  return refuse("TEXT_DAMAGED", damagedUtf16);
 }
 
 /** Refuses UTF-16 that {@link decodeText} cannot read; null for bytes that are not UTF-16. */
 export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
   if (!isUtf16(bytes)) return null;
-  return refuse("TEXT_DAMAGED", "This is UTF-16 that is cut off or damaged: save it as UTF-8.");
+  return refuse("TEXT_DAMAGED", damagedUtf16);
 }
 
 // Mail and editors fold and quote lines, and insert curly quotation marks and invisible spaces. The signature may be

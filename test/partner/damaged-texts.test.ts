@@ -213,11 +213,12 @@ test("UTF-16 is read in pieces, and refused where it is cut off, damaged or misr
   expect(decodeText(broken)).toBeNull();
   const cut = {
     reason: "TEXT_DAMAGED",
-    detail: "This is UTF-16 that is cut off or damaged: save it as UTF-8.",
+    detail:
+      "This is UTF-16 that is cut off, damaged or read as another encoding: give the file as it is, or save it as UTF-8.",
   };
   expect(findDamagedUtf16(broken)).toMatchObject(cut as never);
   expect(findDamagedUtf16(Buffer.from(text))).toBeNull();
-  const misread = "This is UTF-16, read as another encoding: give the file as it is, or save it as UTF-8.";
+  const { detail: misread } = cut;
   expect(findMisreadUtf16("{\0}\0")?.detail).toBe(misread);
   expect(findMisreadUtf16("text {\0}\0")).toBeNull();
 });
