@@ -49,7 +49,7 @@ const linesOf = (path: string) =>
 const isThere = (name: string) => readdirSync(folder.path).includes(name);
 const msOf = (path: string) => linesOf(path).map(({ ms }) => ms);
 
-test("a call becomes a line of JSON in a file for its owner alone", async () => {
+test("the access log has one line of JSON for each call, and only its owner can read the file", async () => {
   const calls = openAccessLog(file);
   calls.observe(aCall);
   await calls.close();
@@ -58,7 +58,7 @@ test("a call becomes a line of JSON in a file for its owner alone", async () => 
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("calls without a valid credential go to a file of their own", async () => {
+test("calls without a valid credential go to a separate file, access-others.log", async () => {
   const calls = openAccessLog(file);
   for (let n = 0; n < 3; n++) calls.observe(aStranger);
   calls.observe(aCall);
@@ -67,7 +67,7 @@ test("calls without a valid credential go to a file of their own", async () => {
   expect(linesOf(join(folder.path, "access-others.log"))).toHaveLength(3);
 });
 
-test("a full file is renamed, and the oldest of twelve is deleted", async () => {
+test("a full access log is renamed, and at most twelve files are kept", async () => {
   for (let n = 0; n < 20; n++) {
     const calls = openAccessLog(file, "100B");
     calls.observe({ ...aCall, ms: n });
@@ -79,7 +79,7 @@ test("a full file is renamed, and the oldest of twelve is deleted", async () => 
   expect(msOf(`${file}.11`)).toEqual([9]);
 });
 
-test("an access log that the operator deletes begins again with the next file", async () => {
+test("an access log that the operator deletes while the service runs is created again", async () => {
   const calls = openAccessLog(file, "400B");
   calls.observe({ ...aCall, ms: 1 });
   await until(() => isThere("access.log") && readFileSync(file, "utf8").includes('"ms":1'));
@@ -92,7 +92,7 @@ test("an access log that the operator deletes begins again with the next file", 
   expect(logged).toBe("");
 });
 
-test("a line that a kill cut off spoils none of the next lines", async () => {
+test("an access log line that a kill cut off does not corrupt the lines after it", async () => {
   appendFileSync(file, '{"time":"2026-');
   const calls = openAccessLog(file);
   calls.observe(aCall);
@@ -101,7 +101,7 @@ test("a line that a kill cut off spoils none of the next lines", async () => {
   expect(readFileSync(file, "utf8")).toMatch(/\n\{"time":"2026-03-04.*\}\n$/);
 });
 
-test("a log that cannot be written says so once, and is written again when it can be", async () => {
+test("a failure to write the access log is reported once, and writing resumes when it is possible again", async () => {
   mkdirSync(file);
   const calls = openAccessLog(file);
   for (let n = 0; n < 3; n++) calls.observe(aCall);
@@ -116,7 +116,7 @@ test("a log that cannot be written says so once, and is written again when it ca
   expect(msOf(file)).toContain(7);
 });
 
-test("access log lines beyond eight million waiting characters are dropped, and the log says so", async () => {
+test("the access log drops lines when more than eight million characters wait to be written, and reports this", async () => {
   writeFileSync(file, "");
   const calls = openAccessLog(file);
   for (let n = 0; n < 60_000; n++) calls.observe(aCall);

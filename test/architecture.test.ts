@@ -118,7 +118,7 @@ const importing = (files: readonly SourceFile[], is: (specifier: string) => bool
 /** The build, and the fast path that is loaded on Bun alone and has a portable fallback. */
 const boundToBun = [".ci/build.ts", "src/foreign.ts"];
 
-test("imports lead cli → app → console | site → api → http → domain → partner, adapters beside", () => {
+test("imports follow the layers cli → app → console and site → api → http → domain → partner", () => {
   const files = [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"));
   expect(files.flatMap(wrongImports)).toEqual([]);
 });
@@ -138,21 +138,21 @@ test("every source file belongs to a layer whose imports are checked", () => {
   ).toEqual(["./x.ts", "./y.ts", "./z.ts", "w"]);
 });
 
-test("partner/ imports nothing of Node or Bun, and no package", () => {
+test("src/partner imports no package and no module of Node or Bun", () => {
   const partner = source.filter((file) => layerOf(file.path) === "partner");
   expect(importing(partner, (one) => !isRelative(one))).toEqual([]);
   const globals = partner.filter(({ code }) => /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/.test(code));
   expect(globals.map((file) => file.path)).toEqual([]);
 });
 
-test("the domain imports no database, HTTP, thread or terminal", () => {
+test("src/domain imports no database, HTTP, thread or terminal module", () => {
   const adapters =
     /^(?:libsql|@libsql\/|hono|@hono\/|citty|cli-|@logtape\/|node:(?:https?|net|tls|dgram|worker_threads|child_process|readline))/;
   const domain = source.filter((file) => layerOf(file.path) === "domain");
   expect(importing(domain, (one) => adapters.test(one))).toEqual([]);
 });
 
-test("one file alone opens databases", () => {
+test("no file except src/store/driver/connection.ts opens databases", () => {
   const opening = [...source, ...commands].filter((file) => /\bimport\("libsql"\)/.test(file.code));
   expect(opening.map((file) => file.path)).toEqual(["src/store/driver/connection.ts"]);
 });
@@ -162,13 +162,13 @@ test("src/, cli/ and .ci/ import only node: modules and packages", () => {
   expect(importing(portable, (one) => /^(?:bun$|bun:|npm:|jsr:|https?:)/.test(one))).toEqual([]);
 });
 
-test("relative imports name the file with its ending, and Node's modules have their prefix", () => {
+test("relative imports have a file extension, and imports of Node's modules have the prefix node:", () => {
   const bare = builtinModules.filter((one) => !one.startsWith("bun"));
   const isWrong = (one: string) => (isRelative(one) ? !/\.\w+$/.test(one) : bare.includes(one));
   expect(importing([...source, ...commands], isWrong)).toEqual([]);
 });
 
-test("no circle of imports leads from a file back to itself, but for types", () => {
+test("no file imports itself through a cycle, except for types", () => {
   const graph = new Map([...source, ...commands].map((file) => [file.path, valueImports(file)]));
   const circles: string[] = [];
   for (const start of graph.keys()) {
@@ -231,7 +231,7 @@ test("every file of src, cli and .ci has at most four hundred lines", () => {
   expect(long).toEqual([]);
 });
 
-test("every file of src, cli and .ci exports no value and no type that no other file takes", () => {
+test("every export of src, cli and .ci is imported by another file", () => {
   const whole = [...packageEntries, "src/partner/api-types.ts"];
   const idle = shipped
     .filter((file) => !whole.includes(file.path))
@@ -241,11 +241,11 @@ test("every file of src, cli and .ci exports no value and no type that no other 
   expect(idle).toEqual([]);
 });
 
-test("every file of the tests has at most four hundred lines", () => {
+test("every test file has at most four hundred lines", () => {
   expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
 });
 
-test("every file has a name that says what is in it", () => {
+test("no file is named index, utils, helpers, common or misc", () => {
   expect(
     all
       .map((file) => file.path)
@@ -253,7 +253,7 @@ test("every file has a name that says what is in it", () => {
   ).toEqual([]);
 });
 
-test("every file is checked by the compiler in all its parts", () => {
+test("no file switches off the compiler's checks by any or a @ts- comment", () => {
   // The words are put together here, or this file would find itself.
   expect(matching(all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`))).toEqual([]);
   const loose = all.filter((file) => /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m.test(file.code));
@@ -270,11 +270,11 @@ test("no file has a note of unfinished work, and no test is skipped", () => {
   expect(matching(tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/)).toEqual([]);
 });
 
-test("every file of src leaves the environment to config.ts", () => {
+test("no file of src reads process.env: commands pass the environment to config.ts", () => {
   expect(source.filter((file) => /\bprocess\.env\b/.test(file.code)).map((file) => file.path)).toEqual([]);
 });
 
-test("events are stored in one place, which makes their deliveries with them", () => {
+test("no file except src/store/events.ts inserts events, so that each event gets its deliveries", () => {
   const inserts = /\bINTO events\b|\binsertRows\("events"/;
   const places = [...source, ...commands].filter(({ code }) => inserts.test(code));
   expect(places.map(({ path }) => path)).toEqual(["src/store/events.ts"]);

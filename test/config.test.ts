@@ -16,7 +16,7 @@ function refusalOf(act: () => unknown): string {
   throw new Error("it was accepted");
 }
 
-test("a command without flags and variables gets the defaults", () => {
+test("a command without options and environment variables uses the defaults", () => {
   const dataDir = resolve("./data");
   const shared = {
     dataDir,
@@ -67,7 +67,7 @@ const settings: Readonly<Record<string, string>> = {
   "tls-key": "k.pem",
 };
 
-test("flags and variables give the same configuration", () => {
+test("an option and its environment variable have the same effect", () => {
   const config = {
     dataDir: "/srv/tvs",
     database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
@@ -105,17 +105,17 @@ test("flags and variables give the same configuration", () => {
   expect(readServeConfig(nothing, variables)).toEqual(expected as never);
 });
 
-test("the variable of an option is TVS_ and its name in capitals", () => {
+test("the environment variable of an option is TVS_ and the option's name in capitals", () => {
   expect(variableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
-test("a flag counts before its variable, a switch that is off too", () => {
+test("an option takes precedence over its environment variable, even one that switches off", () => {
   expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
   const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
   expect(config.allowPrivateWebhooks).toBe(false);
 });
 
-test("an empty variable counts as one that is not set", () => {
+test("an empty environment variable is ignored", () => {
   const empty: Environment = {
     TVS_DATA: "",
     TVS_ISSUER: "",
@@ -133,7 +133,7 @@ test.each([
   ["0", false],
   ["false", false],
   ["no", false],
-])("a switch reads %s as %p", (word, value) => {
+])("an on/off option reads %s as %p", (word, value) => {
   expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
 });
 
@@ -142,14 +142,14 @@ const place = (flags: Flags) => {
   return [database.kind === "file" ? database.file : database.url, masterKeyFile];
 };
 
-test("the database is in the data directory, and the key beside the database", () => {
+test("the database is in the data folder by default, and the master key beside the database", () => {
   expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
   expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
   expect(place({ database: "file:///elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
   expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
 });
 
-test("a sandbox has a database and a key of its own, by whatever name it is reached", () => {
+test("a sandbox has its own database and key, however its folder is named", () => {
   expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
   expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
   expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
@@ -158,11 +158,11 @@ test("a sandbox has a database and a key of its own, by whatever name it is reac
   ]);
 });
 
-test("the key of a libSQL server's database is in the data directory", () => {
+test("the master key file is in the data folder if the database is a libSQL server", () => {
   expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
 });
 
-test("an answer to init counts where neither a flag nor a variable is given", () => {
+test("a setting that init stored applies if neither its option nor its environment variable is given", () => {
   const remembered = new Map([
     ["host", "127.0.0.2"],
     ["port", "9000"],
@@ -173,7 +173,7 @@ test("an answer to init counts where neither a flag nor a variable is given", ()
   expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
 });
 
-test("trusted proxies are read from several flags, or several in one, with or without spaces", () => {
+test("trusted proxies are read from repeated options or a comma-separated list, with or without spaces", () => {
   const proxies = (value: string | string[]) =>
     readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
   expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
@@ -181,7 +181,7 @@ test("trusted proxies are read from several flags, or several in one, with or wi
   expect(proxies([])).toEqual([]);
 });
 
-test("serve refuses a TLS port, certificate or key without the other two", () => {
+test("tvs serve refuses a TLS port, certificate or key without the other two", () => {
   const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
   for (const left of Object.keys(all)) {
     const { [left]: _, ...two } = all;
@@ -213,19 +213,22 @@ test.each<[string, string | undefined, RegExp]>([
   ["public-per-minute", "100000001", /must be at most 100000000$/],
   ["tls-port", "1e3", /must be a whole number$/],
   ["host", " ", /must not be empty$/],
-])("--%s %j is refused in one line with flag and variable", (name, value, message) => {
-  for (const read of [
-    () => readServeConfig({ [name]: value }, nothing),
-    () => readServeConfig(nothing, { [variableOf(name)]: value }),
-  ]) {
-    const line = refusalOf(read);
-    expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
-    expect(line).toMatch(message);
-    expect(line).not.toContain("\n");
-  }
-});
+])(
+  "the option --%s with the value %j is refused in one line that names the option and its variable",
+  (name, value, message) => {
+    for (const read of [
+      () => readServeConfig({ [name]: value }, nothing),
+      () => readServeConfig(nothing, { [variableOf(name)]: value }),
+    ]) {
+      const line = refusalOf(read);
+      expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
+      expect(line).toMatch(message);
+      expect(line).not.toContain("\n");
+    }
+  },
+);
 
-test("a database of an unknown kind is refused", () => {
+test("a database URL of an unknown scheme is refused", () => {
   for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
     expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
       /^--database \(TVS_DATABASE\) must begin with file:/,
@@ -233,7 +236,7 @@ test("a database of an unknown kind is refused", () => {
   }
 });
 
-test("a libSQL server's address with a path, a query or a user is refused", () => {
+test("a libSQL server's URL with a path, a query or a user is refused", () => {
   for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
     expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
       "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +

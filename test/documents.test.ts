@@ -35,7 +35,7 @@ function anchorsOf(text: string): string[] {
   });
 }
 
-test.each(documents)("the document %s links only to what is there", (path) => {
+test.each(documents)("every link in the document %s leads to an existing file or heading", (path) => {
   const links = [...prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = ""]) => href);
   for (const href of links.filter((one) => !/^[a-z]+:/.test(one))) {
     const [file = "", anchor] = href.split("#");
@@ -52,7 +52,7 @@ test.each([
   "test/README.md",
   "test/bench/README.md",
   ".github/CONTRIBUTING.md",
-])("%s names only files that are there", (path) => {
+])("%s names only files that exist", (path) => {
   const places = ["", "src", "test", dirname(path)];
   const named = [...read(path).matchAll(/`([\w./-]+(?:\.(?:ts|mjs|md|json|css|sql)|\/))`/g)];
   const missing = named
@@ -82,7 +82,7 @@ test.each([
   expect(read(path).split("\n").length).toBeLessThanOrEqual(most);
 });
 
-test("the README's pictures are small, and said in words", () => {
+test("the README's pictures are small and have a description", () => {
   const text = read("README.md").replace(/<img src="([^"]+)"[^>]* alt="([^"]*)">/g, "![$2]($1)");
   const pictures = [...text.matchAll(/(?<!\[)!\[([^\]]*)\]\(([^)]+)\)/g)];
   expect(pictures).toHaveLength(2);
@@ -103,7 +103,7 @@ test("the README's badges show the version and the licence of package.json", () 
   }
 });
 
-test("the documents name only scripts of package.json, and only commands and options that there are", async () => {
+test("the documents name only scripts of package.json, commands and options that exist", async () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const known = new Set([...Object.keys(scripts), "ci", "install"]);
   // The changelog tells of what was.
@@ -120,7 +120,7 @@ test("the documents name only scripts of package.json, and only commands and opt
   }
 });
 
-test("a command that is none is noticed", async () => {
+test("the search for unknown commands in documents finds one", async () => {
   expect(await unknownIn(["keys", "rotat"])).toEqual(["rotat"]);
   expect(await unknownIn(["key", "list"])).toEqual(["key"]);
   expect(await unknownIn(["keys", "rotate", "--nw"])).toEqual(["--nw"]);
@@ -158,13 +158,13 @@ const rows = [...said.matchAll(/^\| (.+?) \| (.+?) \|$/gm)].filter(
 );
 const explained = rows.flatMap(([, names = ""]) => names.replace(" (optional)", "").split(", "));
 
-test("the dependencies are each explained once, those of package.json and no others", () => {
+test("src/README.md explains each dependency of package.json once, and no other package", () => {
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
   const names = [dependencies, devDependencies, optionalDependencies].flatMap((one) => Object.keys(one));
   expect(explained.sort()).toEqual(names.sort());
 });
 
-test("the dependencies are each imported by the program, but for those to develop with", () => {
+test("the program imports each dependency, except those for development", () => {
   const code = ["src", "cli"].flatMap((folder) => filesBelow(folder, /\.ts$/)).map(read);
   const names = Object.keys(JSON.parse(read("package.json")).dependencies);
   const isImported = (name: string) =>
@@ -181,7 +181,7 @@ const code = ["src", "cli", "test", "data", ".ci"]
 /** Comments in one piece, where a line break had parted a citation. */
 const joined = (path: string) => read(path).replace(/\n\s*(?:\*|\/\/|--) /g, " ");
 
-test("the contract's clauses and the decisions have a number each, in order and no two the same", () => {
+test("the contract's clauses and the decisions have increasing and unique numbers", () => {
   expect(numbers.length).toBeGreaterThan(60);
   expect(new Set(numbers).size).toBe(numbers.length);
   const parts = (number: string) => [number[0], ...number.slice(1).split(".").map(Number)];
@@ -189,7 +189,7 @@ test("the contract's clauses and the decisions have a number each, in order and 
   expect(numbers).toEqual(sorted);
 });
 
-test("every clause and decision that a comment cites is there", () => {
+test("every clause and decision that a comment cites exists", () => {
   const cited = code.flatMap((path) =>
     [...joined(path).matchAll(/\b(?:contract|decisions?)\s+([CD]\d+(?:\.\d+)?)\b/gi)].map(
       ([, number = ""]) => ({
@@ -202,7 +202,7 @@ test("every clause and decision that a comment cites is there", () => {
   expect(cited.filter(({ number }) => !numbers.includes(number))).toEqual([]);
 });
 
-test("the contract's clauses and the decisions are cited by number, never by the name of a chapter", () => {
+test("comments cite the contract's clauses and the decisions by number, never by chapter", () => {
   const unnumbered = code.flatMap((path) =>
     [...joined(path).matchAll(/\b(?:contract|decisions), (?:[A-Z][\w-]*|POST \/)|\bdecisions \(The /gi)]
       .filter(([words]) => /, [A-Z]|\(The/.test(words))

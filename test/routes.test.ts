@@ -14,18 +14,18 @@ function operationOf({ method, path }: Route) {
     | undefined;
 }
 
-test("the table of routes names each address and method once", () => {
+test("the table of routes names each path and method once", () => {
   expect(new Set(named).size).toBe(named.length);
 });
 
-test("the table of routes is what the app answers", async () => {
+test("the table of routes lists exactly the routes of the app", async () => {
   for (const { method, path } of routes) {
     const response = await world.call(path.replace(/\{\w+\}/g, "x"), { method });
     expect([path, response.status]).not.toEqual([path, 405]);
   }
 });
 
-test("the table of routes asks for the scopes that the document names, one route for each scope", async () => {
+test("the table of routes and the OpenAPI document require the same scopes, one route for each scope", async () => {
   const asked: string[] = [];
   for (const route of routes) {
     const response = await world.call(route.path.replace(/\{\w+\}/g, "1"), {
@@ -48,21 +48,21 @@ test("the table of routes asks for the scopes that the document names, one route
   expect(asked.sort()).toEqual([...scopes].sort());
 });
 
-test("the table of routes counts the routes that ask for a credential as partner traffic, and no others", async () => {
+test("the table of routes marks exactly the routes that need a credential as partner traffic", async () => {
   for (const { method, path, traffic } of routes) {
     const { status } = await world.call(path.replace(/\{\w+\}/g, "1"), { method });
     expect([path, status === 401]).toEqual([path, traffic === "partner"]);
   }
 });
 
-test("the table of routes has every operation that the document names", () => {
+test("the table of routes has every operation of the OpenAPI document", () => {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect(operations.filter((one) => !named.includes(one))).toEqual([]);
 });
 
-test("the table of routes has an operation for every document that is for machines", async () => {
+test("the OpenAPI document has an operation for every route that answers with machine-readable data", async () => {
   for (const route of routes) {
     if (route.method !== "GET" || operationOf(route) !== undefined) continue;
     const response = await world.call(route.path);
@@ -74,7 +74,7 @@ test("the table of routes has an operation for every document that is for machin
   }
 });
 
-test("the table of routes opens to scripts of other sites only what everybody may read", () => {
+test("the table of routes allows other sites' scripts (CORS) only on public GET routes", () => {
   const open = routes.filter(({ cors }) => cors);
   expect(open.filter(({ method, traffic }) => method !== "GET" || traffic === "partner")).toEqual([]);
   expect(open.length).toBeGreaterThan(0);
@@ -82,7 +82,7 @@ test("the table of routes opens to scripts of other sites only what everybody ma
   expect(told).toEqual(open);
 });
 
-test("a request with another method gets the methods of the address", async () => {
+test("a request with another method gets 405 with the methods of the path", async () => {
   for (const path of new Set(routes.map((route) => route.path))) {
     const own = routes.filter((route) => route.path === path).map(({ method }) => method);
     const allowed = own.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));

@@ -3,7 +3,7 @@ import { shellWord } from "../src/domain/plain-text.ts";
 
 const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
 
-test.each(words)("a shell takes a quoted word for itself: %p", async (word) => {
+test.each(words)("sh reads the quoted word %p unchanged", async (word) => {
   const said = Bun.spawnSync(["sh", "-c", `printf %s ${shellWord(word)}`]).stdout.toString();
   expect(said).toBe(word);
 });

@@ -5,7 +5,7 @@ import type { Snapshot } from "../../src/domain/configuration.ts";
 const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
 const site = {};
 
-test("a kept document is made once for each name, and again after the issuer has changed", async () => {
+test("a cached document is made once for each name, and again after the issuer has changed", async () => {
   let snapshot = settingsOf("https://one.example");
   const kept = keptDocuments({ current: () => snapshot });
   const made: string[] = [];
@@ -26,7 +26,7 @@ test("a kept document is made once for each name, and again after the issuer has
   ]);
 });
 
-test("a kept document that could not be made is made at the next request", async () => {
+test("a cached document that could not be made is made at the next request", async () => {
   const kept = keptDocuments({ current: () => settingsOf("https://one.example") });
   let tries = 0;
   const get = () =>

@@ -3,7 +3,7 @@ import { createFigures, quantile } from "./figures.ts";
 import { readSpeed } from "./machine.ts";
 
 describe("the benchmark", () => {
-  test("the report prints medians, spreads and the middle of the rounds' ratios in one table a question", () => {
+  test("the benchmark's report has one table for each question, with medians, spreads and median ratios", () => {
     const figures = createFigures();
     const table = figures.about("How fast?");
     for (const own of [200, 300, 600]) {
@@ -36,7 +36,7 @@ describe("the benchmark", () => {
     expect([quantile(values, 0.5), quantile(values, 0.99), quantile([], 0.5)]).toEqual([51, 100, Number.NaN]);
   });
 
-  test("the reader finds OpenSSL's rate in either form, and nothing from a process that had no processor time", () => {
+  test("readSpeed reads OpenSSL's rate in both formats, and returns null if the process used no processor time", () => {
     expect(readSpeed("Got: x\n+F2:2:2048:4000.000000:64000.000000\n")).toBe(4_000);
     expect(readSpeed("+F2:2:2048:0.00025:0.000015625\n")).toBe(4_000);
     expect([readSpeed("+F2:2:2048:-nan:inf\n"), readSpeed("")]).toEqual([null, null]);

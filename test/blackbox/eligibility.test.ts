@@ -113,7 +113,7 @@ test.each(Object.keys(teachers) as TeacherName[])(
   },
 );
 
-test("a check of nobody gives an envelope whose members are null, for each kind of identifier", async () => {
+test("a check that finds nobody gives an envelope with null members, for each kind of identifier", async () => {
   const nobody: EligibilityResult = {
     found: false,
     source: null,
@@ -163,7 +163,7 @@ async function batch(items: unknown[]): Promise<Batch> {
   return readJson<Batch>(response);
 }
 
-test("a batch answers a hundred items in their order, each signed on its own", async () => {
+test("a batch of a hundred items is answered in order, each item with its own signature", async () => {
   const asked = Array.from({ length: 100 }, (_, index) =>
     index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as Row).reg_no,
   );

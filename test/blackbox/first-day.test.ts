@@ -153,12 +153,12 @@ const day: Expectations = {
   "tvs webhooks release ": ({ stdout }) => expect(stdout).toMatch(/^webhooks .* again\n$/),
 };
 
-test("the README's quick start runs as printed and ends with a valid envelope", async () => {
+test("the commands of the README's quick start work as printed and end with a valid envelope", async () => {
   await runDocument("README.md", quickStart);
   expect(await shell.stopServices()).toEqual([0]);
 });
 
-test("the manual's first day runs as printed, and the restored service answers", async () => {
+test("the commands of the manual's first day work as printed, and the restored service answers", async () => {
   await runDocument("data/help/first-day.md", day);
   expect(shell.services).toHaveLength(2);
   await askRestored();

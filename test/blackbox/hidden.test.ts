@@ -64,7 +64,7 @@ async function answers(partner: Partner): Promise<Record<string, boolean>> {
   return seen;
 }
 
-test("a hidden teacher is found by nobody, their place in the status list is set, and unhide undoes both", async () => {
+test("a hidden teacher is not found, and counts as withdrawn in the status list, until tvs unhides the teacher", async () => {
   const partner = await world.partner();
   const before = await answers(partner);
   expect(Object.entries(before).filter(([, found]) => !found)).toEqual([]);

@@ -217,7 +217,7 @@ async function started(line: string): Promise<Ended> {
   return { code: 0, stdout: "", stderr: "" };
 }
 
-test("every command line of the manual does what it says, or is named with the reason why not", async () => {
+test("every command line of the manual does what the manual says, or is listed with the reason why it is not run", async () => {
   const left = new Set(Object.keys(notRun));
   const reasonOf = (line: string) => Object.keys(notRun).find((words) => line.startsWith(words));
   // Whether a line is named although no page has it does not depend on which pages are run here.

@@ -132,7 +132,7 @@ async function leftBehind(): Promise<Map<string, Buffer>> {
   return files;
 }
 
-test("everything was used: the log and the database are there to be looked through", async () => {
+test("the search for secrets covers a log and a database in which every feature left its data", async () => {
   const files = await leftBehind();
   expect(files.has(join(world.dataDir, "tvs.db"))).toBe(true);
   expect([...files.keys()].some((path) => path.endsWith("access.log"))).toBe(true);
@@ -169,7 +169,7 @@ function base64Forms(text: string): string[] {
   });
 }
 
-test("the master key is only in its own file", async () => {
+test("the master key is only in the master key file", async () => {
   const text = (await readFile(join(world.dataDir, "master.key"), "utf8")).trim();
   const files = [...(await leftBehind())];
   const holders = files.filter(([, bytes]) => bytes.includes(text)).map(([path]) => path);

@@ -8,7 +8,7 @@ const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = ({ url }: { url: string }) => new URL(url).searchParams.get("token") ?? "";
 const verdictOf = (token: string, at = now) => checkToken(token, { secrets, place, now: at });
 
-test("a link to the console leads to this machine, and is good for five minutes", () => {
+test("a console link leads to this machine, and is valid for five minutes", () => {
   const link = mintLink(secrets, place, now);
   expect(link.url).toStartWith("http://127.0.0.1:9090/open?token=");
   expect(link.expiresAt).toBe(now + linkLifeMs);
@@ -24,18 +24,18 @@ test.each([
   ["of another master key", deriveSecrets(newMasterKey()), place],
   ["of an earlier start of the service", secrets, { ...place, id: "the-earlier-one" }],
   ["for another port", secrets, { ...place, port: 9191 }],
-])("a link to the console %s is unknown", (_, own, where) => {
+])("a console link %s is unknown", (_, own, where) => {
   expect(verdictOf(tokenOf(mintLink(own, where, now)))).toBe("unknown");
 });
 
-test("a link to the console has one spelling, so it opens once", () => {
+test("a console link has exactly one valid spelling, so that it can be used only once", () => {
   const token = tokenOf(mintLink(secrets, place, now));
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const good = [...alphabet].filter((last) => verdictOf(token.slice(0, -1) + last) === "good");
   expect(good).toEqual([token.slice(-1)]);
 });
 
-test("a link to the console with a later end or in another form is unknown", () => {
+test("a console link is unknown if its expiry was changed or it is malformed", () => {
   const token = tokenOf(mintLink(secrets, place, now));
   const [expiry = "", nonce = "", mac = ""] = token.split(".");
   const later = (Number.parseInt(expiry, 36) + 60_000).toString(36);
@@ -43,13 +43,13 @@ test("a link to the console with a later end or in another form is unknown", () 
   expect(others.map((one) => verdictOf(one))).toEqual(others.map(() => "unknown"));
 });
 
-test("the console's address is read as it was written", () => {
+test("readPlace reads the stored place of the console as writePlace wrote it", () => {
   const written = { port: 9464, id: "01890000-0000-7000-8000-000000000001" };
   expect(readPlace(writePlace(written))).toEqual(written);
 });
 
 test.each([[null], [""], ["9464"], ["9464 x\n"]])(
-  "the console's address %p is refused with a remedy",
+  "the console's address %p is refused with the remedy",
   (text) => {
     expect(() => readPlace(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
   },

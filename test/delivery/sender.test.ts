@@ -6,7 +6,7 @@ import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
 import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
-test("a delivery arrives with the contract's headers and the event's exact bytes, and is recorded as delivered", () =>
+test("a delivery arrives with the contract's headers and the event's exact bytes, and is stored as delivered", () =>
   withBoard(takesAll, async ({ world, received, secret }) => {
     const { id } = await world.put("A/B/C/1");
     await world.sender().settle();
@@ -30,7 +30,7 @@ test("a delivery arrives with the contract's headers and the event's exact bytes
     expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
   }));
 
-test("a delivery keeps its ids in each attempt and gets a new signature", () =>
+test("each attempt of a delivery has the same ids and a new signature", () =>
   withBoard(
     (_, count) => ({ status: count < 3 ? 500 : 204 }),
     async ({ world, received }) => {
@@ -49,7 +49,7 @@ test("a delivery keeps its ids in each attempt and gets a new signature", () =>
     },
   ));
 
-test("a delivery is tried at every step of the schedule and not before, and is dead after the last", () =>
+test("a delivery is attempted at every step of the schedule and not before, and is dead after the last", () =>
   withBoard(
     () => ({ status: 503 }),
     async ({ world, received }) => {
@@ -77,7 +77,7 @@ test("a delivery is tried at every step of the schedule and not before, and is d
     },
   ));
 
-test("a delivery waits as long as Retry-After asks, up to twice the step", () =>
+test("a delivery waits as long as Retry-After asks, but at most twice the step of the schedule", () =>
   withBoard(
     () => ({ status: 429, headers: { "Retry-After": "3600" } }),
     async ({ world }) => {
@@ -112,7 +112,7 @@ test("a dead delivery that is retried gets the whole schedule again", () =>
     },
   ));
 
-test("a delivery goes to no private address unless private addresses are allowed now", () =>
+test("a delivery is sent to a private address only if private addresses are allowed at that moment", () =>
   withBoard(takesAll, async ({ world, received }) => {
     await world.put("A/B/C/1");
     let allowed = false;
@@ -132,7 +132,7 @@ test("a delivery goes to no private address unless private addresses are allowed
     expect(received.length).toBe(1);
   }));
 
-test("another process's commit and a due retry wake the sender", () =>
+test("the sender wakes up for another process's commit and for a due retry", () =>
   withBoard(
     (_, count) => ({ status: count === 1 ? 500 : 200 }),
     async ({ world, received }) => {
@@ -145,7 +145,7 @@ test("another process's commit and a due retry wake the sender", () =>
     },
   ));
 
-test("the sender loses and repeats nothing when the clock steps by an hour", () =>
+test("the sender neither loses nor repeats a delivery if the clock moves by an hour", () =>
   withWebhooks((world) => {
     const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     return withEndpoint(
@@ -178,7 +178,7 @@ test("the sender loses and repeats nothing when the clock steps by an hour", () 
     );
   }));
 
-test("a sender that closes ends its running attempts and gives the other leases back", () =>
+test("a sender that closes aborts its running attempts and gives its other leases back", () =>
   withWebhooks((world) => {
     const gate = Promise.withResolvers<void>();
     return withEndpoint(

@@ -6,7 +6,7 @@ import { aStoredTeacher, secrets } from "../harness/samples.ts";
 const index = createBlindIndex(secrets.blindIndexKey);
 const nin = "12345678901";
 
-test("the evidence of a teacher who was found has the number that was asked for", () => {
+test("the attestation of a found teacher names the identifier that was asked for", () => {
   const teacher = aStoredTeacher();
   const regNo = { by: "regNo", value: teacher.regNo } as const;
   expect(askedFor(regNo, teacher, index)).toEqual({ reference: `regNo:${teacher.regNo}`, ninIndex: null });
@@ -18,14 +18,14 @@ test("the evidence of a teacher who was found has the number that was asked for"
   }
 });
 
-test("a NIN is kept as its blind index, whether it was found or not", () => {
+test("an attestation stores a NIN as its blind index, whether the NIN was found or not", () => {
   const key = { by: "nin", value: index.nin(nin) } as const;
   for (const teacher of [aStoredTeacher(), null]) {
     expect(askedFor(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
   }
 });
 
-test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
+test("the attestation of an unknown teacher id stores the id, unless it could be a NIN or a phone number", () => {
   const kept = (value: number) => askedFor({ by: "tId", value }, null, index);
   expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
   expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
@@ -35,7 +35,7 @@ test("a teacher id that named nobody is kept, unless it could be a NIN or a phon
   }
 });
 
-test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
+test("the attestation of an unknown registration number stores it without parts that could be a NIN or a contact", () => {
   const kept = (value: string) => askedFor({ by: "regNo", value }, null, index).reference;
   expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
   expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
@@ -52,6 +52,6 @@ test.each([
   ["Ada <ada@example.com>, head", "Ada [removed] head"],
   // It stays JSON whatever surrounds it.
   ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],
-])("the context %s is kept as %s", (given, expected) => {
+])("the context %s of a call is stored as %s", (given, expected) => {
   expect(kept(given)).toBe(expected);
 });

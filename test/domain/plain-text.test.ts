@@ -18,7 +18,7 @@ const hidden: [string, string][] = [
 ];
 
 test.each(hidden)(
-  "a reason, a partner's name and a number with a hidden character are refused: %s",
+  "a hidden character is refused in a reason, a partner's name and a registration number: %s",
   (_name, mark) => {
     const usage = expect.objectContaining({ code: "USAGE" });
     expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
@@ -29,7 +29,7 @@ test.each(hidden)(
   },
 );
 
-test("a hidden character in a text of an extract rejects the row", () =>
+test("a row of an extract is rejected if a text has a hidden character", () =>
   withImports(async ({ add }) => {
     const fields = ["name", "state", "category", "license_revoked_reason"] as const;
     const text = "Ada\u200bObi";
@@ -41,7 +41,7 @@ test("a hidden character in a text of an extract rejects the row", () =>
     expect(report.rejected.map(placeOf)).toEqual([...ofFields, ofNumber]);
   }));
 
-test("a registration number has no hidden character, not even one that names may have", () => {
+test("a registration number may have no hidden character, not even one that a name may have", () => {
   expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
   expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
 });
@@ -52,7 +52,7 @@ const names = [
   "عبد الله بن محمّد", "علی\u200cرضا", "क्\u200dषत्रिय", "𞤀𞤣𞤤𞤢𞤥",
 ];
 
-test("names in many scripts are imported as they are", () =>
+test("names in many scripts are imported unchanged", () =>
   withImports(async ({ add, find }) => {
     expect(await add(csv(names.map((name, n) => row(n, { name }))))).toMatchObject({ rejected: 0 });
     for (const [n, name] of names.entries())

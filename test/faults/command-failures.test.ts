@@ -45,13 +45,13 @@ const failures = [
 
 if (!isFailing)
   test.skipIf(!canFail)(
-    "a command that is killed, or whose disk fails, does all of what it says or nothing, and is done when it is given again",
+    "a command that is killed, or whose disk fails, does all of its work or nothing, and completes it when run again",
     async () => expect(await failuresOf(import.meta.path)).toBe(""),
     7_200_000,
   );
 
 if (isFailing)
-  test("the tries", () =>
+  test("(child process) each command is killed, and its disk fails, at each of its writes", () =>
     withTempDir(async (folder) => {
       const acts = await makeActs(folder);
       const draw = numbers(seed);

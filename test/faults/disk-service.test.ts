@@ -83,7 +83,7 @@ const close = () => world.close();
 
 if (!isFailing)
   test.skipIf(!canFail)(
-    "a service on a failing disk answers nothing that is not on it, and all again when it is well",
+    "a service on a failing disk answers nothing that is not stored, and recovers when the disk works again",
     async () => expect(await failuresOf(import.meta.path)).toBe(""),
     7_200_000,
   );
@@ -94,7 +94,7 @@ if (isFailing) {
 }
 
 if (isFailing)
-  test("a call on a failing disk is answered and stored, or neither", async () => {
+  test("a call to a service on a failing disk is answered and stored, or neither", async () => {
     const draw = numbers(seed);
     const names = Object.keys(callsOf(0));
     const wrong: string[] = [];

@@ -30,7 +30,7 @@ function recorded(...calls: Timed[]): Recorded<Call>[] {
     return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
   });
 }
-test("the checker returns the longest order and the calls that cannot follow it", () => {
+test("the linearizability checker returns the longest valid order, and the calls that cannot follow it", () => {
   const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
   expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
 });
@@ -46,7 +46,7 @@ function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = regi
   });
 }
 
-test("the checker agrees with a search through all orders", () => {
+test("the linearizability checker agrees with a search through all orders", () => {
   const value = fc.integer({ min: 0, max: 2 });
   const call: fc.Arbitrary<Call> = fc.oneof(
     fc.record({ write: value }),

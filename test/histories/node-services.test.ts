@@ -6,7 +6,7 @@ import { countOf } from "../harness/trial.ts";
 import { playServing, type Serving } from "./services.ts";
 
 test.skipIf(noServer !== undefined)(
-  "one order explains what the callers of three nodes over a server saw while faults killed or cut off each node",
+  "the answers of three nodes that share a server are linearizable while faults kill or cut off nodes",
   async () => {
     const cluster = await startCluster({ nodes: 3, args: [] });
     const { register, nodes, server } = cluster;

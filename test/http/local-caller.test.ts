@@ -22,7 +22,7 @@ test.each([
   ["::ffff:127.0.0.1", "localhost:8080"],
   ["::1", "[::1]:8080"],
   ["127.0.0.1", "LOCALHOST:"],
-])("a request from %s for %s is local to the console and to the demo key alike", async (address, host) => {
+])("the console and the demo key both treat a request from %s for %s as local", async (address, host) => {
   expect(await judged(address, { Host: host })).toEqual({ why: null, demo, status: 200 });
 });
 
@@ -42,11 +42,11 @@ test.each<[string, string, Record<string, string>]>([
   ...["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"].map(
     (name): [string, string, Record<string, string>] => ["proxy", "127.0.0.1", { ...local, [name]: "x" }],
   ),
-])("a request is not local by its %s: %s %o", async (why, address, headers) => {
+])("a request is not local because of its %s: %s %o", async (why, address, headers) => {
   expect(await judged(address, headers)).toEqual({ why, demo: null, status: 403 });
 });
 
-test("a live service has no demo key, whoever asks", async () => {
+test("a live service shows no caller a demo key", async () => {
   const app = new Hono<AppEnv>().get("/", (c) => c.json(createDemoOffer(undefined)(c)));
   const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
   expect(await (await app.request("/", { headers: local }, info)).json()).toBeNull();

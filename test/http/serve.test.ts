@@ -44,7 +44,7 @@ function json(raw: string) {
 }
 
 describe("a listener", () => {
-  test("a listener gives the handler the address and certificate of the client, without and with TLS", async () => {
+  test("a listener gives the handler the client's address and certificate, with and without TLS", async () => {
     const { url, port, tlsPort } = await start();
     expect(url).toBe(`http://127.0.0.1:${port}`);
     for (const target of [
@@ -59,7 +59,7 @@ describe("a listener", () => {
   });
 
   for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
-    test(`a listener accepts any client certificate over ${tlsVersion} and names it`, async () => {
+    test(`a listener accepts any client certificate over ${tlsVersion} and gives the handler its fingerprint`, async () => {
       const { tlsPort } = await start();
       const notAfter = new Date("2020-01-02T03:04:05Z");
       const notBefore = new Date("2019-01-02T03:04:05Z");
@@ -73,7 +73,7 @@ describe("a listener", () => {
       });
     });
 
-    test(`a resumed ${tlsVersion} session has the certificate of its first handshake`, async () => {
+    test(`a resumed ${tlsVersion} session has the client certificate of its first handshake`, async () => {
       const { tlsPort } = await start();
       const [first, second] = await Promise.all(
         ["A", "B"].map((commonName) => makeCertificate({ commonName })),
@@ -105,7 +105,7 @@ describe("a listener", () => {
     expect(answer[0] ?? 0x15).toBe(0x15);
   });
 
-  test("a listener answers 500 and calls onError if the app throws", async () => {
+  test("a listener answers 500 and calls onError if the app throws an error", async () => {
     const failure = new Error("secret detail");
     const { port, tlsPort } = await start(
       {},
@@ -129,7 +129,7 @@ describe("a listener", () => {
     expect(errors).toEqual([failure, failure, failure, failure]);
   });
 
-  test("a listener survives clients that leave in the middle", async () => {
+  test("a listener keeps working after clients disconnect in the middle of a request", async () => {
     const aborted = Promise.withResolvers<void>();
     const arrived: string[] = [];
     const fetch = async (request: Request) => {
@@ -160,7 +160,7 @@ describe("a listener", () => {
     expect(errors).toEqual([]);
   });
 
-  test("a listener drops the rest of a body above the limit", async () => {
+  test("a listener discards the rest of a request body above the limit", async () => {
     const { port, tlsPort } = await start();
     for (const target of [{ port }, { port: tlsPort, tls: true }]) {
       const client = await openClient(target);
@@ -175,7 +175,7 @@ describe("a listener", () => {
     }
   });
 
-  test("a request that comes before the app waits for it", async () => {
+  test("a request that arrives before the app is ready waits for the app", async () => {
     const opening = Promise.withResolvers<App>();
     const listener = await serve(opening.promise, loopback);
     listeners.push(listener);
@@ -186,7 +186,7 @@ describe("a listener", () => {
   });
 });
 
-test("a listener that cannot start names a port in use, and opens no other", async () => {
+test("a listener that cannot start because its port is in use names the port, and leaves no other port open", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   const { port } = taken.address() as { port: number };
@@ -200,7 +200,7 @@ test("a listener that cannot start names a port in use, and opens no other", asy
   await new Promise((resolve) => taken.close(resolve));
 });
 
-test("a listener that cannot start names a host that is not here", async () => {
+test("a listener that cannot start because the host is not of this machine names the host", async () => {
   for (const host of ["no-such-host.invalid", "192.0.2.1", "not a host"]) {
     const attempt = serve(createApp(), { host, port: 0, tls });
     await expect(attempt).rejects.toMatchObject({
@@ -210,7 +210,7 @@ test("a listener that cannot start names a host that is not here", async () => {
   }
 });
 
-test("a listener that cannot start says what is wrong with the TLS files", async () => {
+test("a listener that cannot start because of its TLS files says what is wrong with them", async () => {
   const other = await makeCertificate({ commonName: "other" });
   for (const wrong of [{ cert: "junk" }, { key: "junk" }, { key: other.keyPem }]) {
     const attempt = serve(createApp(), { ...loopback, tls: { ...tls, ...wrong } });

@@ -82,7 +82,7 @@ test.each<[offered: ConnectionOptions, agreed: string]>([
   [{ ciphers: "ECDHE-RSA-AES128-SHA" }, "nothing"],
   [{ maxVersion: "TLSv1.3" }, "TLSv1.3 http/1.1"],
   [{ maxVersion: "TLSv1.3", ALPNProtocols: ["h2"] }, "nothing"],
-])("the TLS port agrees on %j: %s", async (offered, agreed) => {
+])("the TLS port agrees with a client that offers %j on %s", async (offered, agreed) => {
   const { certPem: cert, keyPem: key } = await makeCertificate({ commonName: "localhost", isRsa: true });
   const { port } = await start({}, [], { port: 0, cert, key });
   const options = { maxVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], ...offered } as const;
@@ -98,14 +98,14 @@ test.each<[offered: ConnectionOptions, agreed: string]>([
   expect(await found.promise).toBe(agreed);
 });
 
-test("the listener behind the TLS port refuses a program of this machine that connects to it directly", async () => {
+test("the listener behind the TLS port refuses a local program that connects to it directly", async () => {
   const { inner } = await start();
   const client = await connected({ port: inner });
   client.write(get("/"));
   expect(await client.receives("\r\n\r\n")).toStartWith("HTTP/1.1 403 ");
 });
 
-test("the listener behind the TLS port takes no certificate from the same local port at another loopback address", async () => {
+test("the listener behind the TLS port accepts no certificate from another loopback address with the same local port", async () => {
   const { port, inner } = await start();
   const certificate = await makeCertificate({ commonName: "agency" });
   const agency = await connected({ port, tls: true, certificate });
@@ -126,7 +126,7 @@ function innerLinkPort(inner: number): number {
   return Number.parseInt(link?.[1]?.split(":")[1] ?? "", 16);
 }
 
-test("the TLS port takes no more connections than its limit, handshakes included", async () => {
+test("the TLS port accepts at most its limit of connections, handshakes included", async () => {
   const { port } = await start({ maxConnections: 2 });
   const silent = await connected({ port });
   const client = await served(port);
@@ -137,7 +137,7 @@ test("the TLS port takes no more connections than its limit, handshakes included
   await until(() => served(port).then(Boolean, () => false));
 });
 
-test("one address has no more connections to the TLS port than its part, unless it is a trusted proxy's", async () => {
+test("one IP address may have only a part of the TLS port's connections, unless it is a trusted proxy", async () => {
   const { port } = await start({ maxConnectionsPerAddress: 2 }, ["127.0.0.7"]);
   const first = await served(port);
   await served(port);
@@ -147,7 +147,7 @@ test("one address has no more connections to the TLS port than its part, unless 
   await until(() => served(port).then(Boolean, () => false));
 });
 
-test("a connection to the TLS port ends if the handshake is silent or drips", async () => {
+test("a connection to the TLS port is closed if the handshake is silent or too slow", async () => {
   const { port } = await start({ handshakeTimeoutMs: 60 });
   const silent = await connected({ port });
   const dripping = await connected({ port });
@@ -157,14 +157,14 @@ test("a connection to the TLS port ends if the handshake is silent or drips", as
   expect(await Promise.all([silent.closed, dripping.closed])).toEqual(["", ""]);
 });
 
-test("a connection to the TLS port ends on plain text", async () => {
+test("a connection to the TLS port is closed if the client sends plain text", async () => {
   const { port } = await start();
   const client = await connected({ port });
   client.write(get("/"));
   expect(await client.closed).not.toContain("HTTP/1.1");
 });
 
-test("a connection to the TLS port ends if the client does not take its answer", async () => {
+test("a connection to the TLS port is closed if the client does not read its answer", async () => {
   const { port } = await start({ idleTimeoutMs: 1_000 });
   const client = await connected({ port, tls: true });
   client.socket.pause();

@@ -65,7 +65,7 @@ function saidBy(stdout: string, id: string): string {
 }
 
 test.each(languages)(
-  "the commands of the getting-started page run as printed, one after the other, in a clean folder: %s",
+  "the commands of the getting-started page work as printed, one after the other, in an empty folder: %s",
   async (language) => {
     // This machine has the packages already.
     const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
@@ -105,7 +105,7 @@ test.each(languages)(
   compilingMs,
 );
 
-test("getting started has nothing that axe finds, and nothing in it scrolls sideways", async () => {
+test("the getting-started page does not scroll sideways, and axe finds no fault", async () => {
   const { page, complaints } = await browser.open();
   await page.goto(`${site.url}${path}?code=php`);
   for (const summary of await page.locator("summary").all()) await summary.click();
@@ -118,7 +118,7 @@ test("getting started has nothing that axe finds, and nothing in it scrolls side
   await page.close();
 });
 
-test("getting started keeps its layout while it loads, and prints no button", async () => {
+test("the getting-started page does not shift while it loads, and prints no button", async () => {
   const { page } = await browser.open();
   await page.addInitScript(() => {
     const shifts: number[] = [];
@@ -142,7 +142,7 @@ test("getting started keeps its layout while it loads, and prints no button", as
   await page.close();
 });
 
-test("the buttons of getting started show the terms, watch a teacher, cause an event and fetch it", async () => {
+test("the buttons of the getting-started page show the terms, watch a teacher, cause an event and fetch it", async () => {
   const own = await openSite();
   const { page, complaints } = await browser.open();
   await page.goto(own.url + path);
@@ -166,7 +166,7 @@ test("the buttons of getting started show the terms, watch a teacher, cause an e
   await Promise.all([page.close(), own.close()]);
 });
 
-test("getting started causes no event for another site's page or another machine", async () => {
+test("the getting-started page's event button does nothing for another site's page or another machine", async () => {
   const ask = (headers: Record<string, string>) =>
     fetch(`${site.url}${path}/events`, { method: "POST", headers }).then(({ status }) => status);
   const own = { Origin: site.url };
@@ -176,7 +176,7 @@ test("getting started causes no event for another site's page or another machine
   expect(await ask(own)).toBe(200);
 });
 
-test("getting started copies a listing exactly, by keyboard too", async () => {
+test("the getting-started page copies a listing exactly, by keyboard too", async () => {
   const { page } = await browser.open();
   await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.goto(site.url + path);

@@ -37,7 +37,7 @@ beforeAll(async () => {
   await site.service.configuration.refresh();
 });
 
-test("axe finds nothing on the pages of a site with a name and a logo, and all fits a phone", async () => {
+test("the pages of a site with a name and a logo fit a phone, and axe finds no fault", async () => {
   const { page, requested } = await browser.open();
   for (const path of paths) {
     await page.goto(`${site.url}${path}`);

@@ -93,7 +93,7 @@ function answerOfLength(length: number): string {
 }
 
 test.skipIf(!canRead)(
-  "an attestation is printed on one A4 sheet, whose code is read at 150 dpi and opens as valid",
+  "the envelope page prints an attestation on one A4 sheet, whose QR code is read at 150 dpi and opens as valid",
   async () => {
     let pdf = "";
     await within(openPage(), async ({ page, complaints }) => {
@@ -125,7 +125,7 @@ test.skipIf(!canRead)(
   },
 );
 
-test("an attestation with a longer link names the page and the verification id in words", () =>
+test("a printed attestation whose link is too long for a QR code has the page and the verification id as text", () =>
   within(openPasted(), async ({ page, complaints }) => {
     const jws = answerOfLength(2401);
     const { text } = await verify(page, jws);
@@ -142,7 +142,7 @@ test("an attestation with a longer link names the page and the verification id i
     expect(complaints).toEqual([]);
   }));
 
-test("a link from a code works in a page that is already open", () =>
+test("a link from a QR code works in an envelope page that is already open", () =>
   within(openPage(), async (tab) => {
     const { page } = tab;
     await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);
@@ -152,7 +152,7 @@ test("a link from a code works in a page that is already open", () =>
     expectNothingSent(tab);
   }));
 
-test("a link from a code whose signature was changed is not called genuine", () =>
+test("a link from a QR code whose signature was changed is not called genuine", () =>
   within(follow(`${site.url}${path}#${signature.slice(0, -20)}${"A".repeat(20)}`), async ({ page }) => {
     expect((await outcomeOf(page)).verdict).toBe("Not genuine");
   }));
@@ -161,7 +161,7 @@ test.each([
   ["markup", 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
   ["half an escape", "eyJhbGciOiJub25lIn0.%E0%A4%A"],
   ["a signature that was cut off", "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
-])("a link from a code with %s is answered in plain words", (_, fragment) =>
+])("the envelope page answers a link from a QR code with %s in plain words", (_, fragment) =>
   within(follow(`${site.url}${path}#${fragment}`), async (tab) => {
     expect((await outcomeOf(tab.page)).verdict).toBe("Cannot be decided");
     expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
@@ -169,7 +169,7 @@ test.each([
   }),
 );
 
-test("the attestation page fits every screen, and axe finds nothing", () =>
+test("the attestation page fits every screen, and axe finds no fault", () =>
   within(openPage(), async ({ page }) => {
     await openSettings(page);
     await page.click("#proof-part summary");
@@ -187,7 +187,7 @@ test("the attestation page fits every screen, and axe finds nothing", () =>
     await expectSound(page);
   }));
 
-test("the page shows how many people of a statement are eligible, and each row", () =>
+test("the envelope page shows how many people of a statement are eligible, and each row", () =>
   within(openPage(), async ({ page, complaints }) => {
     const { verdict, text } = await verify(page, statement);
     expect(verdict).toContain("Signature: genuine");
@@ -201,7 +201,7 @@ test("the page shows how many people of a statement are eligible, and each row",
     expect(complaints).toEqual([]);
   }));
 
-test("the sheet for the wall names the eligible teachers and nobody else", () =>
+test("the printed notice of a statement names the eligible teachers and nobody else", () =>
   within(openPage(), async ({ page }) => {
     await verify(page, statement);
     await page.click("text=Make a sheet for the wall");

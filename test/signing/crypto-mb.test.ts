@@ -30,10 +30,10 @@ function withFault(pkcs8: Uint8Array, name: "p" | "q" | "dp" | "dq" | "qi"): Uin
 }
 
 // signer.test.ts has the fallback of a machine without the library or the processor.
-describe.if(cryptoMb !== null)("eight signatures at once", () => {
+describe.if(cryptoMb !== null)("crypto_mb, which makes eight signatures at once", () => {
   const inLanes = (pkcs8: Uint8Array) => (cryptoMb as CryptoMb).loadKey(pkcs8);
 
-  test("crypto_mb makes the known signature in every lane", () => {
+  test("crypto_mb makes the known signature in each of its eight lanes", () => {
     const key = inLanes(knownKey());
     const made = key?.sign(new Array(lanes).fill(knownHash)) ?? [];
     expect(made.map((one) => Buffer.from(one).toString("base64url"))).toEqual(
@@ -41,22 +41,25 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     );
   });
 
-  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's bytes with keys of %d bits", (bits) => {
-    const pkcs8 = generate(bits);
-    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-    for (const count of [1, 4, 7, lanes]) {
-      const wanted = hashes(count);
-      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-    }
-  });
+  test.each([2048, 3072, 4096])(
+    "crypto_mb makes the same signatures as OpenSSL with keys of %d bits",
+    (bits) => {
+      const pkcs8 = generate(bits);
+      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+      for (const count of [1, 4, 7, lanes]) {
+        const wanted = hashes(count);
+        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+      }
+    },
+  );
 
-  test("crypto_mb takes no key of another size or with another public exponent", () => {
+  test("crypto_mb refuses a key of another size or with another public exponent", () => {
     expect(inLanes(generate(2176))).toBeNull();
     expect(inLanes(generate(2048, 3))).toBeNull();
   });
 
   test.each(["p", "q", "dp", "dq", "qi"] as const)(
-    "a key with a fault in %s signs by OpenSSL instead",
+    "OpenSSL signs instead of crypto_mb if the key has a fault in %s",
     (name) => {
       const openssl = inOpenssl(knownKey());
       const key = { loaded: openssl, lanes: inLanes(withFault(knownKey(), name)) };

@@ -77,7 +77,7 @@ async function admitted(options: Partial<QueueOptions>, size: number): Promise<n
   return count;
 }
 
-test("a single check is signed before batches, and every fourth signature is a batch's while both wait", async () => {
+test("the signing queue puts single checks before batches, but gives batches every fourth signature", async () => {
   const { queue, made } = openQueue();
   const batches = range(100).map((i) => queue.sign("k", [`batch ${i}`], true));
   const singles = range(40).map((i) => queue.sign("k", [`single ${i}`], false));
@@ -90,16 +90,16 @@ test("a single check is signed before batches, and every fourth signature is a b
   expect(sorted("batch")).toEqual(range(100).map((i) => `batch ${i}`));
 });
 
-test("64 callers with batches of 20 are admitted, even by one slow thread", async () => {
+test("the signing queue admits 64 callers with batches of 20, even with one slow thread", async () => {
   expect(await admitted({ signatureMs: 1.5 }, 20)).toBeGreaterThanOrEqual(64);
 });
 
-test("a call that would wait longer than two seconds is refused", async () => {
+test("the signing queue refuses a call that would wait longer than two seconds", async () => {
   expect(await admitted({ signatureMs: 0.5 }, 100)).toBe(41);
   expect(await admitted({ signatureMs: 0.5, parallel: 2 }, 100)).toBe(81);
 });
 
-test("a refused call counts for nothing", async () => {
+test("a refused call does not count in the length of the signing queue", async () => {
   const helper = aHelper(1, 3000);
   const { queue } = openQueue({ inPlace: null, helpers: [helper.helper] });
   const first = queue.sign("k", new Array(2001).fill("x"), false);
@@ -113,7 +113,7 @@ test("a refused call counts for nothing", async () => {
   expect(await second).toEqual(signed("k", "x"));
 });
 
-test("a single check waits for single checks only, a batch for both", async () => {
+test("the expected wait of a single check counts only single checks, that of a batch counts both", async () => {
   const { queue } = openQueue(busy);
   const ask = (size: number, bulk: boolean) => queue.sign("k", new Array(size).fill("x"), bulk);
   const admittedCalls = [ask(5000, true), ask(1, false)];
@@ -126,7 +126,7 @@ test("a single check waits for single checks only, a batch for both", async () =
     expect(await rejection(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
 });
 
-test("the queue learns how long a signature takes, and one pause does not mislead it", async () => {
+test("the signing queue learns how long a signature takes, and one pause does not mislead it", async () => {
   const { helper, sign } = aHelper(1);
   const { queue } = openQueue({ inPlace: null, helpers: [helper] });
   async function signIn(ms: number): Promise<void> {
@@ -153,14 +153,14 @@ test("the queue learns how long a signature takes, and one pause does not mislea
   expect(await isAdmitted()).toBe(true);
 });
 
-test("a signature that waits alone is made in place, though a helper is idle", async () => {
+test("the calling thread makes a single waiting signature, even if a signer thread is idle", async () => {
   const { helper, sizes } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
   expect(await queue.sign("k", ["alone"], false)).toEqual(signed("k", "alone"));
   expect([made, sizes()]).toEqual([[["alone"]], []]);
 });
 
-test("several signatures are shared with an idle helper, which has two groups at most", async () => {
+test("an idle signer thread gets a part of several signatures, at most two groups at once", async () => {
   const { helper, sizes, sign } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2 });
   const batch = queue.sign("k", range(5).map(String), true);
@@ -183,7 +183,7 @@ test("several signatures are shared with an idle helper, which has two groups at
 test.each<[groupSize: number, sizes: number[]]>([
   [1, [8, 2]],
   [8, [8]],
-])("a busy helper gets its half of 20 signatures, in groups of %d: %p", async (groupSize, shared) => {
+])("a busy signer thread gets half of 20 signatures, in groups of %d: %p", async (groupSize, shared) => {
   const { helper, sizes } = aHelper(3);
   const { queue } = openQueue({ helpers: [helper], parallel: 2, groupSize });
   const batch = queue.sign("k", range(20).map(String), true).catch(() => {});
@@ -192,7 +192,7 @@ test.each<[groupSize: number, sizes: number[]]>([
   await batch;
 });
 
-test("an engine of groups makes up to eight together, with one key, where enough wait", async () => {
+test("an engine that signs in groups makes up to eight signatures of one key at once, if enough wait", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
   await queue.sign("k", range(21).map(String), true);
   expect(made.map(({ length }) => length)).toEqual([8, 8, 5]);
@@ -207,7 +207,7 @@ test("an engine of groups makes up to eight together, with one key, where enough
   expect(made.map(({ length }) => length)).toEqual([5, 6]);
 });
 
-test("each turn of the event loop makes one group in place, so that others have their turns", async () => {
+test("the calling thread signs one group in each turn of the event loop, so that other work gets its turn", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
   const batch = queue.sign("k", range(80).map(String), true);
   for (let turn = 1; turn <= 10; turn++) {
@@ -217,7 +217,7 @@ test("each turn of the event loop makes one group in place, so that others have 
   expect(await batch).toHaveLength(80);
 });
 
-test("the signatures of a helper that dies are made in place, each once", async () => {
+test("the calling thread makes the signatures of a signer thread that dies, each once", async () => {
   const { helper, sizes, die } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: 2, groupSize: 8 });
   const batch = queue.sign("k", range(40).map(String), true);
@@ -227,7 +227,7 @@ test("the signatures of a helper that dies are made in place, each once", async 
   expect(made.flat().toSorted()).toEqual(range(40).map(String).toSorted());
 });
 
-test("a call fails as a whole where nobody can sign it, and others are signed", async () => {
+test("a call fails as a whole if no engine can sign it, and other calls are signed", async () => {
   let isBroken = true;
   const { queue } = openQueue({
     inPlace(kid, messages) {

@@ -19,7 +19,7 @@ test.each(cases)("the language of ?lang=%p with Accept-Language %p is %p", (aske
   expect(pickTag(asked, accepted, spoken)).toBe(picked);
 });
 
-test("the language of a page is one that has all its texts", () => {
+test("a page is shown only in a language that has all its texts", () => {
   expect(pickLanguage("yo", "ha").texts).toBe(english);
   expect(allLanguages.map(({ tag }) => tag)).toContain("en");
 });

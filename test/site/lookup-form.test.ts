@@ -20,7 +20,7 @@ test.each([
   ["+234 (803) 000 0001", "+2348030000001", "phone"],
   ["2348030000001", "2348030000001", "phone"],
   ["teacher01@example.org", "teacher01@example.org", "email"],
-])("the search term %p is read as %p, a %s", (text, term, kind) => {
+])("the lookup form reads the search term %p as %p, of the kind %s", (text, term, kind) => {
   expect(readTerm(text)).toEqual({ term, kind: kind as "tId" });
 });
 
@@ -34,13 +34,16 @@ test.each([
   ["///", english.lookup.regNoWrong("TR/2019/LA/000001")],
   ["teacher@", english.lookup.emailWrong],
   ["a b@example.org", english.lookup.emailWrong],
-])("the search term %p is refused with the reason", (text, problem) => {
+])("the lookup form refuses the search term %p with the reason", (text, problem) => {
   expect(problemOf(text)).toBe(problem);
 });
 
-test.each([321, 1281, 100_000])("a search term of %i characters is too long", (length) => {
-  expect(problemOf("x".repeat(length))).toBe(english.lookup.tooLong(320));
-});
+test.each([321, 1281, 100_000])(
+  "the lookup form refuses a search term of %i characters as too long",
+  (length) => {
+    expect(problemOf("x".repeat(length))).toBe(english.lookup.tooLong(320));
+  },
+);
 
 test.each([
   ["TR/2019/LA/000001", "regNo", "?regNo=TR%2F2019%2FLA%2F000001"],
@@ -51,13 +54,16 @@ test.each([
   ["a/b/c/99900000001", "regNo", null],
   ["+2348030000001", "phone", null],
   ["teacher01@example.org", "email", null],
-] as const)("the link to %s as a %s is %p", (term, kind, link) => {
+] as const)("the lookup link to %s of the kind %s is %p", (term, kind, link) => {
   expect(linkTo(term, kind)).toBe(link);
 });
 
-test.each(["TR/2019/LA/000001", "TR/2019/000001", "1001"])("the entered term %p is shown again", (term) => {
-  expect(mayRepeat(term)).toBe(true);
-});
+test.each(["TR/2019/LA/000001", "TR/2019/000001", "1001"])(
+  "the lookup form shows the entered term %p again",
+  (term) => {
+    expect(mayRepeat(term)).toBe(true);
+  },
+);
 
 test.each([
   "99900000001",
@@ -68,6 +74,6 @@ test.each([
   "Adaeze Okafor",
   "Adaézé/Okafor",
   "",
-])("the entered term %p is not shown again", (term) => {
+])("the lookup form does not show the entered term %p again", (term) => {
   expect(mayRepeat(term)).toBe(false);
 });

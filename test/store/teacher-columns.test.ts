@@ -111,7 +111,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     return stored;
   }
 
-  test("each field of a teacher's record is stored, and every reader finds it", async () => {
+  test("each field of a teacher's record is stored, and every reader reads it", async () => {
     expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
       true,
       true,
@@ -151,7 +151,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     expect(content).toEqual(after);
   });
 
-  test("the SQL rules about licences agree with the domain's on every date", async () => {
+  test("the SQL conditions about licences agree with the domain's rules on every date", async () => {
     const pick = numbers(7);
     const dates = ["2026-03-09", "2026-03-10", "2026-03-11"] as const;
     const date = () => (pick(4) === 0 ? null : (dates[pick(3)] ?? null));

@@ -9,26 +9,26 @@ const rows = [
   ["Ada", "another one"],
 ];
 
-test("a table counts a wide character as two columns", () => {
+test("a printed table counts a wide character as two columns", () => {
   expect(layOut(head, rows, { width: null, heading })).toBe(
     ["NAME    NOTE", "王小明  a sentence of several words", "Ada     another one"].join("\n"),
   );
 });
 
-test("a table wraps a sentence that wide characters leave too little room for", () => {
+test("a printed table wraps a sentence if wide characters leave too little room", () => {
   const width = "王小明".length + 2 + "a sentence of several words".length;
   expect(layOut(head, rows, { width, heading })).toBe(
     ["NAME    NOTE", "王小明  a sentence of several", "        words", "Ada     another one"].join("\n"),
   );
 });
 
-test("a member's value is wrapped by columns of the terminal, not by characters", () => {
+test("a printed record wraps a value by terminal columns, not by characters", () => {
   const value = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
   const [, second] = member({ name: "title", pad: 0, value, width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 
-test("a wrapped line keeps a number with the word that it counts", () => {
+test("a wrapped line keeps a number together with its word", () => {
   const value = "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND";
   expect(member({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
     "licenses           57 VALID, 2 EXPIRED,",

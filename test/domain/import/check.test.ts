@@ -3,7 +3,7 @@ import { csv, placeOf, row, rows, withImports } from "../../harness/imports.ts";
 
 const unreadable = { email: "x" };
 
-test("the report is in the order of the file, and a rejected row counts once and has no warnings", () =>
+test("the import report is in the order of the file, and counts a rejected row once and without warnings", () =>
   withImports(async ({ add }) => {
     const extract = csv([
       row(1, { shoe_size: "9", ...unreadable }),
@@ -27,14 +27,14 @@ test("the report is in the order of the file, and a rejected row counts once and
     ]);
   }));
 
-test("a line with a total is left out with a warning", () =>
+test("a row with a total is skipped with a warning", () =>
   withImports(async ({ add }) => {
     const { report, rejected, warnings } = await add(`${csv(rows(2))}Total,2\n`);
     expect([rejected, warnings]).toEqual([0, 1]);
     expect(report.warnings).toEqual([{ line: 4, field: null, code: "TOTALS_LINE" }]);
   }));
 
-test("a known teacher cannot get another teacher's identifier", () =>
+test("a row that gives a known teacher another teacher's identifier is rejected", () =>
   withImports(async ({ add }) => {
     const [nin, other] = ["99900000001", "99900000002"];
     await add(csv([row(1, { nin, t_id: "7" }), row(2, { nin: other, t_id: "8" })]));

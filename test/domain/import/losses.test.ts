@@ -13,7 +13,7 @@ const expired = { license_expiry_date: "2025-12-31" };
 /** An extract of 200 teachers, some of them with an expired licence. */
 const without = (count: number) => csv(rows(200).map((one, n) => (n < count ? { ...one, ...expired } : one)));
 
-test("losses of a day are added up, so that many small losses are stopped", () =>
+test("the losses of a day's imports are added up, so that many small losses are stopped", () =>
   withImports(async ({ add, clock }) => {
     await add(without(0));
     expect((await add(without(2))).stopped).toBeUndefined();
@@ -29,7 +29,7 @@ test("losses of a day are added up, so that many small losses are stopped", () =
     expect((await add(without(7))).stopped).toBeUndefined();
   }));
 
-test("--allow-change starts the count of losses again", () =>
+test("an import with --allow-change resets the count of losses", () =>
   withImports(async ({ add }) => {
     await add(without(0));
     await add(without(4));
@@ -44,7 +44,7 @@ const losing = (validLicenses: number, of = 400) => ({
   of: { ...noLosses.of, validLicenses: of },
 });
 
-test("half of the losses that the brake allows are noted", () => {
+test("losses of half of the brake's limit are noted", () => {
   expect(notedLosses(losing(4))).toEqual([]);
   expect(notedLosses(losing(5))).toEqual([{ kind: "validLicenses", lost: 5, of: 400 }]);
   expect(lossesBeyond(losing(8), noLosses)).toEqual([]);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 /** The values of people that must not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
-test("each foreign file gets a correct mapping, or questions", async () => {
+test("each file of another registry gets the expected mapping and the expected open questions", async () => {
   expect(files.length).toBeGreaterThanOrEqual(20);
   for (const file of files) {
     const found = await suggestionFor(file);
@@ -37,7 +37,7 @@ test("a file without a header is refused without its values", async () => {
   expect(text).not.toMatch(/Okonkwo|20000/);
 });
 
-test("each foreign file is imported by its proposed mapping and the answers", async () => {
+test("each file of another registry is imported by its proposed mapping and the answers", async () => {
   const answers: Record<string, object> = {
     sourceless: { constants: { source: "legacy" } },
     ambiguous: { dates: "D/M/YYYY" },
@@ -66,7 +66,7 @@ test("each foreign file is imported by its proposed mapping and the answers", as
   }
 }, 120_000);
 
-test("a mapping with windows-1252 is refused for a file in UTF-8", async () => {
+test("a mapping with the encoding windows-1252 is refused for a file in UTF-8", async () => {
   const file = files.find(({ name }) => name === "windows.csv") as ForeignFile;
   const mapping = { ...(await suggestionFor(file)).mapping, open: [] };
   const text = Buffer.from(file.content).toString("latin1");
@@ -92,7 +92,7 @@ test("a header may follow 600,000 blank lines", () =>
     expect(found).toMatchObject({ inserted: own.people.length, rejected: 0 });
   }));
 
-test("a column's name may have the delimiter", () =>
+test("a column's name may contain the delimiter", () =>
   withImports(async ({ add }) => {
     const [own] = files as [ForeignFile];
     const content = Buffer.from(own.content).toString().replace(",name,", ',"Name (first, last)",');

@@ -15,7 +15,7 @@ const names = [
 /** Decodes UTF-8 as Windows-1252. */
 const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
 
-test.each(names)("the text %s is not suspect", (name) => {
+test.each(names)("the name %s is not suspect", (name) => {
   expect(suspectIn(name)).toBeNull();
   expect(suspectIn(name.normalize("NFD"))).toBeNull();
 });
@@ -24,7 +24,7 @@ test.each(names)("the text %s is not suspect", (name) => {
 test.each([
   "NULL", "null", " null ", "\\N", "(null)", "(NULL)", "<null>", "[NULL]", "N/A", "n/a", "N / A", "n.a.",
   "#N/A", "#NULL!", "nan", "NaN", "NAN", "NA", "None", "NONE", "nil", "undefined", "0", "0.0", "-", "--",
-])("the text %s is a word for an empty cell", (text) => {
+])("the text %s means an empty cell", (text) => {
   expect(suspectIn(text)).toBe("NULL_WORD");
 });
 
@@ -45,19 +45,19 @@ test.each([
   expect(suspectIn(misread(name))).toBe("MOJIBAKE");
 });
 
-test("mojibake that was made twice, or lost a byte, is detected", () => {
+test("double mojibake, and mojibake that lost a byte, is detected", () => {
   expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
   expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
 });
 
 test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
-  "the text %s has question marks for letters",
+  "the text %s has question marks in place of letters",
   (text) => {
     expect(suspectIn(text)).toBe("QUESTION_MARK");
   },
 );
 
-test("a replacement character is detected", () => {
+test("the Unicode replacement character is detected", () => {
   expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
 });
 
@@ -68,7 +68,7 @@ test("every name with a letter beyond ASCII is detected when it was read as Wind
       expect([name, suspectIn(misread(name))]).toEqual([name, "MOJIBAKE"]);
 });
 
-test("no name of letters, in any case, is suspect", () => {
+test("no name that consists of letters is suspect, in upper or lower case", () => {
   const letters = [..."aeioubdgklmnrstyéèêëàáâäòóôöùúûçìíîẹọṣńǹñƙɓɗ"];
   let seed = 7;
   const random = (below: number) => {

@@ -21,7 +21,7 @@ const numbers = async (driver: Driver) =>
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
-    test("the schema is made in an empty database, and holdsRegister makes nothing", () =>
+    test("the schema is created in an empty database, and holdsRegister creates nothing", () =>
       withEmpty(kind, async (driver) => {
         expect(await holdsRegister(driver)).toBe(false);
         expect(await readSchema(driver)).toBe(0);
@@ -35,14 +35,14 @@ for (const kind of driverKinds) {
         expect(await holdsRegister(driver)).toBe(true);
       }));
 
-    test("the schema is made once when two programs start together", () =>
+    test("the schema is created once if two programs start at the same time", () =>
       withEmpty(kind, async (driver) => {
         await Promise.all([makeSchema(driver, steps), makeSchema(driver, steps)]);
         expect(await numbers(driver)).toEqual([1, 2]);
         expect(await driver.query("SELECT value FROM revision")).toEqual([{ value: 2 }]);
       }));
 
-    test("a later schema step keeps what is stored", () =>
+    test("a later step of the schema keeps the stored data", () =>
       withEmpty(kind, async (driver) => {
         await makeSchema(driver, [first]);
         await driver.batch([statement("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
@@ -54,7 +54,7 @@ for (const kind of driverKinds) {
         expect(await readSchema(driver, steps)).toBe(2);
       }));
 
-    test("a schema whose maker was killed is completed by the next program", () =>
+    test("the next program completes a schema whose creation was killed", () =>
       withEmpty(kind, async (driver) => {
         const cutOff = (number: number): Driver => ({
           ...driver,
@@ -73,7 +73,7 @@ for (const kind of driverKinds) {
         expect(await readSchema(driver, steps)).toBe(2);
       }));
 
-    test("no schema step is made while an older service runs", () =>
+    test("no step of the schema is applied while an older service runs", () =>
       withEmpty(kind, async (driver) => {
         await makeSchema(driver, [first]);
         const served = { ...driver, serviceRunning: async () => true };
@@ -81,7 +81,7 @@ for (const kind of driverKinds) {
         expect(await numbers(driver)).toEqual([1]);
       }));
 
-    test("a newer schema is refused in one line that says what to do", () =>
+    test("a newer schema is refused in one line that names the remedy", () =>
       withEmpty(kind, async (driver) => {
         await makeSchema(driver, steps);
         const before = await objects(driver);
@@ -93,7 +93,7 @@ for (const kind of driverKinds) {
         expect(await objects(driver)).toEqual(before);
       }));
 
-    test("the schema is not made in another program's database", () =>
+    test("the schema is not created in another program's database", () =>
       withEmpty(kind, async (driver) => {
         await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
         expect(await rejection(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
