@@ -20,7 +20,7 @@ const world = sharedWorld({
 
 type Envelope = { signature: string; result: { found: boolean; status: string; reasons: string[] } };
 
-/** Every way to ask for the teacher, and whether each finds them; what is signed is compared with what is shown. */
+/** Asks for the teacher in every way. @returns whether each way finds the teacher */
 async function answers(partner: Partner): Promise<Record<string, boolean>> {
   const identifiers = [{ regNo }, { tId: 1_000_001 }, { nin: numbers.nin }];
   const seen: Record<string, boolean> = {};

@@ -13,7 +13,7 @@ const world = sharedWorld({
 });
 const isOnDeno = programWords.some((word) => /\bdeno$/.test(word));
 let partner: Partner;
-/** Opened first and checked last, because the service waits ten seconds before it closes them. */
+/** The slow connections are opened first and checked last, because the service closes them after ten seconds. */
 let slowClients: Promise<string[][]>;
 let ports: { name: string; port: number; tls: boolean }[];
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
     { name: "TLS", port: Number(new URL(tlsUrl).port), tls: true },
   ];
   slowClients = Promise.all([answersTo(""), answersTo(`${lookup}X: `, (client) => client.drip())]);
-  // Without this a failure before the test that awaits it would end the process.
+  // Without this handler a rejection before the test that awaits the promise would end the process.
   slowClients.catch(() => {});
 });
 
@@ -34,7 +34,7 @@ const health = `GET ${api}/health HTTP/1.1\r\n`;
 const host = "Host: verify.example.gov\r\n";
 const close = "Connection: close\r\n";
 
-/** Writes to each port and resolves with all that came back until the service closed the connection. */
+/** Writes to each port. @returns everything that the service sent before it closed the connection */
 async function answersTo(text: string, act: (client: RawClient) => void = () => {}): Promise<string[]> {
   return Promise.all(
     ports.map(async (port) => {
@@ -171,7 +171,7 @@ test("unread answers use no memory of the service on Bun, and do not delay other
   const clients = await Promise.all(
     ports.flatMap((port) => Array.from({ length: 100 }, () => openClient(port))),
   );
-  // The connections themselves take memory, which each has after its first answer.
+  // A connection uses memory from its first answer on, so the measurement begins after it.
   for (const client of clients) client.write(`${health}${host}\r\n`);
   await Promise.all(clients.map((client) => client.receives("activeKid")));
   const before = memory();

@@ -58,7 +58,7 @@ test("twenty simultaneous copies of a batch with one idempotency key run the bat
   const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
   const key = freshKey();
   const items = Array.from({ length: 50 }, () => question);
-  // On a busy machine a duplicate that waits longer than two seconds gets 409, and is sent again.
+  // A duplicate that waits longer than two seconds, as on a busy machine, gets 409 and is sent again.
   const answer = () =>
     untilAnswer(
       () => send("/batch", { items }, key, caller),

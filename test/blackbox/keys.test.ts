@@ -135,7 +135,7 @@ test("no check fails during rotations, and every envelope's key is in the key se
       const one = await envelope();
       seen.push({ envelope: one, before, after: await servedKids() });
       rounds[number] = (rounds[number] ?? 0) + 1;
-      // Thousands of calls would say no more than the hundreds of this pace.
+      // The pause limits the test to hundreds of calls, which are enough.
       await sleep(10);
     }
   }
@@ -147,7 +147,7 @@ test("no check fails during rotations, and every envelope's key is in the key se
     const { activeKid, pendingKid } = await rotateNow("--bits", bits);
     kids.add(activeKid);
     made.push(pendingKid);
-    // Who asked before the pending key was published has its answer before that key signs.
+    // Calls from before the publication of the pending key must be answered before that key signs.
     const done = [...rounds];
     await until(() => rounds.every((number, index) => number > (done[index] ?? 0)));
   }

@@ -32,7 +32,7 @@ type Log = {
   readonly dataDir: string;
   readonly database: string;
   readonly pinned: string;
-  /** The path for a backup. */
+  /** The path of the backup that a test makes. */
   readonly backup: string;
   /** Starts the service, makes so many calls, and stops the service. */
   attest(calls: number): Promise<Envelope[]>;

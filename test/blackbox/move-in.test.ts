@@ -1,4 +1,4 @@
-/** The manual's lines by which a register moves from ./data into the installed service, without root and systemd. */
+/** Runs the manual's commands that move a register from ./data into the installed service, without root and systemd. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, mkdir } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What only several nodes can show: one register, three services, and commands beside them. */
+/** Tests that need several nodes: one register, three services, and commands that run at the same time. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -44,7 +44,7 @@ async function addPartner() {
       headers: { Authorization: `Bearer ${key.apiKey}` },
       body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
     });
-  // Without the scope, which costs nothing: 403 when the key is known.
+  // A call without the required scope costs nothing, and gets 403 once the node knows the key.
   const isKnown = async (node: ClusterNode) =>
     (await ask(node, `${api}/lookup/by-tid/1`, { headers: { Authorization: `Bearer ${key.apiKey}` } }))
       .status === 403;
@@ -90,7 +90,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       const others = nodes.filter((node) => node !== killed);
       const url = `http://127.0.0.1:${receiver.port}/`;
       await tvsJson("partners", "webhook", "set", partner.id, url);
-      // While the others stand still, this one sends.
+      // This node gets the deliveries, because the other nodes are suspended.
       for (const node of others) node.signal("SIGSTOP");
       expect((await tvs("partners", "webhook", "test", partner.id)).code).toBe(0);
       await until(() => received.length === 1);
@@ -129,7 +129,7 @@ describe.skipIf(noServer !== undefined)(
     const good = generateKeyPairSync("ed25519");
     let folder: Folder;
     let server: TestServer;
-    /** Who has the register, and may use it. */
+    /** The environment variables with which a command may use the register. */
     let env: Record<string, string>;
 
     beforeAll(async () => {

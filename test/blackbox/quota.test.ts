@@ -6,10 +6,10 @@ import { type Partner, type PartnerOptions, readJson, sharedWorld } from "./worl
 
 const world = sharedWorld({ rows: [teachers.valid] });
 const tId = Number(teachers.valid.t_id);
-/** Not `lookup_by_nin`: by a call without scope, which costs nothing, the helper sees that the partner is known. */
+/** All scopes except `lookup_by_nin`: the helper calls that route, which then costs nothing, until the service knows the partner. */
 const scopes = "eligibility,lookup_by_reg_no,lookup_by_tid,batch";
 
-/** A partner whose windows are untouched, and a minute that has time enough left for the test. */
+/** A partner that has used no quota, at a time with enough of the minute left for the test. */
 async function freshPartner(limits: PartnerOptions): Promise<Partner> {
   await roomInMinute(12);
   return world.partner({ scopes, ...limits });
@@ -49,7 +49,7 @@ async function refusal(response: Response): Promise<Problem & { retryAfterSecond
 test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the last call of a minute", async () => {
   const partner = await freshPartner({ perMinute: 4 });
   const reset = minuteEnd();
-  // These cost nothing.
+  // These calls cost nothing.
   await partner.get("/health");
   await partner.get("/.well-known/jwks.json");
   for (const remaining of [3, 2, 1, 0]) {

@@ -8,7 +8,7 @@ setDefaultTimeout(patienceMs);
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
-/** What the sandbox has printed before it listened. */
+/** The output of the sandbox before it listens. */
 let printed: string;
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Tries to leave an act half done, and checks the register afterwards. */
+/** Kills or fails a command during its writes, and checks the register afterwards. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../src/store/driver/file.ts";

@@ -13,7 +13,7 @@ export const issuer = { TVS_ISSUER: "https://verify.example.gov" };
 export type Act = {
   readonly name: string;
   readonly words: readonly string[];
-  /** One commit: all of it or nothing. An act of several commits continues when it is given again. */
+  /** Whether the command makes one commit. A command of several commits continues when it is run again. */
   readonly isAtomic?: boolean;
   /** Tables in which each try leaves rows, whether it succeeds or not. */
   readonly leaves?: readonly string[];

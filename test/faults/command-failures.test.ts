@@ -11,7 +11,7 @@ import { canFail, diskFaults, failAt, failuresOf, isFailing, mend } from "./fail
 
 /**
  * Kills each command that changes something just before one of its writes, or lets one of its writes fail. The command
- * must have done everything or nothing, and succeed when it is given again. TVS_SEED draws the tries, TVS_KILLS sets
+ * must have done everything or nothing, and succeed when it is run again. TVS_SEED draws the tries, TVS_KILLS sets
  * their number for each command; 5000 is all of them.
  */
 const tries = countOf("TVS_KILLS", 3);
