@@ -32,7 +32,7 @@ type Call = {
   readonly path: string;
   readonly method?: string;
   readonly body?: unknown;
-  /** What is answered when nothing fails; 200 if left out. */
+  /** The status of the answer without a fault; 200 by default. */
   readonly status?: number;
   /** Whether the quota is charged before the work, in its own commit. */
   readonly paysFirst?: boolean;
@@ -58,7 +58,7 @@ const content = async () => {
   const all = await contentOf(world.operator.dataDir);
   return Object.fromEntries(Object.entries(all).filter(([table]) => !kept.test(table)));
 };
-/** A minute later, so that no probe, quota or pace is left of the call before. */
+/** Makes a call one minute later, so that no probe, quota or rate limit of the previous call affects it. */
 async function ask({ path, method, body }: Call, key?: string) {
   const headers = key === undefined ? {} : { "Idempotency-Key": key };
   return world.call(api + path, {
@@ -139,7 +139,7 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
   failAt(world.operator.dataDir, at, fault);
   const first = await ask(call, keyOf(call, key));
   const wasWell = first.status === (call.status ?? 200);
-  // Health follows what is refused to evidence (decision D2.8).
+  // Health is 503 only after a refused write of evidence (decision D2.8).
   const isPublishedTo = wasWell || !fault.lasts || call.paysFirst || call.status || (await health()) === 503;
   mend();
   const left = changed(before, await content());
@@ -164,7 +164,7 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
 /** The check and the batch take a key, so that an answer that was lost is the same again. */
 const keyOf = ({ path }: Call, key: string) => (/check|batch/.test(path) ? key : undefined);
 
-/** Without a key nothing is kept for a replay. */
+/** Without an idempotency key no answer is stored for a replay. */
 function isSame(left: Try["done"], done: Try["done"], call: Call, key: string): boolean {
   const kept = keyOf(call, key) === undefined || call.status !== undefined ? {} : { idempotency: [0, 1] };
   return Bun.deepEquals({ ...left }, { ...done, ...kept });

@@ -23,13 +23,13 @@ export type FaultyReceiver = {
 
 type Answer = (response: ServerResponse) => void;
 
-/** The failures of a third of all requests, with equal probability. */
+/** The ways in which a third of all requests fail, with equal probability. */
 const failures: readonly Answer[] = [
   (response) => response.writeHead(500).end("no"),
   (response) => response.writeHead(503, { "Retry-After": "1" }).end(),
   // Bun answers 200 when the response is destroyed instead of its connection.
   ({ req }) => req.socket.destroy(),
-  // A head whose body never comes.
+  // A response head without its body.
   (response) => {
     response.writeHead(200, { "Content-Length": "100" });
     response.write("a part");

@@ -7,7 +7,7 @@ type Callers = {
   readonly apiKey: string;
   readonly partnerId: string;
   readonly count: number;
-  /** Small enough to be reached, so that going over it would show; null where no quota is near. */
+  /** A quota that the callers reach, so that an excess would be found; null for a quota that they never reach. */
   readonly perMinute: number | null;
 };
 
@@ -25,7 +25,7 @@ export type KeyedLoad = {
   judge(database: Driver): Promise<LoadFindings>;
 };
 
-/** Everything here must be zero. */
+/** The numbers of faults, which must each be zero. */
 type LoadFindings = {
   readonly answeredWithoutAttestation: number;
   readonly keysThatRanTwice: number;
@@ -66,7 +66,7 @@ export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
   while (answers.length < before + bigCallers || !isReplayed()) await sleep(5);
 }
 
-/** A call that takes longer has failed. */
+/** A call that takes longer counts as failed. */
 const maxCallMs = 15_000;
 /** Verification ids in one query, because a libSQL server limits the size of its reply. */
 const lookedUp = 500;

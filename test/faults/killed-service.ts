@@ -21,7 +21,7 @@ type TreeHead = Pick<Checkpoint, "size" | "root">;
 
 const pauseMs = 20;
 
-/** Asks for the newest checkpoint again and again. @param url where the service is now */
+/** Fetches the newest checkpoint again and again. @param url returns the current URL of the service */
 export function collectCheckpoints(url: () => string) {
   const seen: TreeHead[] = [];
   let isOver = false;
@@ -104,7 +104,7 @@ export async function judgeService(judging: Judging) {
   }
 }
 
-/** A server answers with ten megabytes at most. */
+/** A libSQL server sends at most ten megabytes in a reply. */
 const rowsAtOnce = 2_000;
 
 async function attestationsOf(database: Driver): Promise<Row[]> {

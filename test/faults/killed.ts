@@ -4,7 +4,7 @@ import { countOf } from "../harness/trial.ts";
 /** The number of rounds; TVS_KILLS sets another. */
 export const roundsOf = (few: number) => countOf("TVS_KILLS", few);
 
-/** The limit of a test in milliseconds; with TVS_KILLS three hours. */
+/** The time limit of a test in milliseconds: three hours if TVS_KILLS is set. */
 export const limitFor = (fewMs: number) => (process.env.TVS_KILLS ? 3 * 3_600_000 : fewMs);
 
 /** Faults that were found: their number, their names, or a sentence. */

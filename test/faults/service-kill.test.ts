@@ -39,7 +39,7 @@ async function startWatching(register: Register, url: () => string) {
       await load.stop();
       await checkpoints.stop();
     },
-    /** Judges everything over a service that runs again. */
+    /** Compares answers and checkpoints with the database of the restarted service. */
     async judge(): Promise<void> {
       const faults = await judgeService({ register, checkpoints: checkpoints.seen, load, heads, unexpected });
       expect(broken(faults)).toEqual({});

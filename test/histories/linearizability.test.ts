@@ -23,7 +23,7 @@ const register: Model<number, Call> = {
 
 type Timed = readonly [time: string, call: Call];
 
-/** `1-4` began at 1 and ended at 4; `1-` was lost. */
+/** A call `1-4` began at time 1 and ended at time 4; the reply to `1-` was lost. */
 function recorded(...calls: Timed[]): Recorded<Call>[] {
   return calls.map(([time, call]) => {
     const [begin, end = ""] = time.split("-");
@@ -35,7 +35,7 @@ test("the linearizability checker returns the longest valid order, and the calls
   expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
 });
 
-/** Tries every order. */
+/** Tries every order of the calls. */
 function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = register.initial): boolean {
   if (history.every(({ end }) => end === Number.POSITIVE_INFINITY)) return true;
   return history.some((one) => {

@@ -33,20 +33,20 @@ async function printedCommands(language: string): Promise<[id: string, text: str
   return printed;
 }
 
-/** A clean folder, with `tvs` on the path and the packages that the page installs from a registry. */
+/** An empty folder, with `tvs` on the PATH and the packages that the page installs from a registry. */
 function withFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const words = programWords.map((word) => `'${word}'`).join(" ");
     await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await symlink(join(import.meta.dir, "../../node_modules"), join(folder, "node_modules"));
-    // The system's own Python, which has the system's packages.
+    // The system's Python, because it has the system's packages.
     await symlink("/usr/bin/python3", join(folder, "python3"));
     return run(folder);
   });
 }
 
 async function runInShell(script: string, { folder, port }: { folder: string; port: string }) {
-  // As in many containers: what Python prints in parts is written in parts, and mixes with what others print.
+  // Python's output is unbuffered, as in many containers, so that it mixes with that of other programs.
   const env = {
     ...process.env,
     PORT: port,
@@ -57,7 +57,7 @@ async function runInShell(script: string, { folder, port }: { folder: string; po
   return runToEnd(["bash", "-c", script], { cwd: folder, env });
 }
 
-/** Printed between the listings, to tell their outputs apart. */
+/** A line that is printed between the listings, to separate their outputs. */
 const mark = (id: string) => `@@ ${id} @@`;
 
 function saidBy(stdout: string, id: string): string {

@@ -30,7 +30,7 @@ test.each(asked)(
   async (term, verdict) => {
     const tab = await ask(noScript, term);
     expect(await headline(tab)).toBe(verdict);
-    // The term is in no address, and no other site is asked.
+    // No URL contains the search term, and no other site is called.
     expect(tab.page.url()).toBe(`${site.url}/`);
     for (const address of tab.requested) expect(address).toStartWith(site.url);
     expect(tab.complaints).toEqual([]);

@@ -1,4 +1,4 @@
-/** The head and the foot of a site that says whose it is, and the pages for failures, in a browser. */
+/** The header, footer and error pages of a site with a name and a logo, in a browser. */
 
 import { beforeAll, expect, test } from "bun:test";
 import { storedSite } from "../../src/domain/site.ts";

@@ -8,7 +8,7 @@ import { serve } from "../../src/http/serve.ts";
 import type { AppOptions } from "../../src/service.ts";
 import { makeFolder } from "../harness/folder.ts";
 
-// The sandbox prints how this program is called.
+// The sandbox prints the command by which this program is started.
 setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
 
 export type Site = Awaited<ReturnType<typeof openSite>>;
@@ -29,7 +29,7 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
   });
   const opened = await openService(config, { defaultIssuer: listener.url });
   const { operator, service } = opened;
-  // It prints command lines of the program, and main.ts is not what runs here.
+  // The sandbox prints command lines of the program, but this process does not run main.ts.
   setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
   if (options.statusList === false) await operator.stores.settings.write({ status_list: "off" });

@@ -1,4 +1,4 @@
-/** The envelope page: an attestation on paper, the link in its code, and statements over a list. */
+/** The envelope page: a printed attestation, the link in its QR code, and statements over a list. */
 
 import { beforeAll, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
@@ -29,7 +29,7 @@ import {
 useEnvelopePage();
 
 const temp = sharedFolder();
-/** poppler-utils and zbar-tools. */
+/** Whether the programs of poppler-utils and zbar-tools are installed. */
 const canRead = ["pdfinfo", "pdftoppm", "zbarimg"].every((tool) => Bun.which(tool) !== null);
 
 let signature: string;
@@ -63,7 +63,7 @@ function run(tool: string, ...args: string[]): string {
   return execFileSync(tool, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 }
 
-/** The content of the code on the sheet, at the resolution of a cheap scanner. */
+/** Reads the QR code on the printed sheet at 150 dpi, the resolution of a cheap scanner. */
 function scanned(pdf: string): string {
   run("pdftoppm", "-r", "150", "-png", "-singlefile", pdf, pdf);
   return run("zbarimg", "--quiet", "--raw", `${pdf}.png`);
@@ -76,13 +76,13 @@ async function follow(link: string): Promise<Tab> {
   return tab;
 }
 
-/** A link's fragment is sent to nobody. */
+/** Expects that no request contains the fragment of the link. */
 function expectNothingSent({ requested, complaints }: Tab): void {
   expect(requested.filter((address) => address.includes("eyJ"))).toEqual([]);
   expect(complaints).toEqual([]);
 }
 
-/** An answer of the fixtures' issuer, with a link of so many characters. */
+/** Makes an answer of the fixtures' issuer whose link has this many characters. */
 function answerOfLength(length: number): string {
   const room = length - `${issuer}/verify-envelope#`.length;
   const answerWith = (letters: number) =>
@@ -194,7 +194,7 @@ test("the envelope page shows how many people of a statement are eligible, and e
     expect(text).toMatch(/Statement on .*: 1 of 2 different people eligible \(50 %\)/);
     expect(text).toContain("Of the 3 named by the list, 2 different people.");
     expect(text).toContain("1 row has another name than the registered one.");
-    // Neither verdict is green while somebody is not eligible.
+    // Neither verdict is green if one person is not eligible.
     expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
     expect(await page.locator("#outcome tbody tr").count()).toBe(3);
     await expectSound(page);

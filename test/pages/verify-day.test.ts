@@ -1,4 +1,4 @@
-/** The day of an answer on the envelope page, by a clock that is set. */
+/** The age of an answer on the envelope page, tested with a browser clock that the tests set. */
 
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
@@ -19,7 +19,7 @@ useEnvelopePage({ statusList: false });
 
 const dayMs = 86_400_000;
 
-/** Opens the page on another day. */
+/** Opens the page in a browser whose clock shows this time. */
 async function openAt(time: Date) {
   await earlier.context.clock.setFixedTime(time);
   const tab = await earlier.open();

@@ -1,4 +1,4 @@
-/** The envelope page: the use of a partner's engineer, and wrong files. */
+/** The envelope page: verdicts, settings and wrong files. */
 
 import { expect, test } from "bun:test";
 import {
@@ -64,7 +64,7 @@ test("the envelope page calls a genuine envelope genuine, and shows every check 
     expect(await checksOf(page, "Passed")).toHaveLength(13);
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     expect(complaints).toEqual([]);
-    // Further verifications fetch nothing.
+    // Further verifications make no request.
     for (const again of ["{}", JSON.parse(envelope).signature]) {
       await page.click("#again");
       await verify(page, again);
@@ -77,7 +77,7 @@ test("the envelope page calls a genuine envelope genuine, and shows every check 
 test("the envelope page shows a genuine answer about a revoked teacher as a red no, as large as the signature's verdict", () =>
   within(openPage(), async ({ page }) => {
     await page.fill("#envelope", await askAbout(revokedNo));
-    // After a key, browsers show the focus.
+    // Browsers show the focus only after a key was pressed.
     await page.press("#envelope-form button:not([type])", "Enter");
     await untilOutcomeSays(page, "Licence already revoked on");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");

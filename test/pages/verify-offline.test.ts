@@ -30,7 +30,7 @@ afterEach(async () => {
   isCut = false;
 });
 
-/** Stops the service: no request of the browser gets an answer. */
+/** Stops the service, so that no request of the browser gets an answer. */
 async function cutNetwork(): Promise<void> {
   isCut = true;
   await site.close();

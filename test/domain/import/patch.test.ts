@@ -56,7 +56,7 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, string[]]>([
   [{}, { phoneIndex: "01" }, ["phoneIndex"]],
   [{ profile }, { profile: { ...profile } }, []],
   [{ profile }, { profile: null }, ["profile"]],
-])("an import changes for a teacher with %j by a row with %j the fields %j", (before, patch, changed) => {
+])("a teacher with %j and a row with %j: the import changes the fields %j", (before, patch, changed) => {
   const made = effect(before, patch);
   expect(made.changed as string[]).toEqual(changed);
   expect(changesNothing(made)).toBe(changed.length === 0);
