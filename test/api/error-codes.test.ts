@@ -21,47 +21,44 @@ const waitingHelps = /^(?:429|503|409 (?:IDEMPOTENCY_KEY_IN_USE|DELIVERY_UNDER_W
 /** What is refused before there is a request: no call, and nobody's `Accept`. */
 const beforeCalls = /^REQUEST_MALFORMED$/;
 
-test.each(situations)(
-  "the service refuses with the error code %s in this case: %s",
-  async (code, what, cause) => {
-    const { status, title } = errorCodes[code];
-    const isCall = !beforeCalls.test(code);
-    on.calls.length = 0;
-    const asked = [
-      {},
-      { Accept: "text/html;q=0, application/problem+json;q=0" },
-      { Accept: "*/*, Application/Problem+JSON;q=0.1" },
-    ];
-    const [plain, refusedForm, problem] = await Promise.all(asked.map((headers) => cause(on, headers)));
-    const type = `${isCall ? "https://teachers.example" : ""}/v1/inter-agency/help/errors#${code}`;
-    for (const response of [plain, refusedForm, problem]) {
-      expect(response?.status).toBe(status);
-      expect(response?.headers.get("X-Error-Code")).toBe(code);
-      expect(response?.headers.get("Link")).toBe(`<${type}>; rel="help"`);
-      expect(response?.headers.has("Retry-After")).toBe(waitingHelps.test(`${status} ${code}`));
-    }
-    if (isCall) {
-      const ids = [plain, refusedForm, problem].map((response) => response?.headers.get("X-Request-Id"));
-      const last = ids.map((id) => on.calls.find(({ requestId }) => requestId === id));
-      expect(last.map((call) => [call?.error, call?.status])).toEqual(new Array(3).fill([code, status]));
-      const { route, method } = last[0] as Call;
-      if (isDescribed(route)) expect(codesOf(route, method, status)).toContain(code);
-    }
-    // What people are shown, and the health document, have forms of their own.
-    if (what === "on the page" || what === "a health probe that fails") return;
-    const told = await Promise.all([plain, refusedForm].map((response) => response?.json()));
-    for (const one of told) {
-      const { statusCode, message, ...members } = one as Record<string, unknown>;
-      expect(statusCode).toBe(status);
-      expect(message).not.toContain("secret");
-      expect(Object.keys(members)).toEqual(status === 429 ? ["retryAfterSeconds"] : []);
-    }
-    if (!isCall) return;
-    const { message: detail, statusCode: _status, ...members } = told[0] as Record<string, unknown>;
-    expect(problem?.headers.get("Content-Type")).toBe("application/problem+json");
-    expect(await problem?.json()).toEqual({ type, title, status, detail, code, ...members });
-  },
-);
+test.each(situations)("the service refuses with %s in this case: %s", async (code, what, cause) => {
+  const { status, title } = errorCodes[code];
+  const isCall = !beforeCalls.test(code);
+  on.calls.length = 0;
+  const asked = [
+    {},
+    { Accept: "text/html;q=0, application/problem+json;q=0" },
+    { Accept: "*/*, Application/Problem+JSON;q=0.1" },
+  ];
+  const [plain, refusedForm, problem] = await Promise.all(asked.map((headers) => cause(on, headers)));
+  const type = `${isCall ? "https://teachers.example" : ""}/v1/inter-agency/help/errors#${code}`;
+  for (const response of [plain, refusedForm, problem]) {
+    expect(response?.status).toBe(status);
+    expect(response?.headers.get("X-Error-Code")).toBe(code);
+    expect(response?.headers.get("Link")).toBe(`<${type}>; rel="help"`);
+    expect(response?.headers.has("Retry-After")).toBe(waitingHelps.test(`${status} ${code}`));
+  }
+  if (isCall) {
+    const ids = [plain, refusedForm, problem].map((response) => response?.headers.get("X-Request-Id"));
+    const last = ids.map((id) => on.calls.find(({ requestId }) => requestId === id));
+    expect(last.map((call) => [call?.error, call?.status])).toEqual(new Array(3).fill([code, status]));
+    const { route, method } = last[0] as Call;
+    if (isDescribed(route)) expect(codesOf(route, method, status)).toContain(code);
+  }
+  // What people are shown, and the health document, have forms of their own.
+  if (what === "on the page" || what === "a health probe that fails") return;
+  const told = await Promise.all([plain, refusedForm].map((response) => response?.json()));
+  for (const one of told) {
+    const { statusCode, message, ...members } = one as Record<string, unknown>;
+    expect(statusCode).toBe(status);
+    expect(message).not.toContain("secret");
+    expect(Object.keys(members)).toEqual(status === 429 ? ["retryAfterSeconds"] : []);
+  }
+  if (!isCall) return;
+  const { message: detail, statusCode: _status, ...members } = told[0] as Record<string, unknown>;
+  expect(problem?.headers.get("Content-Type")).toBe("application/problem+json");
+  expect(await problem?.json()).toEqual({ type, title, status, detail, code, ...members });
+});
 
 test("every error code has an example request that causes it", () => {
   expect(codes.filter((code) => Object.keys(errorSituations[code]).length === 0)).toEqual([]);

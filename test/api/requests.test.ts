@@ -39,12 +39,9 @@ test.each([
   '{"nin":"12345678901","nin":"12345678902"}',
   '{"nin":"12345678901","n\\u0069n":"12345678902"}',
   '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
-])(
-  "a request body with a duplicate member is refused, and the refusal does not repeat the value: %s",
-  async (body) => {
-    expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
-  },
-);
+])("a request body with a duplicate member is refused, without repeating the value: %s", async (body) => {
+  expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
+});
 
 test("a request body that is nested too deeply is refused", async () => {
   const nested = (depth: number) => `{"nin":"12345678901","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
@@ -105,12 +102,9 @@ test.each<[string, unknown, string]>([
     { ...good, context: { correlationId: null } },
     "context.correlationId must be text",
   ],
-])(
-  "the refusal of a wrong member names the member and does not repeat its value: %s: %j",
-  (_what, value, message) => {
-    expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
-  },
-);
+])("the refusal of a wrong member names it without repeating its value: %s: %j", (_what, value, message) => {
+  expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
+});
 
 test("the refusal of an unknown purpose lists the known ones", () => {
   const message = messageOf(eligibilityCheckSchema, { ...good, purpose: "SECRET_VALUE" }, "PURPOSE_UNKNOWN");

@@ -96,13 +96,10 @@ test.each<[what: string, statuses: number[], request: () => string, onDeno?: num
   ],
   ["40 kB of headers", [431], () => `${lookup}${host}X: ${"x".repeat(40_000)}\r\n\r\n`],
   ["300 headers", [431], () => `${lookup}${host}${"X: a\r\n".repeat(300)}\r\n`, [200, 200]],
-])(
-  "a malformed request with %s gets the statuses %p",
-  async (_what, statuses, request, onDeno = statuses) => {
-    for (const answers of await answersTo(`${request()}${health}${host}${close}\r\n`))
-      expect(statusesIn(answers)).toEqual(isOnDeno ? onDeno : statuses);
-  },
-);
+])("a malformed request with %s gets status %p", async (_what, statuses, request, onDeno = statuses) => {
+  for (const answers of await answersTo(`${request()}${health}${host}${close}\r\n`))
+    expect(statusesIn(answers)).toEqual(isOnDeno ? onDeno : statuses);
+});
 
 test.each<[what: string, statuses: number[], request: () => string, onDeno?: number[]]>([
   ["the Host header localhost", [200], () => `${lookup}Host: localhost\r\n${close}\r\n`],

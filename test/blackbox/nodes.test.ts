@@ -123,44 +123,41 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
 });
 
-describe.skipIf(noServer !== undefined)(
-  "a node that may not serve the register is refused in one line",
-  () => {
-    const good = generateKeyPairSync("ed25519");
-    let folder: Folder;
-    let server: TestServer;
-    /** The environment variables with which a command may use the register. */
-    let env: Record<string, string>;
+describe.skipIf(noServer !== undefined)("a node that may not serve a register is refused in a line", () => {
+  const good = generateKeyPairSync("ed25519");
+  let folder: Folder;
+  let server: TestServer;
+  /** The environment variables with which a command may use the register. */
+  let env: Record<string, string>;
 
-    beforeAll(async () => {
-      folder = await makeFolder();
-      const keyFile = join(folder.path, "server.pem");
-      await writeFile(keyFile, good.publicKey.export({ format: "pem", type: "spki" }));
-      server = await startServer({ args: ["--auth-jwt-key-file", keyFile] });
-      const TVS_DATABASE_TOKEN = tokenOf(good.privateKey);
-      env = { TVS_DATABASE: server.url, TVS_DATABASE_TOKEN, TVS_MASTER_KEY: newMasterKey() };
-      expect((await addFirstPartner("agency", ["--data", join(folder.path, "data")], { env })).code).toBe(0);
-    });
-    afterAll(async () => {
-      await server?.stop();
-      await folder?.remove();
-    });
+  beforeAll(async () => {
+    folder = await makeFolder();
+    const keyFile = join(folder.path, "server.pem");
+    await writeFile(keyFile, good.publicKey.export({ format: "pem", type: "spki" }));
+    server = await startServer({ args: ["--auth-jwt-key-file", keyFile] });
+    const TVS_DATABASE_TOKEN = tokenOf(good.privateKey);
+    env = { TVS_DATABASE: server.url, TVS_DATABASE_TOKEN, TVS_MASTER_KEY: newMasterKey() };
+    expect((await addFirstPartner("agency", ["--data", join(folder.path, "data")], { env })).code).toBe(0);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await folder?.remove();
+  });
 
-    function tokenOf(key: KeyObject): string {
-      const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-      const text = `${part({ alg: "EdDSA", typ: "JWT" })}.${part({ a: "rw" })}`;
-      return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
-    }
+  function tokenOf(key: KeyObject): string {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const text = `${part({ alg: "EdDSA", typ: "JWT" })}.${part({ a: "rw" })}`;
+    return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
+  }
 
-    test("a node with a master key is refused on an empty libSQL server, because the database is empty", () =>
-      withTempDir(async (dataDir) => {
-        const empty = await startServer();
-        await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });
-        const serve = ["serve", "--port", "0", "--issuer", "https://a.example"];
-        const service = await runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
-        expectOneLine(service, 1);
-        expect(service.stderr).toContain(`the database at ${empty.url} is empty`);
-        await empty.stop();
-      }));
-  },
-);
+  test("a node with a master key is refused on an empty libSQL server, because the database is empty", () =>
+    withTempDir(async (dataDir) => {
+      const empty = await startServer();
+      await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });
+      const serve = ["serve", "--port", "0", "--issuer", "https://a.example"];
+      const service = await runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
+      expectOneLine(service, 1);
+      expect(service.stderr).toContain(`the database at ${empty.url} is empty`);
+      await empty.stop();
+    }));
+});

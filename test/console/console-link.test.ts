@@ -49,7 +49,7 @@ test("readPlace reads the stored place of the console as writePlace wrote it", (
 });
 
 test.each([[null], [""], ["9464"], ["9464 x\n"]])(
-  "the console's address %p is refused with the remedy",
+  "the console's address %p is refused with advice",
   (text) => {
     expect(() => readPlace(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
   },

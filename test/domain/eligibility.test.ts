@@ -152,9 +152,6 @@ test.each([
   [null, [], true],
   ["A", ["A"], true],
   ["a", ["A"], false],
-])(
-  "the category %p is accepted under a rule with the categories %j: %p",
-  (category, categories, accepted) => {
-    expect(reasonsFor({ category }, withRule({ categories })).length === 0).toBe(accepted);
-  },
-);
+])("the category %p is accepted by a rule for the categories %j: %p", (category, categories, accepted) => {
+  expect(reasonsFor({ category }, withRule({ categories })).length === 0).toBe(accepted);
+});

@@ -89,12 +89,9 @@ test("rows of an extract with personal data in a text are rejected and not store
     expect(everything()).not.toContain(text);
   }));
 
-test.each(spellings)(
-  "%s is not stored in a call's context, a command's reason or a partner's name",
-  (text) => {
-    expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
-    const usage = expect.objectContaining({ code: "USAGE" });
-    expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
-    expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
-  },
-);
+test.each(spellings)("%s is not stored in a context, a reason or a partner's name", (text) => {
+  expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
+  const usage = expect.objectContaining({ code: "USAGE" });
+  expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
+  expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
+});

@@ -24,27 +24,24 @@ const bombs: Readonly<Record<string, () => Record<string, string | Buffer>>> = {
   }),
 };
 
-test.each(Object.keys(bombs))(
-  "a decompression bomb of %s is refused within 512 MiB of memory",
-  async (name) => {
-    await withTempDir(async (folder) => {
-      const file = join(folder, "bomb.xlsx");
-      writeFileSync(file, zipOf((bombs[name] as () => Record<string, string | Buffer>)()));
-      const child = Bun.spawn([...programWords, "teachers", "map", file], {
-        env: childEnvironment({}),
-        stdout: "ignore",
-        stderr: "pipe",
-      });
-      const most = mostMemory(child.pid, child.exited);
-      const said = await new Response(child.stderr).text();
-      expect({ code: await child.exited, said }).toEqual({
-        code: 2,
-        said: expect.stringMatching(/larger than tvs reads|damaged/),
-      });
-      expect(await most).toBeLessThan(512 * mebibyte);
+test.each(Object.keys(bombs))("a decompression bomb of %s is refused within 512 MiB", async (name) => {
+  await withTempDir(async (folder) => {
+    const file = join(folder, "bomb.xlsx");
+    writeFileSync(file, zipOf((bombs[name] as () => Record<string, string | Buffer>)()));
+    const child = Bun.spawn([...programWords, "teachers", "map", file], {
+      env: childEnvironment({}),
+      stdout: "ignore",
+      stderr: "pipe",
     });
-  },
-);
+    const most = mostMemory(child.pid, child.exited);
+    const said = await new Response(child.stderr).text();
+    expect({ code: await child.exited, said }).toEqual({
+      code: 2,
+      said: expect.stringMatching(/larger than tvs reads|damaged/),
+    });
+    expect(await most).toBeLessThan(512 * mebibyte);
+  });
+});
 
 /** The most memory that a process has had, read while it lives: the figure at its end includes its parent's. */
 async function mostMemory(pid: number, exited: Promise<number>): Promise<number> {

@@ -25,18 +25,15 @@ async function ask(browser: Browser, term: string): Promise<Tab> {
 
 const headline = ({ page }: Tab) => page.getByRole("heading", { level: 1 }).textContent();
 
-test.each(asked)(
-  "the public page without JavaScript answers the search term %s with %s",
-  async (term, verdict) => {
-    const tab = await ask(noScript, term);
-    expect(await headline(tab)).toBe(verdict);
-    // No URL contains the search term, and no other site is called.
-    expect(tab.page.url()).toBe(`${site.url}/`);
-    for (const address of tab.requested) expect(address).toStartWith(site.url);
-    expect(tab.complaints).toEqual([]);
-    await tab.page.close();
-  },
-);
+test.each(asked)("the public page without JavaScript answers %s with %s", async (term, verdict) => {
+  const tab = await ask(noScript, term);
+  expect(await headline(tab)).toBe(verdict);
+  // No URL contains the search term, and no other site is called.
+  expect(tab.page.url()).toBe(`${site.url}/`);
+  for (const address of tab.requested) expect(address).toStartWith(site.url);
+  expect(tab.complaints).toEqual([]);
+  await tab.page.close();
+});
 
 test("the public page prints the answer without the form", async () => {
   const tab = await ask(noScript, "TR/2019/LA/000001");

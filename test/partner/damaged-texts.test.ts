@@ -68,7 +68,7 @@ test("a signature with line breaks between two whole signatures gives one refusa
 });
 
 test.each(["le", "be"] as const)(
-  "a key set, a key history and an offline pack are read in UTF-16%s",
+  "key set, key history and offline pack are read in UTF-16%s",
   async (order) => {
     const set = await createKeySet({
       jwks: utf16(`\uFEFF${jwks}`, order),

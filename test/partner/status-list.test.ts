@@ -37,7 +37,7 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 const all = Object.entries(envelopes);
 
 test.each(Object.entries(kinds))(
-  "every envelope gets the right verdict with a status list %s",
+  "every envelope gets the right verdict with a list %s",
   async (name, kind) => {
     const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
     expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");

@@ -244,13 +244,10 @@ test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], expected
   [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
   [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
   [{}, [3], unnamed],
-])(
-  "the status list decides about an answer with %j if it withdraws %j",
-  async (change, withdrawn, expected) => {
-    const found = await verifyChanged(change, { statusLists: [statusList(pack(...withdrawn))] });
-    expect([sentenceOf(found), found.valid]).toEqual([expected, !expected.startsWith("status:")]);
-  },
-);
+])("the status list decides about %j if it withdraws %j", async (change, withdrawn, expected) => {
+  const found = await verifyChanged(change, { statusLists: [statusList(pack(...withdrawn))] });
+  expect([sentenceOf(found), found.valid]).toEqual([expected, !expected.startsWith("status:")]);
+});
 
 test("the caller's clock tolerance and list age apply to a status list", async () => {
   const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });

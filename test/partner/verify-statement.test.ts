@@ -167,13 +167,10 @@ test.each<[claims: object, expected: string]>([
     { [limit]: "9" },
     "The claim exp or nbf is not a number.",
   ]),
-])(
-  "verifyStatement refuses a statement with the claims %j, and names the fault",
-  async (claims, expected) => {
-    const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
-    expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: expected });
-  },
-);
+])("verifyStatement refuses the claims %j, and names the fault", async (claims, expected) => {
+  const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
+  expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: expected });
+});
 
 test("verifyStatement accepts a statement with limits, zero counts and a list without a reference", async () => {
   const claims = { exp: Date.parse(now) / 1000 + 1, nbf: 1, list: { name: "X" } };

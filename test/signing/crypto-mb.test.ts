@@ -41,17 +41,14 @@ describe.if(cryptoMb !== null)("crypto_mb, which makes eight signatures at once"
     );
   });
 
-  test.each([2048, 3072, 4096])(
-    "crypto_mb makes the same signatures as OpenSSL with keys of %d bits",
-    (bits) => {
-      const pkcs8 = generate(bits);
-      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-      for (const count of [1, 4, 7, lanes]) {
-        const wanted = hashes(count);
-        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-      }
-    },
-  );
+  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's signatures with keys of %d bits", (bits) => {
+    const pkcs8 = generate(bits);
+    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+    for (const count of [1, 4, 7, lanes]) {
+      const wanted = hashes(count);
+      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+    }
+  });
 
   test("crypto_mb refuses a key of another size or with another public exponent", () => {
     expect(inLanes(generate(2176))).toBeNull();

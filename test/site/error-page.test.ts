@@ -43,27 +43,24 @@ test.each([
   [503, new TvsError("STORE_UNAVAILABLE", "no such file: /secret")],
   [500, new Error("the secret cause")],
   [400, new TvsError("REQUEST_INVALID", "wrong")],
-])(
-  "the error page for status %p explains the failure in words, without its cause",
-  async (status, failure) => {
-    const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
-    app.get("/broken", () => {
-      throw failure;
-    });
-    const response = await app.request(
-      "/broken",
-      { headers: asBrowser },
-      { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
-    );
-    const html = await response.text();
-    const words = status === 400 ? failures[405] : failures[status as 500 | 503];
-    expect(response.status).toBe(status);
-    expect(html).toContain(`<h1>${words.title}</h1>`);
-    expect(html).not.toContain("secret");
-    expect(html.includes(response.headers.get("X-Request-Id") ?? "?")).toBe(status >= 500);
-    expect(response.headers.has("Retry-After")).toBe(status === 503);
-  },
-);
+])("the error page for status %p explains the failure without its cause", async (status, failure) => {
+  const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
+  app.get("/broken", () => {
+    throw failure;
+  });
+  const response = await app.request(
+    "/broken",
+    { headers: asBrowser },
+    { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
+  );
+  const html = await response.text();
+  const words = status === 400 ? failures[405] : failures[status as 500 | 503];
+  expect(response.status).toBe(status);
+  expect(html).toContain(`<h1>${words.title}</h1>`);
+  expect(html).not.toContain("secret");
+  expect(html.includes(response.headers.get("X-Request-Id") ?? "?")).toBe(status >= 500);
+  expect(response.headers.has("Retry-After")).toBe(status === 503);
+});
 
 test("a URL of thousands of slashes does not make the error page larger", async () => {
   const response = await world.call(`/nowhere${"/".repeat(4_000)}`, { headers: asBrowser });

@@ -38,12 +38,9 @@ test.each([
   expect(problemOf(text)).toBe(problem);
 });
 
-test.each([321, 1281, 100_000])(
-  "the lookup form refuses a search term of %i characters as too long",
-  (length) => {
-    expect(problemOf("x".repeat(length))).toBe(english.lookup.tooLong(320));
-  },
-);
+test.each([321, 1281, 100_000])("the lookup form refuses a term of %i characters as too long", (length) => {
+  expect(problemOf("x".repeat(length))).toBe(english.lookup.tooLong(320));
+});
 
 test.each([
   ["TR/2019/LA/000001", "regNo", "?regNo=TR%2F2019%2FLA%2F000001"],

@@ -140,18 +140,16 @@ describe("tvs log check", () => {
   test.each([
     ["has fewer entries", () => makeTree(4)],
     ["has different entries", () => makeTree(7, 4)],
-  ])(
-    "tvs log check exits with 2 once for a new log that %s, and with 0 for that log afterwards",
-    (_name, make) =>
-      withTempDir(async (folder) => {
-        await show(makeTree(5));
-        await look(folder);
-        const seen = shown.note;
-        const more = await showNext(make(), 2);
-        const lost = { verdict: "lost", seenSize: 5, seenCheckpoint: seen };
-        expect(await look(folder, ...more)).toMatchObject({ code: 2, said: lost });
-        expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
-      }),
+  ])("tvs log check exits with 2 once for a new log that %s, and then with 0", (_name, make) =>
+    withTempDir(async (folder) => {
+      await show(makeTree(5));
+      await look(folder);
+      const seen = shown.note;
+      const more = await showNext(make(), 2);
+      const lost = { verdict: "lost", seenSize: 5, seenCheckpoint: seen };
+      expect(await look(folder, ...more)).toMatchObject({ code: 2, said: lost });
+      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
+    }),
   );
 
   test("tvs log check exits with 2 until the new log's key is given, and with 1 if the old log is shown again", () =>

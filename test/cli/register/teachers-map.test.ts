@@ -51,12 +51,9 @@ test("tvs teachers map needs no register, prints only the mapping on stdout, and
 test.each([
   ["UTF-16 without a byte order mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
   ["an empty file", "", "the file is empty"],
-])(
-  "tvs teachers map exits with 2 for %s, and says how to make the file readable",
-  async (_name, content, says) => {
-    await expectRefusal(runTvs(["teachers", "map", file("bad.csv", content)]), 2, says);
-  },
-);
+])("tvs teachers map exits with 2 for %s, and names the remedy", async (_name, content, says) => {
+  await expectRefusal(runTvs(["teachers", "map", file("bad.csv", content)]), 2, says);
+});
 
 const wide = `${header};Standing`;
 const content = () => `${[wide, ...rows.map((row) => `${row};STRUCK OFF`)].join("\n")}\n`;
@@ -119,13 +116,10 @@ test.each([
   ["malformed JSON", "{", "it is not JSON"],
   ["an open question", JSON.stringify({ ...answered, open: ["dates"] }), "dates is not decided"],
   ["columns that the file lacks", '{"columns":{"Number":"reg_no"}}', "the file has no column Number"],
-])(
-  "tvs teachers import --map exits with 2 for a mapping with %s, and imports nothing",
-  async (_name, mapping, says) => {
-    const path = file("board.csv", board(...rows));
-    const { code, stderr } = await runTvs(importing(path, "--map", file("wrong.json", mapping)));
-    expect(code).toBe(2);
-    expect(stderr).toContain(says);
-    expect((await runTvs(["teachers", "show", "1001", "--data", data])).code).not.toBe(0);
-  },
-);
+])("tvs teachers import --map exits with 2 for a mapping with %s", async (_name, mapping, says) => {
+  const path = file("board.csv", board(...rows));
+  const { code, stderr } = await runTvs(importing(path, "--map", file("wrong.json", mapping)));
+  expect(code).toBe(2);
+  expect(stderr).toContain(says);
+  expect((await runTvs(["teachers", "show", "1001", "--data", data])).code).not.toBe(0);
+});

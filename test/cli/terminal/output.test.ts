@@ -68,13 +68,10 @@ test.each([
     ["0", "100001"],
     "--flag must be from 1 to 100000",
   ],
-])(
-  "an option reads %s, and refuses a wrong value with the option's name",
-  (_name, read, good, bad, message) => {
-    for (const [text, value] of Object.entries(good)) expect(read(text, "--flag")).toBe(value);
-    for (const text of bad) expect([text, refusalOf(read, text)]).toEqual([text, message]);
-  },
-);
+])("an option reads %s, and refuses a wrong value by its name", (_name, read, good, bad, message) => {
+  for (const [text, value] of Object.entries(good)) expect(read(text, "--flag")).toBe(value);
+  for (const text of bad) expect([text, refusalOf(read, text)]).toEqual([text, message]);
+});
 
 test("a printed table is aligned, without lines, colour or trailing spaces", () => {
   const rows = [["a", "active"] as const, ["long one", null] as const];

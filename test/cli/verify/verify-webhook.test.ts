@@ -71,16 +71,13 @@ test.each<[name: string, content: string | Uint8Array, why: string]>([
   ["two line breaks", `${secret}\n\n`, "white space"],
   ["an accented letter", `${secret}\u00e9`, "characters that no secret has"],
   ["a byte that is no UTF-8", Buffer.concat([Buffer.from(secret), Buffer.of(0xe9)]), "characters"],
-])(
-  "tvs verify-webhook exits with 2 if the secret file has %s, and refuses no delivery",
-  async (_name, content, why) => {
-    const file = join(folder, "odd-secret.txt");
-    writeFileSync(file, content);
-    const refused = await run([bodyFile, "--secret", `@${file}`, ...rest]);
-    await expectRefusal(refused, 2, why);
-    expect(refused.stderr).not.toContain(secret.slice(6));
-  },
-);
+])("tvs verify-webhook exits with 2 if the secret file has %s", async (_name, content, why) => {
+  const file = join(folder, "odd-secret.txt");
+  writeFileSync(file, content);
+  const refused = await run([bodyFile, "--secret", `@${file}`, ...rest]);
+  await expectRefusal(refused, 2, why);
+  expect(refused.stderr).not.toContain(secret.slice(6));
+});
 
 test("tvs verify-webhook without --now uses the current time", async () => {
   const old = await run([bodyFile, "--secret", secret, "--signature", signature, "--json"]);

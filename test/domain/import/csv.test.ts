@@ -69,7 +69,7 @@ const faults: [string, string, Rules, string][] = [
 ];
 
 test.each(faults)(
-  "the error of a faulty CSV record names its first line: %s",
+  "the error of a faulty CSV record names its line: %s",
   async (_name, text, rules, message) => {
     const error = await rejection(read(text, { rules }));
     expect(error).toBeInstanceOf(UnreadableError);
