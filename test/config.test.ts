@@ -214,7 +214,7 @@ test.each<[string, string | undefined, RegExp]>([
   ["tls-port", "1e3", /must be a whole number$/],
   ["host", " ", /must not be empty$/],
 ])(
-  "the option --%s with the value %j is refused in one line that names the option and its variable",
+  "--%s with the value %j is refused in one line that names the option and its variable",
   (name, value, message) => {
     for (const read of [
       () => readServeConfig({ [name]: value }, nothing),

@@ -48,20 +48,17 @@ test("tvs serve without signer threads answers a check with a signed envelope", 
 test.each([
   ["on", 200],
   ["off", 404],
-])(
-  "tvs serve keeps an access log and serves status lists as init stored it: %s for both",
-  async (stored, status) => {
-    const data = folder.freshPath();
-    const settings = ["--access-log", stored, "--status-list", stored];
-    const site = ["--issuer", "https://a.example", "--name", "A", "--contact-email", "a@a.example"];
-    await runJson(["init", "--data", data, ...site, ...settings]);
-    await serving({ data }, async (service) => {
-      await health(service);
-      expect((await fetch(`${service.url}/v1/inter-agency/status`)).status).toBe(status);
-    });
-    expect(existsSync(join(data, "access.log"))).toBe(stored === "on");
-  },
-);
+])("tvs serve keeps an access log and serves status lists as init stored: %s", async (stored, status) => {
+  const data = folder.freshPath();
+  const settings = ["--access-log", stored, "--status-list", stored];
+  const site = ["--issuer", "https://a.example", "--name", "A", "--contact-email", "a@a.example"];
+  await runJson(["init", "--data", data, ...site, ...settings]);
+  await serving({ data }, async (service) => {
+    await health(service);
+    expect((await fetch(`${service.url}/v1/inter-agency/status`)).status).toBe(status);
+  });
+  expect(existsSync(join(data, "access.log"))).toBe(stored === "on");
+});
 
 test.each(["SIGTERM", "SIGINT"] as const)(
   "%s ends tvs serve with exit code 0, although an idle connection is open",

@@ -81,43 +81,40 @@ async function demo(): Promise<{ apiKey: string; partnerId: string }> {
   return { apiKey, partnerId: partner?.partnerId ?? "" };
 }
 
-describe.each(Object.entries(runtimes))(
-  "the partners' package on %s, installed from its file",
-  (_, runtime) => {
-    test("the partners' package gives the right verdict on every fixture envelope and delivery", async () => {
-      const args = [folder, vectorsFile, issuer, audience, now];
-      expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
-        reasons: cases.map(({ reasons }) => reasons),
-        deliveries: vectors.map(({ reason }) => reason),
-      });
+describe.each(Object.entries(runtimes))("the partners' package on %s, as it is installed", (_, runtime) => {
+  test("the partners' package gives the right verdict on every fixture envelope and delivery", async () => {
+    const args = [folder, vectorsFile, issuer, audience, now];
+    expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
+      reasons: cases.map(({ reasons }) => reasons),
+      deliveries: vectors.map(({ reason }) => reason),
     });
+  });
 
-    test("the partners' package calls a service and returns verified answers", async () => {
-      const { apiKey, partnerId } = await demo();
-      const args = [sandbox.url, apiKey, partnerId];
-      expect(await installed.script(runtime, askService, args)).toEqual({
-        found: true,
-        own: [partnerId, true],
-        verdicts: ["valid", "valid", "valid"],
-        refused: "CREDENTIAL_MISTYPED",
-      });
+  test("the partners' package calls a service and returns verified answers", async () => {
+    const { apiKey, partnerId } = await demo();
+    const args = [sandbox.url, apiKey, partnerId];
+    expect(await installed.script(runtime, askService, args)).toEqual({
+      found: true,
+      own: [partnerId, true],
+      verdicts: ["valid", "valid", "valid"],
+      refused: "CREDENTIAL_MISTYPED",
     });
+  });
 
-    test("the package's command has the same output and exit codes as `tvs verify`", async () => {
-      const program = join(installed.project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
-      for (const { words, own } of await ownAnswers()) {
-        const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
-        const called = own.stderr.replace(/^tvs( verify)?:/, "tvs-verify:");
-        expect({ words, code, stdout, stderr }).toEqual({
-          words,
-          code: own.code,
-          stdout: own.stdout,
-          stderr: called,
-        });
-      }
-    });
-  },
-);
+  test("the package's command has the same output and exit codes as `tvs verify`", async () => {
+    const program = join(installed.project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
+    for (const { words, own } of await ownAnswers()) {
+      const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
+      const called = own.stderr.replace(/^tvs( verify)?:/, "tvs-verify:");
+      expect({ words, code, stdout, stderr }).toEqual({
+        words,
+        code: own.code,
+        stdout: own.stdout,
+        stderr: called,
+      });
+    }
+  });
+});
 
 type Own = { readonly words: string[]; readonly own: Finished };
 let owned: Promise<Own[]> | undefined;

@@ -48,9 +48,6 @@ test("readPlace reads the stored place of the console as writePlace wrote it", (
   expect(readPlace(writePlace(written))).toEqual(written);
 });
 
-test.each([[null], [""], ["9464"], ["9464 x\n"]])(
-  "the console's address %p is refused with advice",
-  (text) => {
-    expect(() => readPlace(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
-  },
-);
+test.each([[null], [""], ["9464"], ["9464 x\n"]])("the console address %p is refused with advice", (text) => {
+  expect(() => readPlace(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
+});

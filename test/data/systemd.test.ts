@@ -60,7 +60,7 @@ const canMount =
   Bun.which("useradd", { PATH: "/usr/sbin:/usr/bin" }) !== null;
 
 test.skipIf(!canMount)(
-  "the manual's commands for an installation without the package put each file into the right folder",
+  "the manual's commands for an installation by hand put each file into the right folder",
   () =>
     withTempDir(async (home) => {
       cpSync(folder, home, { recursive: true });

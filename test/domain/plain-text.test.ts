@@ -17,17 +17,14 @@ const hidden: [string, string][] = [
   ["empty braille", "\u2800"], ["interlinear anchor", "\ufff9"], ["failed decoding", "\ufffd"],
 ];
 
-test.each(hidden)(
-  "a hidden character is refused in a reason, a partner's name and a registration number: %s",
-  (_name, mark) => {
-    const usage = expect.objectContaining({ code: "USAGE" });
-    expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
-    expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
-    expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
-    // A byte order mark counts as white space, which is not part of a number.
-    expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
-  },
-);
+test.each(hidden)("a hidden character is refused in a reason, a name and a number: %s", (_name, mark) => {
+  const usage = expect.objectContaining({ code: "USAGE" });
+  expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
+  expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
+  expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
+  // A byte order mark counts as white space, which is not part of a number.
+  expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
+});
 
 test("a row of an extract is rejected if a text has a hidden character", () =>
   withImports(async ({ add }) => {

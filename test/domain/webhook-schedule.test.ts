@@ -26,7 +26,7 @@ test.each(steps)("the wait after delivery attempt %i is %i ms, plus at most a fi
 });
 
 test.each(steps)(
-  "Retry-After after delivery attempt %i is limited to at least %i ms and at most twice that",
+  "Retry-After after attempt %i is limited to %i ms at least and twice that at most",
   (attempt, waitMs) => {
     const after = (share: number, random = least) =>
       nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;

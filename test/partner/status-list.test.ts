@@ -36,17 +36,14 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 
 const all = Object.entries(envelopes);
 
-test.each(Object.entries(kinds))(
-  "every envelope gets the right verdict with a list %s",
-  async (name, kind) => {
-    const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
-    expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
-    const found = await Promise.all(
-      all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
-    );
-    expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
-  },
-);
+test.each(Object.entries(kinds))("every envelope gets the right verdict by a list %s", async (name, kind) => {
+  const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
+  expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
+  const found = await Promise.all(
+    all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
+  );
+  expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
+});
 
 test("verification without a status list keeps the verdicts, and says that no list was checked", async () => {
   expect(all).toHaveLength(21);
@@ -185,7 +182,7 @@ const vectors: [bits: number, size: number, places: number[], values: string, ls
 ];
 
 test.each(vectors)(
-  "the draft's test vector with %i bits and %i bytes is read",
+  "the test vector with %i bits and %i bytes is read",
   async (bits, size, places, values, lst) => {
     const list = await readPlaces({ bits, lst });
     if (list instanceof Refusal) throw new Error(list.detail);

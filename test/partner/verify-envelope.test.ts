@@ -210,12 +210,9 @@ test.each([
   [{ exp: seconds(now) - 59 }, null],
   [{ nbf: seconds(now) + 61 }, "TOKEN_NOT_YET_VALID"],
   [{ nbf: seconds(now) + 60 }, null],
-])(
-  "the time limit %j of the claims is honoured, with a minute's tolerance for clocks that differ",
-  async (limit, reason) => {
-    expect((await verifyChanged(limit)).reason).toBe(reason as never);
-  },
-);
+])("the time limit %j of the claims applies, with a minute's tolerance", async (limit, reason) => {
+  expect((await verifyChanged(limit)).reason).toBe(reason as never);
+});
 
 test("the refusal of an unknown key names the claimed issuer if it is another one", async () => {
   const options = await optionsOf(both);

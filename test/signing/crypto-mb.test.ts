@@ -56,7 +56,7 @@ describe.if(cryptoMb !== null)("crypto_mb, which makes eight signatures at once"
   });
 
   test.each(["p", "q", "dp", "dq", "qi"] as const)(
-    "OpenSSL signs instead of crypto_mb if the key has a fault in %s",
+    "OpenSSL signs if the key of crypto_mb has a fault in %s",
     (name) => {
       const openssl = inOpenssl(knownKey());
       const key = { loaded: openssl, lanes: inLanes(withFault(knownKey(), name)) };

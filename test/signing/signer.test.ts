@@ -51,22 +51,20 @@ test("the chosen signing engine is logged in one line, and it signs", async () =
   });
 });
 
-test.if(hasOpenSsl)(
-  "a service signs without crypto_mb if it cannot be used, unless the settings require crypto_mb",
-  () =>
-    withTempDir(async (folder) => {
-      const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
-      for (const cryptoMbFile of libraries) {
-        logged = [];
-        await withSigner({ engine: "auto", cryptoMbFile }, async (signer) => {
-          expect(signer.engine.name).not.toBe("crypto_mb");
-          expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
-        });
-        const error = await rejection(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
-        expect(error).toMatchObject({ code: "CONFIG_INVALID" });
-        expect((error as Error).message).toContain("libcrypto-mb11");
-      }
-    }),
+test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unless it is required", () =>
+  withTempDir(async (folder) => {
+    const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
+    for (const cryptoMbFile of libraries) {
+      logged = [];
+      await withSigner({ engine: "auto", cryptoMbFile }, async (signer) => {
+        expect(signer.engine.name).not.toBe("crypto_mb");
+        expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
+      });
+      const error = await rejection(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
+      expect(error).toMatchObject({ code: "CONFIG_INVALID" });
+      expect((error as Error).message).toContain("libcrypto-mb11");
+    }
+  }),
 );
 
 test("a service uses WebCrypto if OpenSSL is missing or is another library, and logs this in one line", () =>

@@ -46,12 +46,9 @@ function sentencesIn(code: string): string[] {
   return [...new Set([...texts, ...[...constants].map(([, text = ""]) => text)])];
 }
 
-test.each(files)(
-  "the source file %s of the site contains no sentence for readers, because those are in the language files",
-  (name) => {
-    expect(sentencesIn(readFileSync(join(folder, name), "utf8"))).toEqual([]);
-  },
-);
+test.each(files)("the source file %s of the site contains no sentence for readers", (name) => {
+  expect(sentencesIn(readFileSync(join(folder, name), "utf8"))).toEqual([]);
+});
 
 test("sentencesIn finds sentences in the text, the attributes and the constants of a program", () => {
   const code =

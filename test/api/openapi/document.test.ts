@@ -130,7 +130,7 @@ test("the OpenAPI document states the license, and the security of every operati
 });
 
 test.each(contract.eventTypes)(
-  "the OpenAPI document's example of the event %s equals the event that the service sends",
+  "the OpenAPI example of the event %s equals the event that is sent",
   (type) => {
     const example = examples.eventOf(type);
     const { tId, regNo, licenseStatus, certificateStatus, previousStatus } = example.data;

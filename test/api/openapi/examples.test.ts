@@ -253,12 +253,9 @@ const cases: [name: string, path: string, init: Init][] = [
   ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
 ];
 
-test.each(cases)(
-  "the service's refusal equals the OpenAPI document's example response %s",
-  async (name, path, init) => {
-    expect(await world.ask(path, init)).toEqual(shown(name));
-  },
-);
+test.each(cases)("the service's refusal equals the OpenAPI example response %s", async (name, path, init) => {
+  expect(await world.ask(path, init)).toEqual(shown(name));
+});
 
 test("the answers of an empty log equal the OpenAPI document's examples", async () => {
   const other = await openExampleWorld();

@@ -66,7 +66,7 @@ test.each([
   ["TVS_OPERATOR", { TVS_OPERATOR: "a\u001b[31mb" }],
   ["SUDO_USER", { SUDO_USER: "a\u202eb" }],
 ])(
-  "an actor's name with an unprintable character is refused: %s, %j",
+  "an unprintable actor's name is refused: %s, %j",
   async (source, { by, ...env }: Record<string, string>) => {
     const options = { dataDir, env: { SUDO_USER: "", ...env } };
     const words = `partners add unnamed ${terms}`.split(" ");

@@ -153,7 +153,7 @@ test.if(isRoot)("a command in another user's folder names the user who may read 
 );
 
 test.if(isRoot)(
-  "root is refused in another user's folder, with the command to run instead, without its option values",
+  "root is refused in another user's folder, with the command to run instead, without its values",
   () =>
     withOthersRegister(async (dataDir) => {
       const before = readdirSync(dataDir).sort();

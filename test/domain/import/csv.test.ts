@@ -23,32 +23,29 @@ const cells = [
   "", "a", "b c", "\u00e9", "x,y", 'say "yes"', "two\nlines", "two\r\nlines", '"', ",", '""', " ", "\u{1F600}",
 ];
 
-test.each(["strict", "lenient"] as const)(
-  "CSV that arrives in pieces of any size is read the same: %s",
-  async (rules) => {
-    const pick = numbers(1);
-    for (let round = 0; round < 200; round++) {
-      const newline = pick(2) === 0 ? "\n" : "\r\n";
-      const quote = (cell: string) =>
-        /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
-      let text = pick(4) === 0 ? "\ufeff" : "";
-      let line = 1;
-      const records = Array.from({ length: 1 + pick(6) }, () => {
-        const record = {
-          line,
-          cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
-        };
-        const written = `${record.cells.map(quote).join(",")}${newline}`;
-        text += written;
-        line += written.split("\n").length - 1;
-        return record;
-      });
-      if (pick(2) === 0) text = text.slice(0, -newline.length);
-      const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
-      expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
-    }
-  },
-);
+test.each(["strict", "lenient"] as const)("CSV is read the same in pieces of any size: %s", async (rules) => {
+  const pick = numbers(1);
+  for (let round = 0; round < 200; round++) {
+    const newline = pick(2) === 0 ? "\n" : "\r\n";
+    const quote = (cell: string) =>
+      /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
+    let text = pick(4) === 0 ? "\ufeff" : "";
+    let line = 1;
+    const records = Array.from({ length: 1 + pick(6) }, () => {
+      const record = {
+        line,
+        cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
+      };
+      const written = `${record.cells.map(quote).join(",")}${newline}`;
+      text += written;
+      line += written.split("\n").length - 1;
+      return record;
+    });
+    if (pick(2) === 0) text = text.slice(0, -newline.length);
+    const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
+    expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
+  }
+});
 
 test("the CSV reader reads an empty line as a record of one empty cell", async () => {
   expect(await read("\na,b\r\n\r\nc\n")).toEqual([
@@ -69,7 +66,7 @@ const faults: [string, string, Rules, string][] = [
 ];
 
 test.each(faults)(
-  "the error of a faulty CSV record names its line: %s",
+  "the error of a faulty CSV record has its line: %s",
   async (_name, text, rules, message) => {
     const error = await rejection(read(text, { rules }));
     expect(error).toBeInstanceOf(UnreadableError);

@@ -40,7 +40,7 @@ test.each<[string, Partial<TeacherContent>, object]>([
   ["missing", { licenseIssueDate: null, licenseExpiryDate: null }, none],
   ["yet to begin", { licenseIssueDate: later.issueDate, licenseExpiryDate: later.expiryDate }, later],
 ])(
-  "the public lookup shows no licence if it is %s, and only the dates of a future licence",
+  "the public lookup shows no licence if it is %s, and only dates of a future one",
   (_what, changes, dates) =>
     withStores(async (stores) => {
       const { lookup } = await open(stores, changes);

@@ -13,106 +13,100 @@ import { freePort } from "../../harness/free-port.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
-describe.skipIf(noServer !== undefined)(
-  "a libSQL server's URL that cannot be opened is refused in one line",
-  () => {
-    const ends: (() => Promise<unknown>)[] = [];
-    let guarded: TestServer;
-    let sign: (claims: Record<string, unknown>) => Promise<string>;
+describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be opened is refused", () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  let guarded: TestServer;
+  let sign: (claims: Record<string, unknown>) => Promise<string>;
 
-    beforeAll(async () => {
-      const folder = await makeFolder();
-      const { publicKey, privateKey } = await generateKeyPair("EdDSA", { extractable: true });
-      const file = join(folder.path, "jwt.pem");
-      await writeFile(file, await exportSPKI(publicKey));
-      guarded = await startServer({ args: ["--auth-jwt-key-file", file] });
-      sign = (claims) => new SignJWT(claims).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
-      ends.push(guarded.stop, folder.remove);
-    });
-    afterAll(async () => {
-      for (const end of ends) await end();
-    });
+  beforeAll(async () => {
+    const folder = await makeFolder();
+    const { publicKey, privateKey } = await generateKeyPair("EdDSA", { extractable: true });
+    const file = join(folder.path, "jwt.pem");
+    await writeFile(file, await exportSPKI(publicKey));
+    guarded = await startServer({ args: ["--auth-jwt-key-file", file] });
+    sign = (claims) => new SignJWT(claims).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
+    ends.push(guarded.stop, folder.remove);
+  });
+  afterAll(async () => {
+    for (const end of ends) await end();
+  });
 
-    async function refusal(url: string, token?: string): Promise<Pick<TvsError, "code" | "message">> {
-      const error = (await rejection(openRemote({ url, token }))) as TvsError;
-      expect(error.message).not.toContain("\n");
-      if (token !== undefined) expect(error.message).not.toContain(token);
-      return { code: error.code, message: error.message.replace(url, "URL") };
+  async function refusal(url: string, token?: string): Promise<Pick<TvsError, "code" | "message">> {
+    const error = (await rejection(openRemote({ url, token }))) as TvsError;
+    expect(error.message).not.toContain("\n");
+    if (token !== undefined) expect(error.message).not.toContain(token);
+    return { code: error.code, message: error.message.replace(url, "URL") };
+  }
+
+  async function listening(server: Server, scheme = "http"): Promise<string> {
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    ends.push(() => new Promise((done) => server.close(done)));
+    return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  const invalid = (words: string) =>
+    ({ code: "CONFIG_INVALID", message: `the database at URL ${words}` }) as const;
+
+  test("a libSQL server's missing, wrong or read-only token is refused in one line", async () => {
+    expect(await refusal(guarded.url)).toEqual(invalid("asks for a token; give it in TVS_DATABASE_TOKEN"));
+    expect(await refusal(guarded.url, "wrong")).toEqual(
+      invalid("does not accept the token in TVS_DATABASE_TOKEN"),
+    );
+    const reader = await sign({ a: "ro" });
+    expect(await refusal(guarded.url, reader)).toEqual(
+      invalid("lets the token in TVS_DATABASE_TOKEN only read; it must be able to write"),
+    );
+    await (await openRemote({ url: guarded.url, token: await sign({}) })).close();
+  });
+
+  test("the URL of a web server or another program is refused in one line", async () => {
+    const web = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/html" }).end("<html></html>");
+    });
+    const nothing = createServer((_, response) => {
+      response.writeHead(404).end();
+    });
+    const other = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end('{"hello":1}');
+    });
+    const shell = createTcpServer((socket) => socket.on("error", () => {}).end("SSH-2.0-OpenSSH_9.2\r\n"));
+    for (const server of [web, nothing, other, shell]) {
+      expect(await refusal(await listening(server))).toEqual(
+        invalid("is no libSQL server; --database (TVS_DATABASE) must be the address of one"),
+      );
     }
+  });
 
-    async function listening(server: Server, scheme = "http"): Promise<string> {
-      await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-      ends.push(() => new Promise((done) => server.close(done)));
-      return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    }
-
-    const invalid = (words: string) =>
-      ({ code: "CONFIG_INVALID", message: `the database at URL ${words}` }) as const;
-
-    test("a libSQL server's missing, wrong or read-only token is refused in one line", async () => {
-      expect(await refusal(guarded.url)).toEqual(invalid("asks for a token; give it in TVS_DATABASE_TOKEN"));
-      expect(await refusal(guarded.url, "wrong")).toEqual(
-        invalid("does not accept the token in TVS_DATABASE_TOKEN"),
-      );
-      const reader = await sign({ a: "ro" });
-      expect(await refusal(guarded.url, reader)).toEqual(
-        invalid("lets the token in TVS_DATABASE_TOKEN only read; it must be able to write"),
-      );
-      await (await openRemote({ url: guarded.url, token: await sign({}) })).close();
+  test("a database URL where nobody listens is refused in one line", async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    expect(await refusal(url)).toEqual({
+      code: "STORE_UNAVAILABLE",
+      message: "the database at URL does not answer; start the server, or correct --database (TVS_DATABASE)",
     });
+  });
 
-    test("the URL of a web server or another program is refused in one line", async () => {
-      const web = createServer((_, response) => {
-        response.writeHead(200, { "content-type": "text/html" }).end("<html></html>");
-      });
-      const nothing = createServer((_, response) => {
-        response.writeHead(404).end();
-      });
-      const other = createServer((_, response) => {
-        response.writeHead(200, { "content-type": "application/json" }).end('{"hello":1}');
-      });
-      const shell = createTcpServer((socket) => socket.on("error", () => {}).end("SSH-2.0-OpenSSH_9.2\r\n"));
-      for (const server of [web, nothing, other, shell]) {
-        expect(await refusal(await listening(server))).toEqual(
-          invalid("is no libSQL server; --database (TVS_DATABASE) must be the address of one"),
-        );
-      }
-    });
+  test("an https URL of a server without TLS, or with an untrusted certificate, is refused in one line", async () => {
+    const url = guarded.url.replace("http:", "https:");
+    expect(await refusal(url)).toEqual(
+      invalid("does not speak TLS; --database (TVS_DATABASE) must begin with http://, or name another port"),
+    );
+    const { keyPem, certPem } = await makeCertificate({ commonName: "nobody knows" });
+    const tls = createTlsServer({ key: keyPem, cert: certPem }, (_, response) => response.end());
+    expect(await refusal(await listening(tls, "https"))).toEqual(
+      invalid(
+        "has a certificate that is not trusted for that name; NODE_EXTRA_CA_CERTS names a file of further authorities",
+      ),
+    );
+  });
 
-    test("a database URL where nobody listens is refused in one line", async () => {
-      const url = `http://127.0.0.1:${await freePort()}`;
-      expect(await refusal(url)).toEqual({
-        code: "STORE_UNAVAILABLE",
-        message:
-          "the database at URL does not answer; start the server, or correct --database (TVS_DATABASE)",
-      });
-    });
-
-    test("an https URL of a server without TLS, or with an untrusted certificate, is refused in one line", async () => {
-      const url = guarded.url.replace("http:", "https:");
-      expect(await refusal(url)).toEqual(
-        invalid(
-          "does not speak TLS; --database (TVS_DATABASE) must begin with http://, or name another port",
-        ),
-      );
-      const { keyPem, certPem } = await makeCertificate({ commonName: "nobody knows" });
-      const tls = createTlsServer({ key: keyPem, cert: certPem }, (_, response) => response.end());
-      expect(await refusal(await listening(tls, "https"))).toEqual(
-        invalid(
-          "has a certificate that is not trusted for that name; NODE_EXTRA_CA_CERTS names a file of further authorities",
-        ),
-      );
-    });
-
-    test("the URL of a libSQL replica is refused in one line", async () => {
-      const grpc = await freePort();
-      const primary = await startServer({ args: ["--grpc-listen-addr", `127.0.0.1:${grpc}`] });
-      const replica = await startServer({ args: ["--primary-grpc-url", `http://127.0.0.1:${grpc}`] });
-      ends.push(replica.stop, primary.stop);
-      await (await openRemote({ url: primary.url })).close();
-      expect(await refusal(replica.url)).toEqual(
-        invalid("is a replica; --database (TVS_DATABASE) must be the primary"),
-      );
-    });
-  },
-);
+  test("the URL of a libSQL replica is refused in one line", async () => {
+    const grpc = await freePort();
+    const primary = await startServer({ args: ["--grpc-listen-addr", `127.0.0.1:${grpc}`] });
+    const replica = await startServer({ args: ["--primary-grpc-url", `http://127.0.0.1:${grpc}`] });
+    ends.push(replica.stop, primary.stop);
+    await (await openRemote({ url: primary.url })).close();
+    expect(await refusal(replica.url)).toEqual(
+      invalid("is a replica; --database (TVS_DATABASE) must be the primary"),
+    );
+  });
+});

@@ -163,7 +163,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   });
 
   test.each([0, 120])(
-    "a commit whose reply is lost after %d bytes fails, and its idempotency key is used",
+    "a commit whose reply is lost after %d bytes fails but is stored",
     async (afterBytes) => {
       const { attestations } = stores();
       const id = new Uint8Array([7, afterBytes, 7]);
