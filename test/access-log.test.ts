@@ -116,7 +116,7 @@ test("an access log that cannot be written is reported once, and written again w
   expect(msOf(file)).toContain(7);
 });
 
-test("access log lines beyond eight million waiting characters are dropped, and the log says so", async () => {
+test("the access log drops lines when more than eight million characters wait to be written, and reports this", async () => {
   writeFileSync(file, "");
   const calls = openAccessLog(file);
   for (let n = 0; n < 60_000; n++) calls.observe(aCall);

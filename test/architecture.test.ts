@@ -138,14 +138,14 @@ test("every source file belongs to a layer whose imports are checked", () => {
   ).toEqual(["./x.ts", "./y.ts", "./z.ts", "w"]);
 });
 
-test("partner/ imports nothing of Node or Bun, and no package", () => {
+test("src/partner imports no package and no module of Node or Bun", () => {
   const partner = source.filter((file) => layerOf(file.path) === "partner");
   expect(importing(partner, (one) => !isRelative(one))).toEqual([]);
   const globals = partner.filter(({ code }) => /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/.test(code));
   expect(globals.map((file) => file.path)).toEqual([]);
 });
 
-test("the domain imports no database, HTTP, thread or terminal", () => {
+test("src/domain imports no database, HTTP, thread or terminal module", () => {
   const adapters =
     /^(?:libsql|@libsql\/|hono|@hono\/|citty|cli-|@logtape\/|node:(?:https?|net|tls|dgram|worker_threads|child_process|readline))/;
   const domain = source.filter((file) => layerOf(file.path) === "domain");
@@ -241,7 +241,7 @@ test("no file of src, cli or .ci exports a name that no other file imports", () 
   expect(idle).toEqual([]);
 });
 
-test("every file of the tests has at most four hundred lines", () => {
+test("every test file has at most four hundred lines", () => {
   expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
 });
 

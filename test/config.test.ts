@@ -16,7 +16,7 @@ function refusalOf(act: () => unknown): string {
   throw new Error("it was accepted");
 }
 
-test("a command without flags and variables gets the defaults", () => {
+test("a command without options and environment variables uses the defaults", () => {
   const dataDir = resolve("./data");
   const shared = {
     dataDir,
@@ -67,7 +67,7 @@ const settings: Readonly<Record<string, string>> = {
   "tls-key": "k.pem",
 };
 
-test("flags and variables give the same configuration", () => {
+test("an option and its environment variable have the same effect", () => {
   const config = {
     dataDir: "/srv/tvs",
     database: { kind: "server", url: "libsql://db.example", token: "t0ken" },
@@ -105,7 +105,7 @@ test("flags and variables give the same configuration", () => {
   expect(readServeConfig(nothing, variables)).toEqual(expected as never);
 });
 
-test("the variable of an option is TVS_ and its name in capitals", () => {
+test("the environment variable of an option is TVS_ and the option's name in capitals", () => {
   expect(variableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
@@ -133,7 +133,7 @@ test.each([
   ["0", false],
   ["false", false],
   ["no", false],
-])("a switch reads %s as %p", (word, value) => {
+])("an on/off option reads %s as %p", (word, value) => {
   expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
 });
 
@@ -181,7 +181,7 @@ test("trusted proxies are read from repeated flags and from lists, with or witho
   expect(proxies([])).toEqual([]);
 });
 
-test("serve refuses a TLS port, certificate or key without the other two", () => {
+test("tvs serve refuses a TLS port, certificate or key without the other two", () => {
   const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
   for (const left of Object.keys(all)) {
     const { [left]: _, ...two } = all;
@@ -213,17 +213,20 @@ test.each<[string, string | undefined, RegExp]>([
   ["public-per-minute", "100000001", /must be at most 100000000$/],
   ["tls-port", "1e3", /must be a whole number$/],
   ["host", " ", /must not be empty$/],
-])("--%s %j is refused in one line with flag and variable", (name, value, message) => {
-  for (const read of [
-    () => readServeConfig({ [name]: value }, nothing),
-    () => readServeConfig(nothing, { [variableOf(name)]: value }),
-  ]) {
-    const line = refusalOf(read);
-    expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
-    expect(line).toMatch(message);
-    expect(line).not.toContain("\n");
-  }
-});
+])(
+  "--%s with the value %j is refused in one line that names the option and its variable",
+  (name, value, message) => {
+    for (const read of [
+      () => readServeConfig({ [name]: value }, nothing),
+      () => readServeConfig(nothing, { [variableOf(name)]: value }),
+    ]) {
+      const line = refusalOf(read);
+      expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
+      expect(line).toMatch(message);
+      expect(line).not.toContain("\n");
+    }
+  },
+);
 
 test("a database URL with an unknown scheme is refused", () => {
   for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {

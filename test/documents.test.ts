@@ -202,7 +202,7 @@ test("every clause and decision that a comment cites exists", () => {
   expect(cited.filter(({ number }) => !numbers.includes(number))).toEqual([]);
 });
 
-test("the contract's clauses and the decisions are cited by number, never by the name of a chapter", () => {
+test("comments cite the contract's clauses and the decisions by number, never by chapter", () => {
   const unnumbered = code.flatMap((path) =>
     [...joined(path).matchAll(/\b(?:contract|decisions), (?:[A-Z][\w-]*|POST \/)|\bdecisions \(The /gi)]
       .filter(([words]) => /, [A-Z]|\(The/.test(words))

@@ -34,7 +34,7 @@ function post(as: PartnerName | null, body: unknown, headers: Record<string, str
   return { method: "POST", headers: { ...authorization, ...headers }, body: JSON.stringify(body) };
 }
 
-test("the record of a call names the caller, the route, the status and the time it took", async () => {
+test("the access log record of a call names the caller, the route, the status and the duration", async () => {
   const response = await answerOf(app, `${api}/eligibility-check`, post("full", question));
   expect(calls).toEqual([
     {
@@ -53,7 +53,7 @@ test("the record of a call names the caller, the route, the status and the time 
   expect(calls[0]?.ms).toBeLessThan(60_000);
 });
 
-test("the record of a call names a replay", async () => {
+test("the access log record of a call says whether the answer is a replay", async () => {
   const init = post("full", question, { "Idempotency-Key": "again" });
   for (const _time of [1, 2]) await answerOf(app, `${api}/eligibility-check`, init);
   expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
@@ -64,7 +64,7 @@ test.each<[ApiErrorCode, PartnerName | null]>([
   ["SCOPE_MISSING", "unscoped"],
   ["MINUTE_QUOTA", "spent"],
   ["REQUEST_INVALID", "full"],
-])("the record of a refused call gives the error code and the partner: %s", async (error, partnerId) => {
+])("the access log record of a refused call has error code and partner: %s", async (error, partnerId) => {
   const body = error === "REQUEST_INVALID" ? {} : question;
   const { status } = await answerOf(app, `${api}/eligibility-check`, post(partnerId, body));
   expect(status).toBeGreaterThanOrEqual(400);
@@ -72,7 +72,7 @@ test.each<[ApiErrorCode, PartnerName | null]>([
   expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
 });
 
-test("the log names a failure's route by its pattern, never by its path", async () => {
+test("the log of a failed request names the route by its pattern, never by the requested path", async () => {
   const gone = await openTestService();
   const lines: Record<string, unknown>[] = [];
   configureLog((line) => lines.push(JSON.parse(line)));
@@ -100,7 +100,7 @@ test("the log names a failure's route by its pattern, never by its path", async 
   }
 });
 
-test("the record of a call never holds a path, a search term or an unknown method", async () => {
+test("the access log record of a call never holds a path, a search term or an unknown method", async () => {
   const headers = { Authorization: `Bearer ${world.keyOf("full")}` };
   const paths: [path: string, init: RequestInit, route: string, status: number][] = [
     [`${api}/lookup/by-tid/12345678901`, { headers }, `${api}/lookup/by-tid/{tId}`, 200],

@@ -21,7 +21,7 @@ const waitingHelps = /^(?:429|503|409 (?:IDEMPOTENCY_KEY_IN_USE|DELIVERY_UNDER_W
 /** What is refused before there is a request: no call, and nobody's `Accept`. */
 const beforeCalls = /^REQUEST_MALFORMED$/;
 
-test.each(situations)("the service answers with %s: %s", async (code, what, cause) => {
+test.each(situations)("the service refuses with %s in this case: %s", async (code, what, cause) => {
   const { status, title } = errorCodes[code];
   const isCall = !beforeCalls.test(code);
   on.calls.length = 0;
@@ -60,11 +60,11 @@ test.each(situations)("the service answers with %s: %s", async (code, what, caus
   expect(await problem?.json()).toEqual({ type, title, status, detail, code, ...members });
 });
 
-test("every error code has a situation that gives it", () => {
+test("every error code has an example request that causes it", () => {
   expect(codes.filter((code) => Object.keys(errorSituations[code]).length === 0)).toEqual([]);
 });
 
-test("every error code says in sentences what it means and what to do", () => {
+test("every error code has sentences that explain its meaning and its remedy", () => {
   for (const code of codes) {
     const { meaning, remedy, title } = errorCodes[code];
     expect(code).toMatch(/^[A-Z]+(?:_[A-Z]+)*$/);
@@ -73,7 +73,7 @@ test("every error code says in sentences what it means and what to do", () => {
   }
 });
 
-test("every invalid credential gets the same refusal", async () => {
+test("every invalid credential gets the same refusal, so that the cause stays hidden", async () => {
   const causes = Object.values(errorSituations.CREDENTIAL_INVALID);
   const answers = await Promise.all(causes.map((cause) => cause(on, {})));
   const told = await Promise.all(
@@ -92,9 +92,11 @@ test.each([
   ["SIGNER_UNAVAILABLE", "SERVICE_UNAVAILABLE"],
   ["USAGE", "INTERNAL"],
   ["OVERLOADED", "OVERLOADED"],
-] as const)("%s is %s to a caller", (code, told) => expect(publicCodeOf(code)).toBe(told));
+] as const)("the internal error code %s is published to callers as %s", (code, told) =>
+  expect(publicCodeOf(code)).toBe(told),
+);
 
-test("a site's script may read the code where it may read the answer", async () => {
+test("a script of another site may read X-Error-Code of the public lookup's refusals (CORS)", async () => {
   for (const cause of [
     errorSituations.REQUEST_INVALID["no search term"],
     errorSituations.METHOD_NOT_ALLOWED["of the public lookup"],

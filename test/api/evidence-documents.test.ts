@@ -59,7 +59,7 @@ async function read<T>(document: Promise<{ body: string }>): Promise<T> {
   return JSON.parse((await document).body) as T;
 }
 
-test("the OpenAPI document's examples are what a log of its two envelopes answers", () =>
+test("the OpenAPI examples of the log's routes are the answers of a log with the two example envelopes", () =>
   withLog(async (world) => {
     const { evidence: store, driver, documents, kid, clock } = world;
     const seed = Buffer.from("nobody's log key, of examples ok");
@@ -137,7 +137,7 @@ test("a partner can verify every proof of the log", () =>
       }
   }));
 
-test("the checkpoint of an empty log gets NOT_KNOWN, and a new checkpoint is served within a second", () =>
+test("a request for the checkpoint of an empty log gets NOT_KNOWN, and a new checkpoint is served within a second", () =>
   withLog(async (world) => {
     const { documents, clock, grow, sign } = world;
     await openLog(world);
@@ -149,7 +149,7 @@ test("the checkpoint of an empty log gets NOT_KNOWN, and a new checkpoint is ser
     expect((await documents.checkpoint()).type).toBe("text/plain; charset=utf-8");
   }));
 
-test("a document is read on request, at most once a second, and again after a failure", async () => {
+test("a document of the log is read from the database at most once a second, and again after a failed read", async () => {
   const clock = aClock("2026-03-01T09:30:30Z");
   let reads = 0;
   const recent = createRecentCache(async () => {
@@ -165,7 +165,7 @@ test("a document is read on request, at most once a second, and again after a fa
   expect(await recent()).toBe(3);
 });
 
-test("a tree that was just signed for is read, though the newest checkpoint is kept for a second", () =>
+test("a consistency proof to the newest signed tree is served, although the cached checkpoint is older", () =>
   withLog(async (world) => {
     const { documents, grow, sign } = world;
     await openLog(world);
@@ -177,7 +177,7 @@ test("a tree that was just signed for is read, though the newest checkpoint is k
     expect(await read(documents.consistency(1, 2))).toMatchObject({ from: 1, to: 2 });
   }));
 
-test("a later log may have another tree of the same sizes, and its key comes first", () =>
+test("a log begun after a loss proves its own tree, and its key is listed before the old log's key", () =>
   withLog(async (world) => {
     const { documents, grow, sign, clock, driver, evidence: store } = world;
     await openLog(world);

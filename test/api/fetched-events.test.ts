@@ -28,7 +28,7 @@ async function refusal(query: string, headers: HeadersInit = {}) {
   return { status: response.status, code: response.headers.get("X-Error-Code"), body: await response.json() };
 }
 
-test("every partner fetches each event once, in order, page by page, while others are added", async () => {
+test("every partner fetches each event once, in order, page by page, while other events are added", async () => {
   expect(await fetchPage()).toEqual({ data: [], iterator: null, done: true });
   await register("A/1/B/1", "A/1/B/2");
   const first = await fetchPage("limit=3");
@@ -51,7 +51,7 @@ test("every partner fetches each event once, in order, page by page, while other
   expect(Object.keys(first.data[0] ?? {})).toEqual(["eventId", "eventType", "occurredAt", "data"]);
 });
 
-test("a wrong limit or cursor of /events gets 400, and a page costs one call of the minute", async () => {
+test("a wrong limit or cursor of /events gets 400, and each page costs one call of the minute's quota", async () => {
   const bad = [
     ...["0", "501", "-1", "1.5", "1e999", "x", ""].map((limit) => `limit=${limit}`),
     ...["x", "", "%00", "7"].map((after) => `after=${after}`),
@@ -65,7 +65,7 @@ test("a wrong limit or cursor of /events gets 400, and a page costs one call of 
   expect((await world.call(events)).status).toBe(401);
 });
 
-test("a changed event filter counts for later events only", async () => {
+test("a changed event filter applies to later events only", async () => {
   const { iterator } = await fetchPage("limit=500");
   const told_ = { events: ["license.verified"], teachers: "all" } as const;
   await world.operator.stores.partners.update({ partnerId: "full", eventFilter: told_ });
@@ -74,7 +74,7 @@ test("a changed event filter counts for later events only", async () => {
   expect((await fetchPage("limit=500")).data).toHaveLength(7);
 });
 
-test("a cursor whose event is not kept, or is not the partner's, gets 410 EVENTS_GONE", async () => {
+test("a cursor gets 410 EVENTS_GONE if its event was deleted or belongs to another partner", async () => {
   const [first, second] = [await fetchPage("limit=1"), await fetchPage("limit=2")];
   const { driver } = world.operator;
   await driver.batch([

@@ -45,7 +45,7 @@ const hooks = () => {
   return { webhooks, partners, secrets: world.operator.secrets, clock };
 };
 
-test("GET /me shows terms, event filter and use, and no key or secret", async () => {
+test("GET /me shows the partner's terms, event filter and quota use, and no key or secret", async () => {
   const { status, answer: seen, headers } = await ask("GET", "");
   expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
   expect(seen).toMatchObject({ partnerId: "full", webhook: null });
@@ -58,7 +58,7 @@ test("GET /me shows terms, event filter and use, and no key or secret", async ()
   expect(JSON.stringify(seen)).not.toMatch(/tvs_|whsec_|mac/);
 });
 
-test("a partner sees only its own deliveries, page by page, and sends one again", async () => {
+test("a partner lists only its own deliveries, page by page, and can send one of them again", async () => {
   const as = "unscoped";
   const url = "https://203.0.114.7/hook";
   await setWebhook(hooks(), { partnerId: as, url, check: async () => {} });

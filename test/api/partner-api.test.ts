@@ -8,7 +8,7 @@ import { known, openTestService, refusedPurpose, type TestService } from "../har
 
 const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
 
-test("a call that is answered after its minute has ended reports the minute and day that were charged", async () => {
+test("a call that ends after its minute and day have ended reports the minute and day that it was charged to", async () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
   const world = await openTestService({ clock });
   try {
@@ -84,7 +84,7 @@ async function withTwo(
 const disable = ({ operator }: TestService, partnerId: string) =>
   operator.stores.partners.disable(partnerId, Date.now());
 
-test("a retried call with two credentials is answered by the credential that is still valid", () =>
+test("a retried call with two credentials is authenticated by the credential that is still valid", () =>
   withTwo(
     async ({ world, otherKey, send }) => {
       const keys = { bearer: world.keyOf("full") ?? "", header: otherKey };

@@ -6,7 +6,7 @@ const world = sharedTestService();
 const get = (name: string, headers: Record<string, string> = {}) =>
   world.call(`/v1/inter-agency/${name}`, { headers });
 
-test("the partners' module is one file for scripts of any site, which caches may keep", async () => {
+test("verify.mjs imports nothing, allows every origin (CORS), and may be cached", async () => {
   const response = await get("verify.mjs");
   expect(response.status).toBe(200);
   expect(response.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
@@ -17,7 +17,7 @@ test("the partners' module is one file for scripts of any site, which caches may
   expect(text).toContain("createKeySet");
 });
 
-test("the partners' package is a gzipped file that caches may keep, and is sent as it is", async () => {
+test("tvs-partner.tgz is sent as a gzip file without Content-Encoding, and may be cached", async () => {
   const response = await get("tvs-partner.tgz", { "Accept-Encoding": "gzip" });
   expect(response.status).toBe(200);
   const { headers } = response;
@@ -29,7 +29,7 @@ test("the partners' package is a gzipped file that caches may keep, and is sent 
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-test("the declarations of the partners' module are where its header and an editor look for them", async () => {
+test("verify.mjs names verify.d.mts in X-TypeScript-Types, and verify.d.mts declares the client", async () => {
   const module = await get("verify.mjs", { "Accept-Encoding": "gzip" });
   expect(module.headers.get("X-TypeScript-Types")).toBe("./verify.d.mts");
   expect(Number((await module.arrayBuffer()).byteLength)).toBeLessThan(38_000);

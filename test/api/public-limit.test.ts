@@ -23,7 +23,7 @@ async function lookUpAll(asked: readonly (readonly [Way, string])[]): Promise<nu
   return statuses;
 }
 
-test("lookups by NIN, e-mail or phone have a third of the limit, which page, API and HEAD share", async () => {
+test("public lookups by NIN, e-mail or phone have a third of the limit, shared by page, API and HEAD", async () => {
   world = await openTestService({ publicPerMinute: 9 });
   const { regNo, nin } = known;
   const personal = [
@@ -44,7 +44,7 @@ test("lookups by NIN, e-mail or phone have a third of the limit, which page, API
   expect(await lookUp("API", nin, "192.0.2.2")).toBe(200);
 });
 
-test("calls of the evidence log share the limit of lookups and get the same refusal", async () => {
+test("calls to the evidence log's routes share the limit of public lookups and get the same refusal", async () => {
   world = await openTestService({ publicPerMinute: 5 });
   const ask = (log: string, method = "GET") =>
     world.call(`/v1/inter-agency/log/${log}`, { method, from: "192.0.2.1" });

@@ -4,7 +4,7 @@ import { openTestService } from "../harness/service.ts";
 const question = { identifier: { tId: 204417 }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
 const refused = { ...question, purpose: "EMPLOYER_BACKGROUND_CHECK" };
 
-test("X-RateLimit-Remaining is exact for answers, replays and every kind of refusal", async () => {
+test("X-RateLimit-Remaining is exact in answers, replays and every kind of refusal", async () => {
   const { call, close, operator, service } = await openTestService();
   try {
     await operator.stores.partners.update({ partnerId: "full", scopes: ["eligibility"], perMinute: 6 });

@@ -14,7 +14,7 @@ async function read(body: BodyInit | null): Promise<unknown> {
 
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
-test("readBody returns the checked value and the body as sent, with unknown members", async () => {
+test("readBody returns the checked value and the unchanged body, unknown members included", async () => {
   expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
     value: { nin: "12345678901" },
     raw: { nin: "12345678901", x: [1] },
@@ -24,14 +24,14 @@ test("readBody returns the checked value and the body as sent, with unknown memb
 test.each<[string, BodyInit | null]>([
   ["nothing", null],
   ["white space", " \n"],
-  ["half of it", '{"nin":'],
-  ["two values", "{} {}"],
-  ["a form", "nin=12345678901"],
+  ["half of the JSON", '{"nin":'],
+  ["two JSON values", "{} {}"],
+  ["form data", "nin=12345678901"],
   ["a comment", "{} // hello"],
   ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22])],
   ["a lone continuation byte", new Uint8Array([0x22, 0x80, 0x22])],
   ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])],
-])("a body of %s is refused", async (_what, body) => {
+])("a request body of %s is refused", async (_what, body) => {
   expect(await read(body)).toEqual(notJson);
 });
 
@@ -39,11 +39,11 @@ test.each([
   '{"nin":"12345678901","nin":"12345678902"}',
   '{"nin":"12345678901","n\\u0069n":"12345678902"}',
   '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
-])("a body with a member twice is refused, and the value is not repeated: %s", async (body) => {
+])("a request body with a duplicate member is refused, without repeating the value: %s", async (body) => {
   expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
 });
 
-test("a body that is nested too deeply is refused", async () => {
+test("a request body that is nested too deeply is refused", async () => {
   const nested = (depth: number) => `{"nin":"12345678901","x":${"[".repeat(depth)}${"]".repeat(depth)}}`;
   expect(await read(nested(31))).toMatchObject({ value: { nin: "12345678901" } });
   for (const depth of [32, 100_000])
@@ -69,32 +69,40 @@ const good = item({ tId: 1 });
 const exactlyOne = "identifier must have exactly one of regNo, tId, nin";
 
 test.each<[string, unknown, string]>([
-  ["the whole", null, "the body must be an object"],
+  ["a body that is not an object", null, "the body must be an object"],
   ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
   ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
-  ["no member", item({}), exactlyOne],
-  ["two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
-  ["two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
-  ["two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
+  ["an identifier without a member", item({}), exactlyOne],
+  ["an identifier with two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
+  ["an identifier with two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
+  ["an identifier with two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
   ["a member in lower case", item({ regno: "A/B/C/1" }), `${exactlyOne}; did you mean regNo?`],
   ["an identifier that is text", item("A/B/C/1"), "identifier must be an object"],
   ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
   ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
-  ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
-  ["a NIN in other digits", item({ nin: "١٢٣٤٥٦٧٨٩٠١" }), "identifier.nin must be 11 digits"],
+  ["a NIN with a line break", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
+  ["a NIN in non-ASCII digits", item({ nin: "١٢٣٤٥٦٧٨٩٠١" }), "identifier.nin must be 11 digits"],
   ["a teacher id as text", item({ tId: "7" }), "identifier.tId must be a whole number"],
   ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
   ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
   [
-    "three segments",
+    "a registration number of three segments",
     item({ regNo: "LA/2019/PRI" }),
     "identifier.regNo must have four segments separated by /",
   ],
-  ["a NUL", item({ regNo: "LA/2019/PRI/1\0" }), "identifier.regNo must have four segments separated by /"],
+  [
+    "a registration number with a NUL",
+    item({ regNo: "LA/2019/PRI/1\0" }),
+    "identifier.regNo must have four segments separated by /",
+  ],
   ["a context that is text", { ...good, context: "x" }, "context must be an object"],
   ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
-  ["null there", { ...good, context: { correlationId: null } }, "context.correlationId must be text"],
-])("a wrong member is named and its value is not repeated: %s: %j", (_what, value, message) => {
+  [
+    "null in the context",
+    { ...good, context: { correlationId: null } },
+    "context.correlationId must be text",
+  ],
+])("the refusal of a wrong member names it without repeating its value: %s: %j", (_what, value, message) => {
   expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
 });
 
@@ -116,6 +124,6 @@ test.each<[unknown, string, ApiErrorCode]>([
     "REQUEST_INVALID",
   ],
   [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required", "REQUEST_INVALID"],
-])("a wrong member of a batch is named by its index, case %#", (value, message, code) => {
+])("the refusal of a wrong batch item names the item's index: case %#", (value, message, code) => {
   expect(messageOf(batchCheckSchema, value, code)).toBe(message);
 });

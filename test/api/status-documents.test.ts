@@ -65,7 +65,7 @@ const verify = async (envelope: object) => {
   return verifyEnvelope(JSON.stringify(envelope), options);
 };
 
-test("an envelope names its status list inside its signature, and verifies", async () => {
+test("the signed part of an envelope names its status list, and the envelope verifies", async () => {
   const envelope = await envelopeOf(known.tId);
   expect(payloadOf(envelope.signature).status).toEqual({
     status_list: { idx: expect.any(Number), uri: `https://teachers.example${api}/status/0` },
@@ -76,7 +76,7 @@ test("an envelope names its status list inside its signature, and verifies", asy
   expect(payloadOf(again.signature).status).toEqual(payloadOf(envelope.signature).status);
 });
 
-test("every envelope of a batch for a found teacher names its index in the status list", async () => {
+test("every envelope of a batch about a found teacher names its index in the status list", async () => {
   const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
   const items = [known.tId, 1, legacy.tId].map((tId) => ({ identifier: { tId }, purpose }));
   const answer = await world.call(`${api}/batch`, { as: "full", body: { items } });
@@ -86,14 +86,14 @@ test("every envelope of a batch for a found teacher names its index in the statu
   expect(claims[0]).not.toBe(claims[2]);
 });
 
-test("an envelope names no status list while status lists are off", async () => {
+test("an envelope names no status list if status lists are off", async () => {
   await turn("off");
   expect(payloadOf((await envelopeOf(known.tId)).signature)).not.toContainKey("status");
   for (const path of ["status", "status/0"]) expect((await world.call(`${api}/${path}`)).status).toBe(404);
   expect(await (await world.call(`${api}/offline-pack`)).json()).toMatchObject({ statusLists: [] });
 });
 
-test("a status list is a public token of the draft's form that may be kept for 15 minutes", async () => {
+test("a status list is a public token in the format of the IETF draft, and may be cached for 15 minutes", async () => {
   const response = await world.call(`${api}/status/0`);
   expect(Object.fromEntries(response.headers)).toMatchObject({
     "content-type": "application/statuslist+jwt",
@@ -118,7 +118,7 @@ test("a status list is a public token of the draft's form that may be kept for 1
   expect((await world.call(`${api}/status/0`, { headers })).status).toBe(304);
 });
 
-test("a partner without quota may fetch the status lists and the offline pack", async () => {
+test("a partner without remaining quota may fetch the status lists and the offline pack", async () => {
   const { secrets, stores } = world.operator;
   const { text, record } = mintApiKey("spent-day", { kind: "live", secrets, now: clock.now() });
   const partner = { ...aPartner("spent-day"), scopes: ["lookup_by_tid"] as const, perDay: 0 };
@@ -129,7 +129,7 @@ test("a partner without quota may fetch the status lists and the offline pack", 
   for (const path of ["/status", "/status/0", "/offline-pack"]) expect((await ask(path)).status).toBe(200);
 });
 
-test("the aggregation document names every status list, and other numbers get 404", async () => {
+test("the aggregation document names every status list, and a list number that does not exist gets 404", async () => {
   const lists = await (await world.call(`${api}/status`)).json();
   expect(lists).toEqual({ status_lists: [`https://teachers.example${api}/status/0`] });
   for (const number of ["1", "00", "-1", "0x0", "4096", "%30%30", "0?time=1"])
@@ -139,7 +139,7 @@ test("the aggregation document names every status list, and other numbers get 40
     ]);
 });
 
-test("a status list shows what the operator withdraws and restores, at that index alone", async () => {
+test("a status list changes only at the index of the teacher whom the operator withdraws or restores", async () => {
   const [one, other] = [await envelopeOf(known.tId), await envelopeOf(legacy.tId)];
   const both = async () => [await statusOf(one.signature), await statusOf(other.signature)];
   expect(await both()).toEqual([0, 0]);
@@ -156,7 +156,7 @@ test("a status list shows what the operator withdraws and restores, at that inde
   expect(await both()).toEqual([0, 0]);
 });
 
-test("a status list is signed by the active key right after a rotation or compromise", async () => {
+test("a status list is signed by the new active key right after a rotation or a compromise", async () => {
   const uri = `https://teachers.example${api}/status/0`;
   const { stores, secrets } = world.operator;
   const kids = [headerOf(await listAt(uri)).kid];
@@ -173,7 +173,7 @@ test("a status list is signed by the active key right after a rotation or compro
   expect(world.service.configuration.current().keys.active.kid).toBe(kids[2]);
 });
 
-test("status lists are 503 when the database is gone", async () => {
+test("a request for a status list gets 503 if the database does not answer", async () => {
   await listAt(`https://teachers.example${api}/status/0`);
   await world.operator.driver.close();
   clock.add(1_000);
@@ -181,7 +181,7 @@ test("status lists are 503 when the database is gone", async () => {
     expect([path, (await world.call(`${api}/${path}`)).status]).toEqual([path, 503]);
 });
 
-test("the offline pack has all that verifies an envelope and is the same until a part changes", async () => {
+test("the offline pack has everything that verifies an envelope, and changes only when one of its parts changes", async () => {
   const ask = () => world.call(`${api}/offline-pack`);
   const response = await ask();
   expect(response.headers.get("Cache-Control")).toBe("public, max-age=900");
@@ -206,7 +206,7 @@ test("the offline pack has all that verifies an envelope and is the same until a
   expect(await (await ask()).json()).toEqual({ ...next, madeAt: "2026-03-01T09:46:02Z" });
 });
 
-test("a status list is the same while nothing changes, and is signed again each day", async () => {
+test("a status list stays the same on a day without changes, and is signed again each day", async () => {
   const uri = `https://teachers.example${api}/status/0`;
   const first = await listAt(uri);
   clock.set("2026-03-01T23:59:59Z");
@@ -215,7 +215,7 @@ test("a status list is the same while nothing changes, and is signed again each 
   expect(payloadOf(await listAt(uri)).iat).toBe(Date.parse("2026-03-02T00:00:00Z") / 1000);
 });
 
-test("every node makes the same bytes of a status list", async () => {
+test("every node produces the same bytes of a status list", async () => {
   await change(known.tId, "revoke");
   const { config, secrets } = world.operator;
   const other = await openContext(config, { clock });

@@ -20,7 +20,7 @@ test.each([
   known.regNo.replaceAll("/", "-"),
   `${encodeURIComponent(known.regNo)}%20`,
 ])(
-  "watching %s watches the number that a lookup reads, and repeating a change changes nothing",
+  "PUT and DELETE /watch normalise the registration number %s, and repeating a call changes nothing",
   async (written) => {
     for (const [method, watched] of [
       ["PUT", [known.regNo]],
@@ -34,7 +34,7 @@ test.each([
   },
 );
 
-test("no answer of /watch reveals whether somebody has a number", async () => {
+test("no answer of /watch reveals whether a teacher has the registration number", async () => {
   const answers = [];
   for (const regNo of [known.regNo, "N/O/B/ODY"]) {
     const each = [
@@ -56,7 +56,7 @@ test("no answer of /watch reveals whether somebody has a number", async () => {
   expect(answers[0]).toEqual(answers[1] as never);
 });
 
-test("a partner reads only its own watch list, page by page while it changes", async () => {
+test("a partner reads only its own watch list, page by page, while the list changes", async () => {
   expect(await (await ask("", "POST", { add: regNos(1, 5) })).json()).toEqual({ watched: 5 });
   expect(await (await ask("", "POST", { add: ["O/T/H/ER"] }, "unscoped")).json()).toEqual({ watched: 1 });
   const page = async (query: string, as?: PartnerName) => (await ask(query, "GET", undefined, as)).json();
@@ -117,7 +117,7 @@ test.each(refused)(
   },
 );
 
-test("one call watches 2,000 numbers, and a number beyond the limit gets 409", async () => {
+test("one call can watch 2,000 numbers, and a number beyond the watch limit gets 409", async () => {
   expect(await (await ask("", "POST", { add: many.slice(1) })).json()).toEqual({ watched: 2_000 });
   await world.operator.partners.update({ partnerId: "full", watchLimit: 2_001 });
   for (const [at, method, body] of [
@@ -134,7 +134,7 @@ test("one call watches 2,000 numbers, and a number beyond the limit gets 409", a
   expect(await all()).toHaveLength(2_001);
 });
 
-test("a watch call obeys a disabling or enabling of a moment ago", async () => {
+test("a watch call is refused or accepted immediately after the operator disables or enables the partner", async () => {
   const { stores, clock } = world.operator;
   await stores.partners.disable("full", clock.now());
   expect([(await ask("/A/B/C/D", "PUT")).status, await all()]).toEqual([401, []]);

@@ -1,4 +1,4 @@
-/** The published contract's shapes, written down from its text and not from the program. */
+/** The shapes of requests and answers, copied from the text of the published contract, not from the program. */
 
 import type { EligibilityResult, SignedEnvelope as Envelope, License } from "../../src/partner/contract.ts";
 

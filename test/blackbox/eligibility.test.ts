@@ -29,7 +29,7 @@ const check = async (regNo: string, purpose?: Purpose) => envelopeOf(await partn
 type Verdicts = { usual: string[]; examiner: string[]; general: string[] };
 const always = (...reasons: string[]): Verdicts => ({ usual: reasons, examiner: reasons, general: reasons });
 
-/** The default policy's table, in reasons: by invigilators and employers, by examiners, by the public. */
+/** The default policy's reasons for each teacher: for invigilators and employers, for examiners, for the public. */
 const verdicts: Record<TeacherName, Verdicts> = {
   valid: always(),
   lastDay: always(),
@@ -63,7 +63,7 @@ function groupOf(purpose: Purpose): keyof Verdicts {
   return /EXAMINER|ENDORSEMENT/.test(purpose) ? "examiner" : "usual";
 }
 
-/** The licence as the record and the day of the answer make it. */
+/** The licence that an answer of this day must have for a record. */
 function licenseOf(name: TeacherName, row: Row, today: string): License {
   const issueDate = row.license_issue_date ?? null;
   const expiryDate = row.license_expiry_date ?? "";
@@ -113,7 +113,7 @@ test.each(Object.keys(teachers) as TeacherName[])(
   },
 );
 
-test("a check of nobody gives an envelope whose members are null, for each kind of identifier", async () => {
+test("a check that finds nobody gives an envelope with null members, for each kind of identifier", async () => {
   const nobody: EligibilityResult = {
     found: false,
     source: null,
@@ -163,7 +163,7 @@ async function batch(items: unknown[]): Promise<Batch> {
   return readJson<Batch>(response);
 }
 
-test("a batch answers a hundred items in their order, each signed on its own", async () => {
+test("a batch of a hundred items is answered in order, each item with its own signature", async () => {
   const asked = Array.from({ length: 100 }, (_, index) =>
     index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as Row).reg_no,
   );

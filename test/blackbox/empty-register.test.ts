@@ -10,7 +10,7 @@ const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "100", "-
 const purpose = "GENERAL_PUBLIC_VERIFICATION";
 const identifier = { regNo: "TR/2019/LA/999999" };
 
-test("a register without an extract answers every lookup and check with 503 REGISTER_EMPTY until one is applied", () =>
+test("an empty register answers every lookup and check with 503 REGISTER_EMPTY until the first import", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     await runWell(["init", "--issuer", "https://verify.example.org", "--name", "R", "--data", dataDir]);

@@ -19,7 +19,7 @@ const notRun: Readonly<Record<string, string>> = {
 };
 
 let shell: Shell;
-/** The partner's receiver, which a test can take down. */
+/** The partner's webhook receiver, which a test can switch off. */
 const receiver = { isUp: true, received: [] as { type: string; signature: string; data: string }[] };
 let server: ReturnType<typeof Bun.serve>;
 
@@ -49,10 +49,10 @@ async function receive(request: Request): Promise<Response> {
   return new Response(null, { status: 204 });
 }
 
-/** The check after a line, by the beginning of the line. */
+/** The check after a command line, by the beginning of the line. */
 type Expectations = Readonly<Record<string, (ended: Ended) => void | Promise<void>>>;
 
-/** Runs the lines of a document, which all end with 0. Every expectation needs a line. */
+/** Runs the command lines of a document, which must all exit with 0. Each expectation must match a line. */
 async function runDocument(path: string, expectations: Expectations): Promise<void> {
   const left = new Set(Object.keys(expectations));
   for (const line of printedLines(path)) {
@@ -153,12 +153,12 @@ const day: Expectations = {
   "tvs webhooks release ": ({ stdout }) => expect(stdout).toMatch(/^webhooks .* again\n$/),
 };
 
-test("the README's quick start runs as printed and ends with a valid envelope", async () => {
+test("the commands of the README's quick start work as printed and end with a valid envelope", async () => {
   await runDocument("README.md", quickStart);
   expect(await shell.stopServices()).toEqual([0]);
 });
 
-test("the manual's first day runs as printed, and the restored service answers", async () => {
+test("the commands of the manual's first day work as printed, and the restored service answers", async () => {
   await runDocument("data/help/first-day.md", day);
   expect(shell.services).toHaveLength(2);
   await askRestored();

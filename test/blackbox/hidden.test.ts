@@ -20,7 +20,7 @@ const world = sharedWorld({
 
 type Envelope = { signature: string; result: { found: boolean; status: string; reasons: string[] } };
 
-/** Every way to ask for the teacher, and whether each finds them; what is signed is compared with what is shown. */
+/** Asks for the teacher in every way. @returns whether each way finds the teacher */
 async function answers(partner: Partner): Promise<Record<string, boolean>> {
   const identifiers = [{ regNo }, { tId: 1_000_001 }, { nin: numbers.nin }];
   const seen: Record<string, boolean> = {};
@@ -64,7 +64,7 @@ async function answers(partner: Partner): Promise<Record<string, boolean>> {
   return seen;
 }
 
-test("a hidden teacher is found by nobody, their place in the status list is set, and unhide undoes both", async () => {
+test("a hidden teacher is not found, and counts as withdrawn in the status list, until tvs unhides the teacher", async () => {
   const partner = await world.partner();
   const before = await answers(partner);
   expect(Object.entries(before).filter(([, found]) => !found)).toEqual([]);

@@ -41,7 +41,7 @@ function expectReplay(replay: Sent, original: Sent): void {
   }
 }
 
-test("a repeated call is answered with the same bytes and Idempotent-Replayed", async () => {
+test("a repeated call gets the same bytes and the header Idempotent-Replayed", async () => {
   const key = freshKey();
   const original = await check(question, key);
   expect(original.status).toBe(200);
@@ -54,11 +54,11 @@ test("a repeated call is answered with the same bytes and Idempotent-Replayed", 
   }
 });
 
-test("twenty duplicates of a whole batch at once are one batch", async () => {
+test("twenty simultaneous copies of a batch with one idempotency key run the batch once", async () => {
   const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
   const key = freshKey();
   const items = Array.from({ length: 50 }, () => question);
-  // On a busy machine a duplicate that waits longer than two seconds gets 409, and is sent again.
+  // A duplicate that waits longer than two seconds, as on a busy machine, gets 409 and is sent again.
   const answer = () =>
     untilAnswer(
       () => send("/batch", { items }, key, caller),
@@ -70,7 +70,7 @@ test("twenty duplicates of a whole batch at once are one batch", async () => {
   expect(await attestedBy(caller)).toBe(50);
 });
 
-test("answers are replayed as they were after kill -9, though the record and the signing key have changed", async () => {
+test("a replay after kill -9 has the same bytes, although the record and the signing key have changed", async () => {
   const row = { ...teachers.valid, reg_no: "ED/PT/2021/00001", t_id: "", nin: "", email: "", phone: "" };
   await world.importRows([row]);
   const ofRecord = { identifier: { regNo: row.reg_no }, purpose };

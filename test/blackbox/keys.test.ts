@@ -71,7 +71,7 @@ async function verifyOffline(envelopes: readonly Envelope[], by: "jwks" | "histo
   return { code: finished.code, verdicts };
 }
 
-test("the key set has the active and the pending key, in the published form and nothing private", async () => {
+test("the key set has the active and the pending key in the published form, and no private member", async () => {
   const { keys } = await fetchJwks(world);
   const all = await list();
   expect(all.filter(({ state }) => state === "active")).toHaveLength(1);
@@ -93,7 +93,7 @@ test("the key set has the active and the pending key, in the published form and 
 });
 
 test.each(["jwks.json", "key-history"])(
-  "%s may be kept for five minutes, and its tag gets 304",
+  "%s may be cached for five minutes, and a request with its ETag gets 304",
   async (name) => {
     const path = `${api}/.well-known/${name}`;
     const { headers } = await world.get(path);
@@ -109,7 +109,7 @@ const rsa = (modulusLength: number) =>
     type: "pkcs1",
   }) as string;
 
-test("an imported key becomes the pending one, then the active one", async () => {
+test("an imported signing key becomes the pending key, and the active key after a rotation", async () => {
   const before = await list();
   const pem = rsa(2048);
   const file = await world.file("signing.pem", pem);
@@ -125,7 +125,7 @@ test("an imported key becomes the pending one, then the active one", async () =>
   expect(() => jsonwebtoken.verify(one.signature, pem, { algorithms: ["RS256"] })).not.toThrow();
 });
 
-test("no check fails during rotations, and every envelope's key is public before its answer comes", async () => {
+test("no check fails during rotations, and every envelope's key is in the key set before the envelope is sent", async () => {
   const seen: { envelope: Envelope; before: string[]; after: string[] }[] = [];
   let rotating = true;
   const rounds = Array.from({ length: 3 }, () => 0);
@@ -135,7 +135,7 @@ test("no check fails during rotations, and every envelope's key is public before
       const one = await envelope();
       seen.push({ envelope: one, before, after: await servedKids() });
       rounds[number] = (rounds[number] ?? 0) + 1;
-      // Thousands of calls would say no more than the hundreds of this pace.
+      // The pause limits the test to hundreds of calls, which are enough.
       await sleep(10);
     }
   }
@@ -147,7 +147,7 @@ test("no check fails during rotations, and every envelope's key is public before
     const { activeKid, pendingKid } = await rotateNow("--bits", bits);
     kids.add(activeKid);
     made.push(pendingKid);
-    // Who asked before the pending key was published has its answer before that key signs.
+    // Calls from before the publication of the pending key must be answered before that key signs.
     const done = [...rounds];
     await until(() => rounds.every((number, index) => number > (done[index] ?? 0)));
   }
@@ -172,7 +172,7 @@ test("no check fails during rotations, and every envelope's key is public before
   expect(offline.code).toBe(0);
 });
 
-test("the pending key signs after a compromise, the key set lacks the old key and the history names it", async () => {
+test("the pending key signs after a compromise, the key set lacks the old key, and the key history names it", async () => {
   const before = await list();
   const [active, pending] = [kidOf(before, "active"), kidOf(before, "pending")];
   const stolen = await envelope();

@@ -32,7 +32,7 @@ type Log = {
   readonly dataDir: string;
   readonly database: string;
   readonly pinned: string;
-  /** The path for a backup. */
+  /** The path of the backup that a test makes. */
   readonly backup: string;
   /** Starts the service, makes so many calls, and stops the service. */
   attest(calls: number): Promise<Envelope[]>;
@@ -143,7 +143,7 @@ async function requireRefused({ tvs, pinned }: Log, reason: RegExp): Promise<voi
 
 const sizeOf = (note: string) => Number(note.split("\n")[1]);
 
-test("a service refuses an old copy of the database until the operator accepts the loss", () =>
+test("a service refuses to run on an old copy of its database until the operator accepts the loss", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
     const putBack = keepCopy(log);
@@ -173,7 +173,7 @@ test("a service refuses an old copy of the database until the operator accepts t
     await requireWhole(log);
   }));
 
-test("a backup that lacks signed entries continues as a new log, and the restore reports the loss", () =>
+test("a restored backup that lacks signed entries begins a new log, and the restore reports the loss", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
     const { backup } = log;

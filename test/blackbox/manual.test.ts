@@ -20,16 +20,16 @@ const notRun: Readonly<Record<string, string>> = {
   TVS_WEBHOOK_SECRET: "goes on until it is stopped; pages/getting-started.test.ts runs each receiver",
 };
 
-/** Shells that a machine may lack, each with what its user has run before. */
+/** Shells that a machine may lack, each with the commands that its user has run before. */
 const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>> = {
   "source <(tvs completion zsh)": ["zsh", "autoload -Uz compinit; compinit -u -D; "],
   "tvs completion fish": ["fish", ""],
 };
 
-/** Whether pages that start servers are run: they take long, so only where a program is named. */
+/** Whether pages that start servers are run. They take long, so they run only if TVS_COMMAND names an executable. */
 const mayStartServers = noServer === undefined && process.env.TVS_COMMAND !== undefined;
 const leftOut: Readonly<Record<string, boolean>> = {
-  // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
+  // Most lines of this page exit with 1. cli/register/key-theft.test.ts runs them and compares their output.
   "key-theft": true,
   // blackbox/first-day.test.ts runs it.
   "first-day": true,
@@ -37,7 +37,7 @@ const leftOut: Readonly<Record<string, boolean>> = {
   libsql: !mayStartServers || Bun.which("sqlite3") === null,
 };
 
-/** Lines for programs that a machine may lack. */
+/** Command lines that need a program that a machine may lack. */
 const needsJq = /\bjq -|\bLEAF\b/;
 const hasJq = Bun.which("jq") !== null && Bun.which("openssl") !== null;
 
@@ -125,7 +125,7 @@ async function askForList(): Promise<void> {
   await writeFile(join(shell.home, "statement.json"), await response.text());
 }
 
-/** What a QR reader says of the code of an attestation, as `code.txt`. */
+/** Writes the text of an attestation's QR code to `code.txt`, as a QR reader would. */
 async function keepCode(): Promise<void> {
   const { signature } = JSON.parse(await shell.fileText("envelope.json"));
   await writeFile(join(shell.home, "code.txt"), `https://verify.example.org/verify-envelope#${signature}\n`);
@@ -141,10 +141,10 @@ async function serveWithKnownKey(): Promise<void> {
   await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
 }
 
-/** What must have been before a page. */
+/** The preparation that each page of the manual needs. */
 const before: Readonly<Record<string, () => Promise<void>>> = {
   register: async () => {
-    // Its first lines try a file in a sandbox.
+    // The first lines of this page import a file into a sandbox.
     await shell.serve("tvs serve --sandbox");
     await shell.run("tvs init --issuer https://verify.example.org --name R");
   },
@@ -161,7 +161,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-/** What a line prints for a later one, by the line's beginning. */
+/** Keeps the output of a line for later lines, by the beginning of the line. */
 const after: Readonly<Record<string, (ended: Ended) => Promise<unknown>>> = {
   "tvs partners add ": async ({ stdout }) => {
     apiKey = /^apiKey +(\S+)$/m.exec(stdout)?.[1] ?? "";
@@ -217,7 +217,7 @@ async function started(line: string): Promise<Ended> {
   return { code: 0, stdout: "", stderr: "" };
 }
 
-test("every command line of the manual does what it says, or is named with the reason why not", async () => {
+test("every command line of the manual does what the manual says, or is listed with the reason why it is not run", async () => {
   const left = new Set(Object.keys(notRun));
   const reasonOf = (line: string) => Object.keys(notRun).find((words) => line.startsWith(words));
   // Whether a line is named although no page has it does not depend on which pages are run here.

@@ -1,4 +1,4 @@
-/** The manual's lines by which a register moves from ./data into the installed service, without root and systemd. */
+/** Runs the manual's commands that move a register from ./data into the installed service, without root and systemd. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, mkdir } from "node:fs/promises";
@@ -43,7 +43,7 @@ async function ask(partner: string): Promise<string> {
   return `${response.status} ${((await response.json()) as { result?: { status: string } }).result?.status}`;
 }
 
-test("a register of ./data moves into the service's folder by the manual's lines, with partners and evidence log", async () => {
+test("the manual's commands move a register from ./data into the service's folder, partners and evidence log included", async () => {
   await expectDone("tvs init --issuer https://verify.example.org --name R");
   await expectDone("tvs teachers import extract.csv --baseline");
   const partner = await expectDone(add);

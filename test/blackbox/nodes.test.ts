@@ -1,4 +1,4 @@
-/** What only several nodes can show: one register, three services, and commands beside them. */
+/** Tests that need several nodes: one register, three services, and commands that run at the same time. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -44,7 +44,7 @@ async function addPartner() {
       headers: { Authorization: `Bearer ${key.apiKey}` },
       body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
     });
-  // Without the scope, which costs nothing: 403 when the key is known.
+  // A call without the required scope costs nothing, and gets 403 once the node knows the key.
   const isKnown = async (node: ClusterNode) =>
     (await ask(node, `${api}/lookup/by-tid/1`, { headers: { Authorization: `Bearer ${key.apiKey}` } }))
       .status === 403;
@@ -73,7 +73,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
   afterAll(() => cluster?.close());
 
-  test("two nodes take over the lead and the deliveries of a killed one when its lease has ended", async () => {
+  test("another node takes over the lead and the deliveries of a killed leader as soon as its lease has ended", async () => {
     const received: string[] = [];
     const never = Promise.withResolvers<Response>();
     const receiver = Bun.serve({
@@ -90,7 +90,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       const others = nodes.filter((node) => node !== killed);
       const url = `http://127.0.0.1:${receiver.port}/`;
       await tvsJson("partners", "webhook", "set", partner.id, url);
-      // While the others stand still, this one sends.
+      // This node gets the deliveries, because the other nodes are suspended.
       for (const node of others) node.signal("SIGSTOP");
       expect((await tvs("partners", "webhook", "test", partner.id)).code).toBe(0);
       await until(() => received.length === 1);
@@ -111,7 +111,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     }
   });
 
-  test("the last node leads when the others have ended", async () => {
+  test("the last running node becomes the leader, and refuses a node with another issuer", async () => {
     const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
     expect(await Promise.all(others.map((node) => node.stop()))).toEqual([0, 0]);
     expect((await ask(first, `${api}/health`)).status).toBe(200);
@@ -123,11 +123,11 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
 });
 
-describe.skipIf(noServer !== undefined)("a node that may not serve the register says so in one line", () => {
+describe.skipIf(noServer !== undefined)("a node that may not serve a register is refused in a line", () => {
   const good = generateKeyPairSync("ed25519");
   let folder: Folder;
   let server: TestServer;
-  /** Who has the register, and may use it. */
+  /** The environment variables with which a command may use the register. */
   let env: Record<string, string>;
 
   beforeAll(async () => {
@@ -150,7 +150,7 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
     return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
   }
 
-  test("a node with a master key over an empty server says that the database is empty", () =>
+  test("a node with a master key is refused on an empty libSQL server, because the database is empty", () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();
       await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });

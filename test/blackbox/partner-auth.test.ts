@@ -22,7 +22,7 @@ const operations: [string, string, string][] = [
   ["POST", "/batch", "batch"],
 ];
 
-test("an API key counts in Authorization and in x-agency-api-key, and a bad one hides no good one", async () => {
+test("a valid API key is accepted in Authorization or x-agency-api-key, even if the other header has an invalid key", async () => {
   const unknown = `${first.apiKey.slice(0, -1)}${first.apiKey.endsWith("a") ? "b" : "a"}`;
   for (const headers of [
     bearer(first.apiKey),
@@ -36,7 +36,7 @@ test("an API key counts in Authorization and in x-agency-api-key, and a bad one 
   }
 });
 
-test("a revoked key ends within one second, and the partner's other key goes on", async () => {
+test("a revoked API key is refused within one second, and the partner's other key still works", async () => {
   const partner = await world.partner();
   const { apiKey, keyId } = await world.tvsJson<Partner>("partners", "key", "issue", partner.id);
   expect(keyId).not.toBe(partner.keyId);
@@ -48,7 +48,7 @@ test("a revoked key ends within one second, and the partner's other key goes on"
 });
 
 test.each(operations)(
-  "%s %s without its scope is 403, before its body is looked at",
+  "%s %s without the required scope gets 403, before the body is read",
   async (method, path, scope) => {
     const others = operations.map(([, , name]) => name).filter((name) => name !== scope);
     const partner = await world.partner({ scopes: others.join(",") });
@@ -63,7 +63,7 @@ test.each(operations)(
   },
 );
 
-test("a scope that is given or taken counts within one second", async () => {
+test("an added or removed scope takes effect within one second", async () => {
   const partner = await world.partner({ scopes: "batch" });
   const status = () => statusOf(bearer(partner.apiKey));
   expect(await status()).toBe(403);
@@ -73,7 +73,7 @@ test("a scope that is given or taken counts within one second", async () => {
   expect(await withinOneSecond(async () => (await status()) === 403)).toBe(true);
 });
 
-test("client certificates count by their fingerprint, before any key, until they are removed", async () => {
+test("a client certificate authenticates by its fingerprint, takes precedence over an API key, and stops when it is removed", async () => {
   const certificate = await makeCertificate({ commonName: "agency" });
   const fingerprint = await addCertificate(second, certificate);
   expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
@@ -89,7 +89,7 @@ test("client certificates count by their fingerprint, before any key, until they
   expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
 });
 
-test("client certificates count from a trusted proxy in Client-Cert, and a malformed one counts as none", async () => {
+test("a client certificate that a trusted proxy forwards in Client-Cert authenticates, and a malformed one gets 401", async () => {
   const certificate = await makeCertificate({ commonName: "agency behind a proxy" });
   await addCertificate(second, certificate);
   const forwarded = `:${Buffer.from(certificate.der).toString("base64")}:`;

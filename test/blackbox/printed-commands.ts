@@ -8,7 +8,7 @@ import { programWords, runToEnd, type Service, startService } from "../harness/p
 
 export const repository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** The lines of a document's `sh` blocks, in order, comments alone left out. */
+/** The command lines of a document's `sh` blocks, in order, without comments. */
 export function printedLines(path: string, heading?: string): string[] {
   const text = readFileSync(repository(path), "utf8");
   const [, section = ""] = heading === undefined ? ["", text] : text.split(`\n## ${heading}\n`);
@@ -19,7 +19,7 @@ export function printedLines(path: string, heading?: string): string[] {
 
 export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-/** A bash whose folder and variables last from line to line, with `tvs` in a folder of programs. */
+/** A bash that keeps its folder and variables from line to line, with `tvs` on its PATH. */
 export type Shell = Awaited<ReturnType<typeof openShell>>;
 
 /** @param replaced printed texts, such as addresses, with their replacements in the test */

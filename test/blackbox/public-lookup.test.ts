@@ -9,7 +9,7 @@ const world = sharedWorld({ rows: [teachers.valid] });
 const lookUp = (term: string, headers: Record<string, string> = {}) =>
   world.get(`${path}?searchTerm=${encodeURIComponent(term)}`, headers);
 
-test("the public lookup of a licensed teacher has every member", async () => {
+test("the public lookup of a licensed teacher answers with every published member", async () => {
   const { valid } = teachers;
   const response = await lookUp(valid.reg_no);
   expect(response.status).toBe(200);
@@ -41,14 +41,14 @@ test("the public lookup of a licensed teacher has every member", async () => {
   expect(answer.verifiedAt).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/);
 });
 
-test("a found teacher may be cached for a day by the caller alone, and an empty answer is never cached", async () => {
+test("an answer about a found teacher may be cached by the caller alone, for a day, and other answers may not be cached", async () => {
   const found = await lookUp(teachers.valid.reg_no);
   expect(found.headers.get("Cache-Control")).toBe("private, max-age=86400");
   const none = await lookUp("LA/PT/2019/99999");
   expect(none.headers.get("Cache-Control")).toBe("no-store");
 });
 
-test("scripts of any site may read the public lookup, refusals included", async () => {
+test("a script of any site may read the public lookup's answers and refusals (CORS)", async () => {
   const origin = { Origin: "https://school.example" };
   for (const response of [
     await lookUp(teachers.valid.reg_no, origin),

@@ -6,10 +6,10 @@ import { type Partner, type PartnerOptions, readJson, sharedWorld } from "./worl
 
 const world = sharedWorld({ rows: [teachers.valid] });
 const tId = Number(teachers.valid.t_id);
-/** Not `lookup_by_nin`: by a call without scope, which costs nothing, the helper sees that the partner is known. */
+/** All scopes except `lookup_by_nin`: the helper calls that route, which then costs nothing, until the service knows the partner. */
 const scopes = "eligibility,lookup_by_reg_no,lookup_by_tid,batch";
 
-/** A partner whose windows are untouched, and a minute that has time enough left for the test. */
+/** A partner that has used no quota, at a time with enough of the minute left for the test. */
 async function freshPartner(limits: PartnerOptions): Promise<Partner> {
   await roomInMinute(12);
   return world.partner({ scopes, ...limits });
@@ -46,10 +46,10 @@ async function refusal(response: Response): Promise<Problem & { retryAfterSecond
   return { retryAfterSeconds: 0, ...body };
 }
 
-test("X-RateLimit-Limit, Remaining and Reset are exact from the first call to the last of the minute", async () => {
+test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the last call of a minute", async () => {
   const partner = await freshPartner({ perMinute: 4 });
   const reset = minuteEnd();
-  // These cost nothing.
+  // These calls cost nothing.
   await partner.get("/health");
   await partner.get("/.well-known/jwks.json");
   for (const remaining of [3, 2, 1, 0]) {
@@ -64,7 +64,7 @@ test("X-RateLimit-Limit, Remaining and Reset are exact from the first call to th
   expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
 });
 
-test("the refusal of a spent day names the day and waits for its end, in UTC", async () => {
+test("the refusal of a spent day's quota names the day, and Retry-After ends at midnight UTC", async () => {
   const partner = await freshPartner({ perMinute: 50, perDay: 2 });
   expect(await check(partner)).toEqual([200, 1]);
   expect(figures(await partner.check({ tId }))).toMatchObject({
@@ -79,7 +79,7 @@ test("the refusal of a spent day names the day and waits for its end, in UTC", a
   expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
-test("exactly the quota is answered of many concurrent calls", async () => {
+test("a quota allows exactly as many of many concurrent calls as it says", async () => {
   const partner = await freshPartner({ perMinute: 10 });
   const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
   const answered = responses.filter(({ status }) => status === 200);
@@ -89,7 +89,7 @@ test("exactly the quota is answered of many concurrent calls", async () => {
   expect(attested).toHaveLength(10);
 });
 
-test("neither a restart nor kill -9 gives back any quota", async () => {
+test("neither a restart nor kill -9 gives back any used quota", async () => {
   const partner = await freshPartner({ perMinute: 10, perDay: 1_000 });
   await check(partner);
   await check(partner);

@@ -5,7 +5,7 @@ import type { Cells } from "../harness/imports.ts";
 /** One row of an extract. */
 export type Row = Cells & { reg_no: string };
 
-/** The calendar date in a time zone, so many days from `at`. */
+/** The calendar date in a time zone, `days` days after `at`. */
 export function dateIn(timeZone: string, days = 0, at = Date.now()): string {
   const format = new Intl.DateTimeFormat("en-CA", {
     timeZone,
@@ -29,7 +29,7 @@ export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000);
 }
 
-/** A licensed, certified teacher; what differs is given. */
+/** The row of a licensed, certified teacher, with changes. */
 export function teacher<Changes extends Partial<Row>>(reg_no: string, changes: Changes) {
   return {
     reg_no,
@@ -49,7 +49,7 @@ export function teacher<Changes extends Partial<Row>>(reg_no: string, changes: C
 const noLicense = { license_issue_date: "", license_expiry_date: "" } as const;
 const expired = { license_issue_date: day(-1000), license_expiry_date: day(-1) } as const;
 
-/** One teacher for every state; the dates are reckoned from today. */
+/** One teacher for every state; the dates depend on the current day. */
 export const teachers = {
   valid: teacher("LA/PT/2019/00001", {
     t_id: "1000001",

@@ -12,7 +12,7 @@ beforeAll(async () => {
   examiner = await world.partner({ purposes: "BODYA_EXAMINER_CREDENTIAL_CHECK" });
 });
 
-test("a purpose of the contract that is not the partner's is 403, after all that is 400", async () => {
+test("a known purpose that the partner does not have gets 403, and an invalid request gets 400 first", async () => {
   const narrow = await world.partner({
     purposes: "BODYA_INVIGILATOR_ELIGIBILITY,EMPLOYER_BACKGROUND_CHECK",
   });
@@ -48,12 +48,12 @@ test("a lookup by NIN finds the teacher", async () => {
   expect(JSON.stringify(result)).not.toContain(valid.nin);
 });
 
-test("a lookup by NIN finds nobody for a telephone number of the same digits", async () => {
+test("a lookup by NIN finds nobody by a telephone number with the same digits", async () => {
   const { result } = await find(await examiner.post("/lookup/by-nin", { nin: "08031234501" }));
   expect(result.found).toBe(false);
 });
 
-test("a NIN is never taken from the address", async () => {
+test("a NIN in the URL is never accepted, nor repeated in the refusal", async () => {
   const response = await examiner.get(`/lookup/by-nin/${valid.nin}`);
   expect(response.status).toBe(404);
   expect(await response.text()).not.toContain(valid.nin);
@@ -62,7 +62,7 @@ test("a NIN is never taken from the address", async () => {
   expect(empty.status).toBe(400);
 });
 
-test("a lookup is judged for the public's purpose, whatever the partner's purposes are", async () => {
+test("a lookup decides eligibility under the public's purpose, whatever the partner's purposes are", async () => {
   const { result } = await find(await examiner.get(`/lookup/by-tid/${teachers.claimed.t_id}`));
   expect(result.certificate?.status).toBe("CLAIMED");
   expect(result).toMatchObject({ eligible: true, reasons: [] });

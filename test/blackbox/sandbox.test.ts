@@ -8,7 +8,7 @@ setDefaultTimeout(testTimeoutMs);
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
-/** What the sandbox has printed before it listened. */
+/** The output of the sandbox before it listens. */
 let printed: string;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ function lookUp(tId: number, key: string): Promise<Response> {
   return fetch(`${service.url}${api}/lookup/by-tid/${tId}`, { headers: { "x-agency-api-key": key } });
 }
 
-test("a sandbox prints a demo key and lines to paste, then where it listens, then a link to its console", async () => {
+test("a starting sandbox prints a demo key and a curl command, then its URL, then a link to its console", async () => {
   expect(demoKey()).not.toBe("");
   expect(printed).toContain("curl");
   expect(printed).toContain(service.url);
@@ -43,7 +43,7 @@ test("a sandbox prints a demo key and lines to paste, then where it listens, the
   expect((await fetch(link ?? "", { redirect: "manual" })).status).toBe(303);
 });
 
-test("a sandbox says on one screen where to begin: the addresses first, then the key", async () => {
+test("the first screen of a sandbox shows where to begin: first the URLs, then the demo key", async () => {
   const places = ["/", "/verify-envelope", `${api}/getting-started`, `${api}/docs`];
   const at = places.map((path) => printed.indexOf(` ${service.url}${path}\n`));
   expect(at.every((place) => place > 0 && place < printed.indexOf("tvs_test_"))).toBe(true);

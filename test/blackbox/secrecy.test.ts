@@ -8,8 +8,8 @@ import { teacher, teachers } from "./registry.ts";
 import { api, sharedWorld, type World } from "./world.ts";
 
 /**
- * Uses everything once and then reads what is left behind: in the data folder, in the logs, in what the commands
- * have printed. No raw NIN, e-mail address or phone number, no key and no secret may be in it.
+ * Uses every feature once and then searches the data folder, the logs and the output of the commands. They may contain
+ * no raw NIN, e-mail address or phone number, no key and no secret.
  */
 const secrets = new Map<string, string>();
 let printed = "";
@@ -27,7 +27,7 @@ const stranger = { nin: "69998887776", email: "unknown.person.secret@example.org
 async function use(...words: string[]) {
   const finished = await world.tvs(...words);
   expect({ words, code: finished.code, stderr: finished.stderr }).toMatchObject({ code: 0 });
-  // What a command prints once, on purpose, is not a leak; everything else is looked through.
+  // A secret that a command prints once on purpose is not a leak. All other output is searched.
   printed += finished.stderr;
   return finished;
 }
@@ -100,7 +100,7 @@ async function askEverything(partner: Caller): Promise<void> {
     }),
     await partner.post("/eligibility-check", question(stranger.nin), { "Idempotency-Key": stranger.email }),
     await partner.post("/batch", { items }, { "Idempotency-Key": `batch ${person.phone}` }),
-    // A NIN in the wrong member names nobody, and is a NIN all the same.
+    // A NIN in the wrong member finds nobody, but must not be stored either.
     await partner.check({ tId: Number(person.nin) }),
     await partner.check({ tId: Number(stranger.nin) }),
     await partner.check({ regNo: `NI/N/2020/${stranger.nin}` }),
@@ -113,7 +113,7 @@ async function askEverything(partner: Caller): Promise<void> {
   for (const response of answers) printed += await response.text();
 }
 
-/** Every file below the data folder, and the database as one that reads it whole sees it. */
+/** The content of every file below the data folder, and every row of the database. */
 async function leftBehind(): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const file = join(world.dataDir, "tvs.db");
@@ -132,7 +132,7 @@ async function leftBehind(): Promise<Map<string, Buffer>> {
   return files;
 }
 
-test("everything was used: the log and the database are there to be looked through", async () => {
+test("the search for secrets covers a log and a database in which every feature left its data", async () => {
   const files = await leftBehind();
   expect(files.has(join(world.dataDir, "tvs.db"))).toBe(true);
   expect([...files.keys()].some((path) => path.endsWith("access.log"))).toBe(true);
@@ -169,7 +169,7 @@ function base64Forms(text: string): string[] {
   });
 }
 
-test("the master key is only in its own file", async () => {
+test("the master key is only in the master key file", async () => {
   const text = (await readFile(join(world.dataDir, "master.key"), "utf8")).trim();
   const files = [...(await leftBehind())];
   const holders = files.filter(([, bytes]) => bytes.includes(text)).map(([path]) => path);

@@ -21,7 +21,7 @@ async function ask(key: string, method: string, path: string, body?: object): Pr
   return { status: response.status, code: response.headers.get("X-Error-Code"), body: answer };
 }
 
-test("a partner reads its terms, its events and its deliveries, and sends a delivery again, also after a kill", async () => {
+test("a partner reads its terms, events and deliveries, and sends a delivery again, also after a kill", async () => {
   const { id, apiKey } = await world.partner({ perMinute: 1_000 });
   const told = { events: ["license.revoked"], teachers: "watched" };
   const { reg_no: regNo } = teachers.valid;

@@ -26,7 +26,7 @@ async function serving(
 const health = async (service: Service) =>
   (await (await fetch(`${service.url}/v1/inter-agency/health`)).json()) as Health;
 
-test("serve says where it listens on stdout and nothing else; its log is structured, on stderr", async () => {
+test("tvs serve prints only its URL on stdout, and writes its structured log to stderr", async () => {
   const service = await serving({}, async (one) => {
     expect((await health(one)).status).toBe("ok");
   });
@@ -35,7 +35,7 @@ test("serve says where it listens on stdout and nothing else; its log is structu
   for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
 });
 
-test("serve without signer threads answers a check with a signed envelope", async () => {
+test("tvs serve without signer threads answers a check with a signed envelope", async () => {
   await serving({ args: ["--signers", "0"] }, async ({ url }) => {
     const response = await fetch(`${url}/v1/inter-agency/lookup/by-tid/1`, {
       headers: { "x-agency-api-key": folder.apiKey },
@@ -48,7 +48,7 @@ test("serve without signer threads answers a check with a signed envelope", asyn
 test.each([
   ["on", 200],
   ["off", 404],
-])("serve keeps an access log and status lists where init stored %s for both", async (stored, status) => {
+])("tvs serve keeps an access log and serves status lists as init stored: %s", async (stored, status) => {
   const data = folder.freshPath();
   const settings = ["--access-log", stored, "--status-list", stored];
   const site = ["--issuer", "https://a.example", "--name", "A", "--contact-email", "a@a.example"];
@@ -61,7 +61,7 @@ test.each([
 });
 
 test.each(["SIGTERM", "SIGINT"] as const)(
-  "%s ends serve with 0 although an idle connection is open",
+  "%s ends tvs serve with exit code 0, although an idle connection is open",
   async (signal) => {
     const service = await startService({ dataDir: await folder.copyOfUsed() });
     const { socket } = await openSocket(service);
@@ -71,7 +71,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-test("a second SIGTERM changes nothing", async () => {
+test("a second SIGTERM does not change how tvs serve ends", async () => {
   const service = await startService({ dataDir: await folder.copyOfUsed() });
   service.signal("SIGTERM");
   service.signal("SIGTERM");
@@ -82,7 +82,7 @@ test.each([
   ["head", 20],
   ["body", -5],
 ])(
-  "a request that is within its %s at SIGTERM is answered, new ones are refused, and serve ends with 0",
+  "a request whose %s is being sent at SIGTERM is answered, new requests are refused, and tvs serve exits with 0",
   async (_part, at) => {
     const service = await startService({ dataDir: folder.used });
     const { socket, received } = await openSocket(service);

@@ -53,9 +53,9 @@ async function statusOf(url: string, { idx, uri }: { idx: number; uri: string })
 }
 
 test.each([
-  ["in the place of the database", true],
-  ["where the database and the kept checkpoint are lost", false],
-])("a restore of an old backup %s gives no new teacher the place of a lost one", (_, isThere) =>
+  ["over the database", true],
+  ["without the lost database and its pinned checkpoint", false],
+])("no new teacher gets the status index of a lost one after a restore of an old backup %s", (_, isThere) =>
   withTempDir(async (folder) => {
     const [dataDir, backup] = [join(folder, "data"), join(folder, "backup.db")];
     const register = await openRegister(dataDir);
@@ -90,7 +90,7 @@ test.each([
   }),
 );
 
-test("an old copy of the database takes no extract until the loss is accepted", () =>
+test("a register on an old copy of its database refuses imports until the operator accepts the loss", () =>
   withTempDir(async (folder) => {
     const [dataDir, copy] = [join(folder, "data"), join(folder, "copy.db")];
     const register = await openRegister(dataDir);

@@ -1,4 +1,4 @@
-/** A world that also listens with TLS and trusts a proxy on loopback, and two partners that call it by whatever credential. */
+/** A running service with a TLS port that trusts a proxy on loopback, and two partners with keys and certificates. */
 import { expect } from "bun:test";
 import type { TestCertificate } from "../harness/certificates.ts";
 import type { Envelope } from "./contract.ts";
@@ -21,14 +21,14 @@ export async function createTlsWorld() {
   const call = (headers: Record<string, string>) => world.get(`${api}/lookup/by-tid/${tId}`, headers);
   function callTls(certificate: TestCertificate | null, headers: Record<string, string> = {}) {
     const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };
-    // A connection of its own each time: a kept one would carry another test's certificate.
+    // Each call opens a new connection, because an open one has another test's client certificate.
     return fetch(`${world.service().tlsUrl}${api}/lookup/by-tid/${tId}`, {
       headers: { ...headers, Connection: "close" },
       tls: { ...client, rejectUnauthorized: false },
       keepalive: false,
     });
   }
-  /** @returns the fingerprint under which the partner has it now */
+  /** Adds a certificate to a partner. @returns its fingerprint */
   async function addCertificate(partner: Partner, certificate: TestCertificate): Promise<string> {
     const path = await world.file(`${crypto.randomUUID()}.pem`, certificate.certPem);
     const words = ["partners", "cert", "add", partner.id, path];

@@ -1,4 +1,4 @@
-/** For tests of commands: a folder with a data folder that was used once, and copies of it. */
+/** A data folder that was used once, and copies of it, for tests of commands. */
 import { beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ type UsedFolder = {
   /** A data folder that has been used once; it has one partner, whose API key this is. */
   readonly used: string;
   readonly apiKey: string;
-  /** A path on which nothing is. */
+  /** A path at which no file exists. */
   freshPath(name?: string): string;
   copyOfUsed(): Promise<string>;
 };

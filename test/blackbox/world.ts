@@ -15,10 +15,10 @@ export const api = "/v1/inter-agency";
 
 type WorldOptions = {
   rows?: readonly Row[];
-  /** More arguments of `serve` than data folder, port and issuer. */
+  /** Arguments of `serve` in addition to data folder, port and issuer. */
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
-  /** Whether the service listens with TLS too, whatever its arguments are. */
+  /** Whether the service also has a TLS port. */
   isTls?: boolean;
 };
 
@@ -53,7 +53,7 @@ export type World = {
   importRows(rows: readonly Row[]): Promise<void>;
   partner(options?: PartnerOptions): Promise<Partner>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
-  /** Ends the service, which has to end well, and removes the folder. */
+  /** Stops the service, which must exit with 0, and removes the folder. */
   end(): Promise<void>;
 };
 

@@ -8,7 +8,7 @@ import { listWorks } from "../../.ci/notices.ts";
 import manifest from "../../package.json" with { type: "json" };
 
 // A stale bundle would verify by yesterday's rules. `npm run bundle` makes a new one.
-test("the bundles of scripts are made from the present source", async () => {
+test("the script bundles equal a new build of the current sources", async () => {
   const quick = Object.entries(bundles).filter(([file]) => file.endsWith(".js"));
   expect(quick).toHaveLength(4);
   for (const [file, make] of quick)
@@ -35,7 +35,7 @@ test("the folders whose dates make bundles due have all their sources", async ()
   }
 });
 
-test("the bill of materials names every package of the notices, and the runtime", () => {
+test("the bill of materials (SBOM) names the runtime and every package of the notices", () => {
   const words = [process.execPath, join(projectFolder, ".ci/release.ts"), "--bill"] as const;
   const { stdout } = spawnSync(words[0], words.slice(1), { encoding: "utf8" });
   const { components } = JSON.parse(stdout) as { components: { name: string; version: string }[] };

@@ -12,7 +12,7 @@ test("the changelog begins with this program's version, and every earlier versio
   expect(releases.slice(1).filter(({ date }) => date === null)).toEqual([]);
 });
 
-test("readChangelog lists the versions with their notes, and refuses a heading of another form", () => {
+test("readChangelog lists the versions with their notes, and refuses a malformed heading", () => {
   const two = "# Changelog\n\nWords.\n\n## [0.2.0] - 2026-12-01\n\n- More.\n\n## [0.1.0]\n\n- First.\n";
   expect(readChangelog(two)).toEqual([
     { version: "0.2.0", date: "2026-12-01", notes: "- More." },

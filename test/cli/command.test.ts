@@ -23,7 +23,7 @@ async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
   return { seen, error: error as { code?: string; message: string } | undefined };
 }
 
-test("a command gets its own flags and the common ones", async () => {
+test("a command accepts its own options and the common options", async () => {
   const { seen, error } = await call("x.csv --dry-run --reason why --data /d --json --sandbox".split(" "));
   expect(error).toBeUndefined();
   expect(seen).toMatchObject({
@@ -37,12 +37,12 @@ test("a command gets its own flags and the common ones", async () => {
 });
 
 test.each([
-  ["a mistyped flag", ["x.csv", "--dry-rum"], /--dry-rum/],
-  ["a flag of another command", ["x.csv", "--port", "1"], /--port/],
-  ["an unknown short flag", ["x.csv", "-n"], /-n/],
-  ["a value for a yes or no", ["x.csv", "--dry-run=maybe"], /--dry-run/],
-  ["no value where one belongs", ["x.csv", "--reason"], /--reason/],
-  ["a flag where a value belongs", ["x.csv", "--reason", "--dry-run"], /--reason/],
+  ["a mistyped option", ["x.csv", "--dry-rum"], /--dry-rum/],
+  ["an option of another command", ["x.csv", "--port", "1"], /--port/],
+  ["an unknown short option", ["x.csv", "-n"], /-n/],
+  ["a value for an option without a value", ["x.csv", "--dry-run=maybe"], /--dry-run/],
+  ["a missing option value", ["x.csv", "--reason"], /--reason/],
+  ["an option in place of an option value", ["x.csv", "--reason", "--dry-run"], /--reason/],
   [
     "one operand too many",
     ["x.csv", "y.csv"],
@@ -57,19 +57,19 @@ test.each([
   expect(error?.message).not.toContain("\n");
 });
 
-test("the refusal of too many operands does not repeat them, because they may be personal", async () => {
+test("the refusal of too many operands does not repeat them, because they may be personal data", async () => {
   const { error } = await call(["x.csv", "12345678901"]);
   expect(error?.message).not.toContain("12345678901");
 });
 
-test("a variadic command takes any number of operands", async () => {
+test("a command with a variadic operand accepts any number of operands", async () => {
   const { seen, error } = await call(["a", "b", "c"], { variadic: true });
   expect(error).toBeUndefined();
   expect(seen?._).toEqual(["a", "b", "c"]);
   expect((await call(["a", "--nope"], { variadic: true })).error).toMatchObject({ code: "USAGE" });
 });
 
-test("a key id that begins with a dash is an operand, or the value of the option before it", () => {
+test("a key id that begins with a dash is read as an operand, or as the value of the option before it", () => {
   const made = command({ description: "", example: "", args: { anchor: option("KID") }, async run() {} });
   const kid = `-_${"a".repeat(41)}`;
   expect(moveKeyIdsLast([kid, "--json"], made)).toEqual(["--json", "--", kid]);
@@ -81,13 +81,13 @@ test("a key id that begins with a dash is an operand, or the value of the option
   ]);
 });
 
-test("a flag that is given several times keeps all its values, in either spelling", () => {
+test("a repeated option keeps all its values, whether spelled --name value or --name=value", () => {
   const rawArgs = ["--trusted-proxy", "10.0.0.1", "--port=0", "--trusted-proxy=10.0.0.2"];
   expect(readRepeated(rawArgs, "trusted-proxy")).toEqual(["10.0.0.1", "10.0.0.2"]);
   expect(readRepeated(rawArgs, "missing")).toBeUndefined();
 });
 
-test("a group loads none of its commands before one is run", () => {
+test("a command group loads a command's module only to run that command", () => {
   let loaded = 0;
   const made = group("Keys", {
     list: async () => {

@@ -23,12 +23,12 @@ async function codeUnread(...args: readonly string[]): Promise<number> {
 const input = (name: string) => join(fixtures, "inputs", name);
 const keys = ["--jwks", join(fixtures, "keys", "jwks.json"), "--issuer", issuer, "--audience", audience];
 
-test("verify whose output has no reader does not end with 0 for an envelope without a verdict", async () => {
+test("tvs verify does not exit with 0 for an input without a valid envelope, although nobody reads its output", async () => {
   expect(await codeUnread("verify", input("payload-changed.json"), ...keys)).toBe(2);
   expect(await codeUnread("verify", "--json", input(""), ...keys)).toBe(2);
 });
 
-test("a command whose output has no reader ends with its own exit code", () =>
+test("a command keeps its exit code if nobody reads its output", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     expect(await codeUnread("attestations", "check", input("valid.json"), "--data", dataDir)).toBe(1);
@@ -36,7 +36,7 @@ test("a command whose output has no reader ends with its own exit code", () =>
   }));
 
 // On Bun a write is called done before a reader through a pipe has all of it.
-test("a long JSON output reaches a slow reader whole", () =>
+test("a slow reader gets all of a long JSON output", () =>
   withTempDir(async (folder) => {
     const [file, noKeys] = [join(folder, "envelopes.json"), join(folder, "no-keys.json")];
     const count = 450;
@@ -51,7 +51,7 @@ test("a long JSON output reaches a slow reader whole", () =>
     expect(text.length).toBeGreaterThan(256 * 1024);
   }));
 
-test("a key id that begins with a dash is found or missing like any other", () =>
+test("a command looks up a key id that begins with a dash like any other key id", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const words = ["keys", "compromise", `-_${"a".repeat(41)}`, "--data", dataDir];

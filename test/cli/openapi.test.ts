@@ -6,7 +6,7 @@ import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { withTestContext } from "../harness/service.ts";
 
-test("tvs openapi prints the document without making a database", async () => {
+test("tvs openapi prints the OpenAPI document without making a database", async () => {
   await withTempDir(async (folder) => {
     const data = join(folder, "none");
     const words = ["openapi", "--data", data, "--issuer", "https://verify.example.gov/"];
@@ -20,7 +20,7 @@ test("tvs openapi prints the document without making a database", async () => {
   });
 });
 
-test("tvs openapi prints one line of JSON when asked to, with the issuer that the database remembers", async () => {
+test("tvs openapi --json prints one line, with the issuer that the database stores", async () => {
   await withTempDir(async (data) => {
     await withTestContext(data, ({ stores: { settings } }) =>
       settings.write({ issuer: "https://remembered.example" }),

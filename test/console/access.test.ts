@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test("a one-time link opens the console and leaves a clean address and a strict cookie behind", async () => {
+test("a one-time link opens the console, sets a strict cookie, and redirects to a URL without the token", async () => {
   const entered = await world.call(pathOf(await world.newLink()));
   expect(entered.status).toBe(303);
   const home = String(entered.headers.location);
@@ -23,7 +23,7 @@ test("a one-time link opens the console and leaves a clean address and a strict 
   expect(page.text).not.toContain("token=");
 });
 
-test("a one-time link that was used gets 410 with the command for another link", async () => {
+test("a one-time link that was used gets 410 with the command that prints another link", async () => {
   const link = await world.newLink();
   const { home } = await world.signIn(link);
   const again = await world.call(pathOf(link));
@@ -35,7 +35,7 @@ test("a one-time link that was used gets 410 with the command for another link",
   expect(again.text).not.toContain(home);
 });
 
-test("a one-time link begins a session whose cookie is for its own path, and opens no page at another", async () => {
+test("a session cookie opens only the pages below the path of its own session", async () => {
   const { home, cookie } = await world.signIn();
   const other = await world.signIn();
   expect(other.home).not.toBe(home);
@@ -61,7 +61,7 @@ test("a one-time link begins a session of twelve hours", async () => {
   expect((await session.get("/")).status).toBe(401);
 });
 
-test("the console without a session says how to get in, and shows nothing", async () => {
+test("the console without a session explains how to get a link, and shows nothing else", async () => {
   const page = await world.call("/");
   expect(page.status).toBe(401);
   expect(page.text).toContain("tvs console --data");
@@ -77,7 +77,7 @@ test("the console without a session says how to get in, and shows nothing", asyn
   expect((await world.call(`${home}live.json`, { headers: forged })).status).toBe(401);
 });
 
-test("the metrics answer any program on this machine, without a session", async () => {
+test("any program on this machine can read the metrics without a session", async () => {
   const { status, headers } = await world.call("/metrics");
   expect(status).toBe(200);
   expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -102,7 +102,7 @@ test("the console answers only GET and HEAD", async () => {
   expect([head.status, head.text]).toEqual([200, ""]);
 });
 
-test("a page of the console loads only its own files, and no site may frame it", async () => {
+test("a console page loads only the console's own files, and cannot be framed by another site", async () => {
   const paths = ["/", "/open", "/metrics", "/s/x/", "/s/x/live.json", "/console.js", "/nowhere"];
   for (const path of paths) {
     const { headers } = await world.call(path);
@@ -115,7 +115,7 @@ test("a page of the console loads only its own files, and no site may frame it",
   expect((await world.call("/nowhere")).status).toBe(404);
 });
 
-test("the console refuses a browser with a page that leads back", async () => {
+test("the console refuses a browser with a page that links back", async () => {
   const headers = { Accept: "text/html" };
   for (const [path, method, status, home] of [
     ["/nowhere", "GET", 404, "/"],
@@ -131,7 +131,7 @@ test("the console refuses a browser with a page that leads back", async () => {
   expect([elsewhere.status, elsewhere.text.includes("SSH tunnel.")]).toEqual([403, true]);
 });
 
-test("the console listens on 127.0.0.1 and on no other address", async () => {
+test("the console listens only on 127.0.0.1", async () => {
   const error = (await rejection(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
   expect(error.code).toBe("ECONNREFUSED");
 });

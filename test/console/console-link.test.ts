@@ -49,7 +49,7 @@ test("a link to the console with a later end or in another form is unknown", () 
   expect(others.map((one) => verdictOf(one))).toEqual(others.map(() => "unknown"));
 });
 
-test("the console's address is read as it was written", () => {
+test("readPlace reads the stored place of the console as writePlace wrote it", () => {
   const written = { port: 9464, id: "01890000-0000-7000-8000-000000000001" };
   expect(parseConsoleLocation(formatConsoleLocation(written))).toEqual(written);
 });

@@ -24,7 +24,7 @@ const pageWith = async (text: string) => {
   return untilAnswer(read, (page) => page.includes(text));
 };
 
-test("the console shows quotas, keys and imports, and the commands to paste", async () => {
+test("the console shows quotas, keys and imports, with commands to copy", async () => {
   const { operator } = world;
   const at = operator.clock.now();
   await storeQuotaUse(operator.driver, {
@@ -59,7 +59,7 @@ test("the console shows the evidence log with its newest checkpoint", async () =
   expect(page).toContain(`tvs log audit --data ${world.folder}`);
 });
 
-test("the console shows an endpoint by its host alone, and its last error", async () => {
+test("the console shows only the host of a webhook endpoint's URL, and the endpoint's last error", async () => {
   const { operator } = world;
   await operator.stores.webhooks.set({
     partnerId: "exam-body-a",
@@ -80,7 +80,7 @@ test("the console shows an endpoint by its host alone, and its last error", asyn
   expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
 });
 
-test("the console and the metrics never show a search term", async () => {
+test("neither the console nor the metrics show a search term", async () => {
   await world.operator.stores.teachers.apply([aTeacherWrite("LA/2019/PRI/04417", { tId: 204417 })]);
   const asked = ["12345678901", "amina@example.org", "+2348031234567", "LA/2019/PRI/04417"];
   for (const term of asked) {
@@ -99,7 +99,7 @@ test("the console and the metrics never show a search term", async () => {
   }
 });
 
-test("the console counts refused calls by partner and key, in 15 minutes and since the start", async () => {
+test("the console counts refused calls by partner and key, for the last 15 minutes and since the start", async () => {
   const { text: key, record } = mintApiKey("refused-often", {
     kind: "live",
     secrets: world.operator.secrets,
@@ -134,7 +134,7 @@ test("the console counts refused calls by partner and key, in 15 minutes and sin
   );
 });
 
-test("the console's live document has every section, with a line of each chart", async () => {
+test("the console's live data has every section of the page, with a line for each chart", async () => {
   await world.ask("/teacher/verify-license?searchTerm=1");
   const session = await world.signIn();
   const read = async () => JSON.parse((await session.get("/live.json")).text).sections;
@@ -156,7 +156,7 @@ test("the console is compressed for a browser that accepts gzip", async () => {
   expect(headers["content-encoding"]).toBe("gzip");
 });
 
-test("the console says when the database does not answer, and keeps the last figures", async () => {
+test("the console says that the database does not answer, and keeps the last figures", async () => {
   const broken = await openTestConsole();
   try {
     const session = await broken.signIn();

@@ -53,16 +53,16 @@ async function find(term: string, after = "") {
 }
 const regNos = (text: string) => [...text.matchAll(/>(TR\/LA\/2019\/\d{6})</g)].map(([, regNo]) => regNo);
 
-describe("the console's pages on the register", () => {
+describe("the console's pages about the register", () => {
   const paths = ["/teachers", "/teachers.csv", "/teacher?ref=1001", "/attestations", "/deliveries"];
   paths.push("/imports", "/changes");
 
-  test.each(paths)("the console's page %s needs a session", async (path) => {
+  test.each(paths)("the console page %s needs a session", async (path) => {
     expect((await world.call(`${session.home}${path.slice(1)}`)).status).toBe(401);
     expect((await get(path)).status).toBe(200);
   });
 
-  test("the console lists changes by actor and by subject", async () => {
+  test("the console filters the list of changes by actor and by subject", async () => {
     const all = await get("/changes");
     expect(all.text).toContain("partner:agency");
     const [, actor = ""] = />((?:cli:\S+?|service))</.exec(all.text) ?? [];
@@ -73,7 +73,7 @@ describe("the console's pages on the register", () => {
     expect((await get("/changes.csv?of=partner:agency")).text).toContain(`,${actor},partner:agency,added,`);
   });
 
-  test("the console lists the register a page at a time, to its end", async () => {
+  test("the console lists all teachers, page by page", async () => {
     const first = await get("/teachers");
     const [, next = ""] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
     const second = await get(next);
@@ -82,7 +82,7 @@ describe("the console's pages on the register", () => {
     expect(second.text).not.toContain('rel="next"');
   });
 
-  test("the console filters the register, and refuses a wrong filter", async () => {
+  test("the console filters the list of teachers, and refuses a wrong filter", async () => {
     expect(regNos((await get("/teachers?license=REVOKED")).text)).toEqual(["TR/LA/2019/000003"]);
     const wrong = await get("/teachers?expires=yesterday");
     expect(wrong.status).toBe(400);
@@ -93,11 +93,11 @@ describe("the console's pages on the register", () => {
   test.each([
     ...["/changes?by=%00", "/changes?of=%00", "/attestations?partner=%00"],
     ...["/deliveries?partner=%00", "/teachers?state=%00", "/teachers?from=%00", "/changes.csv?by=%00"],
-  ])("the console's page %s gets 400", async (path) => {
+  ])("the console page %s gets 400", async (path) => {
     expect((await get(path)).status).toBe(400);
   });
 
-  test("the console's search finds a teacher by NIN, number and a name without its marks", async () => {
+  test("the console's search finds a teacher by NIN, by registration number, and by a name without its accents", async () => {
     for (const term of ["99900000007", "1008", "TR/LA/2019/000008", "adesina", "=Ọlá"]) {
       const { text } = await find(term);
       expect(regNos(text)).toEqual(["TR/LA/2019/000008"]);
@@ -110,7 +110,7 @@ describe("the console's pages on the register", () => {
     expect((await find("a".repeat(20_000))).status).toBe(413);
   });
 
-  test("the console saves a list as CSV, in which no cell is a formula", async () => {
+  test("the console exports a list as CSV, in which no cell is a formula", async () => {
     const { text, headers } = await get("/teachers.csv");
     expect(headers["content-disposition"]).toBe('attachment; filename="teachers.csv"');
     expect(text.trimEnd().split("\n")).toHaveLength(61);
@@ -120,7 +120,7 @@ describe("the console's pages on the register", () => {
       expect((await get(path)).text).toContain("Save as CSV, 2,000 rows at most</a>");
   });
 
-  test("the console shows a record with its history, and no NIN", async () => {
+  test("the console shows a teacher's record with its history, and no NIN", async () => {
     const { text } = await get("/teacher?ref=TR/LA/2019/000003");
     for (const said of ["Teacher 000003", "REVOKED", "2025-05-05", "by an extract", "NIN yes"])
       expect(text).toContain(said);
@@ -129,7 +129,7 @@ describe("the console's pages on the register", () => {
     expect((await get("/teacher?ref=")).status).toBe(400);
   });
 
-  test("the console shows by code which rows of an import were rejected, and no value of them", async () => {
+  test("the console shows which rows of an import were rejected, by error code and without their values", async () => {
     const imports = await get("/imports");
     expect(imports.text).toContain("extract.csv");
     expect(imports.text).not.toContain("someone");
@@ -151,7 +151,7 @@ describe("the console's pages on the register", () => {
   });
 });
 
-test("a partner's page shows the partner's rights and keys to a session, and 404 for no partner", async () => {
+test("the console shows a partner's rights and keys, and answers 404 for an unknown partner", async () => {
   const { text } = await get("/partner?id=agency");
   for (const shown of ["eligibility", "key of agency", "API key", "partners show agency"])
     expect(text).toContain(shown);

@@ -148,21 +148,21 @@ test.skipIf(promtool === null)("promtool finds nothing wrong with the alert rule
   expect([exitCode, String(stderr)]).toEqual([0, ""]);
 });
 
-test.skipIf(promtool === null)("no alert fires over a healthy service", () =>
+test.skipIf(promtool === null)("no alert fires for a healthy service", () =>
   withTempDir(async (folder) => {
     for (const series of [calm, atFirst]) expect(evaluate(folder, series, firing([]))).toBe("");
   }),
 );
 
 test.skipIf(promtool === null)(
-  "the alerts for key and certificate fire over a real service after a quarter",
+  "the alerts about an expiring credential and a due key rotation fire for a real service after a quarter",
   () =>
     withTempDir(async (folder) => {
       expect(evaluate(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
     }),
 );
 
-test.skipIf(promtool === null)("each alert fires over a service that fails or is silent", () =>
+test.skipIf(promtool === null)("each alert fires for a service that fails or does not answer", () =>
   withTempDir(async (folder) => {
     const steps = evaluatedAt / scrapeSeconds;
     // Its first 5xx comes after some scrapes. It restarts, and is gone in the last minutes.

@@ -156,7 +156,7 @@ for (const name of Object.keys(proxies)) {
       expect(((await response.json()) as { audience: string }).audience).toBe(partner.id);
     });
 
-    test("the proxy deletes a Client-Cert that a caller wrote", async () => {
+    test("the proxy deletes a Client-Cert header that a caller sent", async () => {
       const stranger = await makeCertificate({ commonName: "stranger" });
       expect((await proxy.call(forged())).status).toBe(401);
       expect((await proxy.call(forged(), stranger)).status).toBe(401);

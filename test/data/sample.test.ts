@@ -6,11 +6,11 @@ import { withImports } from "../harness/imports.ts";
 
 const committed = readFileSync(new URL("../../data/sample-registry.csv", import.meta.url), "utf8");
 
-test("the sample extract is what the script makes, byte for byte", () => {
+test("the sample extract equals the output of the script that makes it, byte for byte", () => {
   expect(sampleExtract() === committed).toBe(true);
 });
 
-test("the sample extract is imported without a warning, and has teachers in every state", () =>
+test("the sample extract is imported without a warning, and has teachers in every status", () =>
   withImports(async ({ add, teachers: store, driver }) => {
     const { rows, inserted, rejected, warnings } = await add(committed, {
       pieceBytes: 65_536,

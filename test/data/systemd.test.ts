@@ -12,7 +12,7 @@ const units = readdirSync(folder).filter((name) => name !== "tvs.env");
 const textOf = (name: string) => readFileSync(join(folder, name), "utf8");
 const analyze = Bun.which("systemd-analyze");
 
-test.skipIf(analyze === null)("systemd finds nothing wrong with the units", () =>
+test.skipIf(analyze === null)("systemd-analyze finds no error in the units", () =>
   withTempDir(async (copies) => {
     // systemd looks for the program too, which is not installed here.
     const programs = /\/usr\/(local\/bin\/tvs|bin\/curl)/g;
@@ -26,7 +26,7 @@ test.skipIf(analyze === null)("systemd finds nothing wrong with the units", () =
   }),
 );
 
-test("the units of backup and import have the hardening of the service's unit", () => {
+test("the units of backup and import have the same hardening as the service's unit", () => {
   const hardening = (name: string) => textOf(name).split("UMask=0077\n")[1]?.split("\n[Install]")[0]?.trim();
   const service = hardening("tvs.service");
   for (const line of ["NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes", "MemoryMax=75%"])
@@ -37,7 +37,7 @@ test("the units of backup and import have the hardening of the service's unit", 
   }
 });
 
-test("serve reads every setting of tvs.env, which says how a proxy deletes Client-Cert", () => {
+test("tvs serve reads every setting of tvs.env, which says how a proxy deletes Client-Cert", () => {
   const text = textOf("tvs.env");
   const pairs = text.split("\n").filter((line) => /^#?TVS_\w+=./.test(line));
   const environment = Object.fromEntries(
@@ -60,7 +60,7 @@ const canMount =
   Bun.which("useradd", { PATH: "/usr/sbin:/usr/bin" }) !== null;
 
 test.skipIf(!canMount)(
-  "the manual's lines for an installation without the package put each file in its right folder",
+  "the manual's commands for an installation by hand put each file into the right folder",
   () =>
     withTempDir(async (home) => {
       cpSync(folder, home, { recursive: true });

@@ -30,7 +30,7 @@ test.each([
   expect(checkEndpointUrl(text, { allowPrivate: false }).protocol).toBe("https:");
 });
 
-test("an endpoint name beyond ASCII is sent in its ASCII form", () => {
+test("a non-ASCII host name of an endpoint is sent in its ASCII form", () => {
   const url = checkEndpointUrl("https://bücher.example/", { allowPrivate: false });
   expect(url.hostname).toBe("xn--bcher-kva.example");
 });
@@ -60,7 +60,7 @@ test.each([
   ["https://hooks.example.org\\@127.0.0.1/", "backslash"],
   ["https://hooks.exa\tmple.org/", "control character"],
   [`https://hooks.example.org/${"x".repeat(2048)}`, "longer"],
-])("the address %s is refused: %s", (text, reason) => {
+])("the endpoint URL %s is refused as invalid: %s", (text, reason) => {
   const error = refusalOf(text);
   expect([error.refusal, isTvsError(error, "REFUSED")]).toEqual(["ENDPOINT_INVALID", true]);
   expect(error.message).toContain(reason);
@@ -93,7 +93,7 @@ test.each([
   ["https://localhost/", "loopback"],
   ["https://LOCALHOST:8443/", "loopback"],
   ["https://api.localhost/", "loopback"],
-])("the address %s is refused: %s", (text, range) => {
+])("the endpoint URL %s is refused because its IP address is not public: %s", (text, range) => {
   const error = refusalOf(text);
   expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointRefused"]);
   const host = new URL(text).hostname.replace(/[[\]]/g, "");
@@ -101,13 +101,13 @@ test.each([
   expect(error.message).toBe(`webhook address ${host} is not public (${range}); ${advice}`);
 });
 
-test("a final dot does not hide an address from the guard", () => {
+test("a final dot in the host does not hide an IP address from the guard", () => {
   for (const text of ["https://127.0.0.1./", "https://localhost./", "https://0x7f.1./"]) {
     expect(refusalOf(text)).toBeInstanceOf(EndpointRefused);
   }
 });
 
-test("no refusal of an endpoint repeats path, query, user or password", () => {
+test("the refusal of an endpoint URL never repeats its path, query, user or password", () => {
   const secret = "s3cret";
   const urls = [
     `http://hooks.example.org/${secret}`,
@@ -122,7 +122,7 @@ test("no refusal of an endpoint repeats path, query, user or password", () => {
   }
 });
 
-test("allowPrivate allows http and every address, and nothing else", () => {
+test("allowPrivate allows http and every IP address, and nothing else", () => {
   for (const text of ["http://127.0.0.1:1/", "http://localhost/", "https://10.0.0.1/", "http://[::1]/"]) {
     expect(checkEndpointUrl(text, { allowPrivate: true })).toBeInstanceOf(URL);
   }
@@ -154,15 +154,15 @@ const elsewhere = [
 const may = (keyKind: "live" | "test", allowPrivateWebhooks = false) =>
   [...here, ...elsewhere].filter((url) => mayUsePrivateAddress(url, { keyKind, allowPrivateWebhooks }));
 
-test("a sandbox may send to its own machine over http, and to no other private address", () => {
+test("a sandbox may send webhooks to its own machine over http, and to no other private address", () => {
   expect(may("test")).toEqual(here);
 });
 
-test("a live service may send to no private address, its own machine included", () => {
+test("a live service may send webhooks to no private address, its own machine included", () => {
   expect(may("live")).toEqual([]);
 });
 
-test("--allow-private-webhooks allows every private address, live or not", () => {
+test("--allow-private-webhooks allows every private address, in a sandbox and in a live service", () => {
   expect(may("live", true)).toHaveLength(here.length + elsewhere.length);
   expect(may("test", true)).toHaveLength(here.length + elsewhere.length);
 });
@@ -173,14 +173,14 @@ const answering =
   async () =>
     addresses;
 
-test("resolveEndpoint gives every address once, IPv4 first", async () => {
+test("resolveEndpoint returns every IP address once, IPv4 first", async () => {
   const resolver = answering("2606:4700::1", "1.1.1.1", "1.1.1.1", "1.0.0.1");
   const found = await resolveEndpoint(url, { allowPrivate: false, resolver });
   expect(found.addresses).toEqual(["1.1.1.1", "1.0.0.1", "2606:4700::1"]);
   expect(found.url.href).toBe(url);
 });
 
-test("the resolver is asked for the ASCII form of the host", async () => {
+test("the DNS resolver is asked for the ASCII form of the host", async () => {
   const asked: string[] = [];
   const resolver = async (host: string) => {
     asked.push(host);
@@ -190,14 +190,14 @@ test("the resolver is asked for the ASCII form of the host", async () => {
   expect(asked).toEqual(["xn--bcher-kva.example"]);
 });
 
-test("one private address among public ones refuses the endpoint", async () => {
+test("an endpoint is refused if one of its IP addresses is private", async () => {
   const resolver = answering("1.1.1.1", "169.254.169.254");
   const error = await rejection(resolveEndpoint(url, { allowPrivate: false, resolver }));
   expect(error).toMatchObject({ code: "REFUSED", refusal: "ADDRESS_REFUSED" });
   expect(String(error)).toContain("hooks.example.org (169.254.169.254) is not public (link local)");
 });
 
-test("an address in the URL is never resolved", async () => {
+test("an IP address in an endpoint URL is never resolved by DNS", async () => {
   const resolver = async () => {
     throw new Error("asked");
   };
@@ -217,7 +217,7 @@ test.each([
   ["an odd spelling", "did not resolve", "", answering("0x08080808")],
   ["a failure", "could not be resolved", "ENOTFOUND", () => Promise.reject(new Error("ENOTFOUND"))],
   ["no answer at all", "could not be resolved", "no answer in 5 ms", () => new Promise<string[]>(() => {})],
-])("a resolver that gives %s makes the endpoint HOST_UNRESOLVED", async (_name, said, cause, resolver) => {
+])("an endpoint is HOST_UNRESOLVED if the DNS resolver gives %s", async (_name, said, cause, resolver) => {
   for (const allowPrivate of [false, true]) {
     const error = await rejection(resolveEndpoint(url, { allowPrivate, resolver, timeoutMs: 5 }));
     expect(error).toMatchObject({ code: "REFUSED", refusal: "HOST_UNRESOLVED" });
@@ -226,7 +226,7 @@ test.each([
   }
 });
 
-test("the system's resolver knows localhost, which is refused unless private addresses are allowed", async () => {
+test("the system's DNS resolver resolves localhost, which is refused unless private addresses are allowed", async () => {
   const { addresses } = await resolveEndpoint("http://localhost/", { allowPrivate: true });
   for (const address of addresses) expect(["127.0.0.1", "::1"]).toContain(address);
   const error = await rejection(resolveEndpoint("https://localhost/", { allowPrivate: false }));
@@ -293,7 +293,7 @@ const specials: [name: string, first: string, last: string, ...publicNeighbours:
 ];
 
 test.each(specials)(
-  "the guard refuses %s, from %s to %s, and no public neighbour",
+  "the address guard refuses the range %s, from %s to %s, and accepts the public addresses next to it",
   (_name, first, last, ...neighbours) => {
     for (const special of [first, last]) expect(nonPublicRange(special)).not.toBeNull();
     for (const neighbour of neighbours) expect(nonPublicRange(neighbour)).toBeNull();
@@ -303,7 +303,7 @@ test.each(specials)(
 // biome-ignore format: a list reads better in rows
 test.each([
   "1.1.1.1", "8.8.8.8", "197.210.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "2C0F:F248::1",
-])("%s is public", (ip) => expect(nonPublicRange(ip)).toBeNull());
+])("the IP address %s is public", (ip) => expect(nonPublicRange(ip)).toBeNull());
 
 test.each([
   ["0x7f.1", "loopback"],
@@ -326,6 +326,6 @@ test.each([
   ["example.org", "not an IP address"],
   ["", "not an IP address"],
   ["1.2.3.256", "not an IP address"],
-])("the address %s is refused: %s", (ip, range) => {
+])("the IP address %s is not public: %s", (ip, range) => {
   expect(nonPublicRange(ip)).toBe(range);
 });

@@ -31,7 +31,7 @@ async function stripeAccepts(header: string, secret: string, payload: string | B
 const single = vectors.filter(({ valid, signature }) => valid && /^t=\d+,v1=[^,]+$/.test(signature));
 
 test.each(single.map((vector) => [vector.name, vector] as const))(
-  "signDelivery makes the published vector: %s",
+  "signDelivery reproduces the published test vector %s",
   (_name, vector) => {
     const time = Number(/^t=(\d+)/.exec(vector.signature)?.[1]);
     const signed = signDelivery({ body: vector.body, secrets: [vector.secret], timestampSeconds: time });
@@ -45,11 +45,11 @@ test.each<[string, Partial<Parameters<typeof signDelivery>[0]>]>([
   ["with an empty secret", { secrets: [newer, ""] }],
   ["at a fraction of a second", { timestampSeconds: 0.5 }],
   ["before 1970", { timestampSeconds: -1 }],
-])("signDelivery signs nothing %s", (_what, change) => {
+])("signDelivery throws RangeError if it is called %s", (_what, change) => {
   expect(() => signDelivery({ body, secrets: [newer], timestampSeconds, ...change })).toThrow(RangeError);
 });
 
-test("stripe's verifier accepts a delivery, with either secret of a rotation", async () => {
+test("Stripe's library verifies a delivery with either secret of a rotation", async () => {
   const header = signDelivery({ body, secrets: [newer, older], timestampSeconds });
   expect(await stripeAccepts(header, newer)).toBe(true);
   expect(await stripeAccepts(header, older, Buffer.from(body))).toBe(true);
@@ -60,7 +60,7 @@ test("stripe's verifier accepts a delivery, with either secret of a rotation", a
 });
 
 describe.each(Object.entries({ standardwebhooks, svix }))(
-  "Standard Webhooks headers under the library %s",
+  "Standard Webhooks headers, verified by the library %s",
   (_name, { Webhook }) => {
     const [secret, replaced] = [newWebhookSecret(), newWebhookSecret()];
     const event = {
@@ -101,11 +101,11 @@ describe.each(Object.entries({ standardwebhooks, svix }))(
       ["another event's id", { ...headersOf([secret]), "webhook-id": "another" }, {}, refused],
       ["another time", { ...headersOf([secret]), "webhook-timestamp": `${timestampSeconds - 9}` }, {},
         refused],
-    ])("a delivery with %s gets the library's verdict", (_case, headers, how, expected) => {
+    ])("the Standard Webhooks library accepts or refuses a delivery with %s as expected", (_case, headers, how, expected) => {
       expect(verdictOf(headers, how)).toEqual(expected);
     });
 
-    test("each secret of a rotation signs the Standard Webhooks headers, and their id is the event's", () => {
+    test("each secret of a rotation signs the Standard Webhooks headers, whose webhook-id is the event's id", () => {
       expect(headersOf([secret, replaced])["webhook-signature"]).toMatch(/^v1,[^ ]+ v1,[^ ]+$/);
       expect(headersOf([secret])["webhook-id"]).toBe(event.eventId);
     });

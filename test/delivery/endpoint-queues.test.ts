@@ -46,7 +46,7 @@ function names(attempts: readonly Attempt[]): string {
   return attempts.map((attempt) => attempt.delivery.partnerId).join(" ");
 }
 
-test("endpoints are served in turn, each up to its limit and all together up to theirs", () => {
+test("endpoints get attempts in turn, up to the limit of each endpoint and of all endpoints", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a"), endpoint("b"), endpoint("c")], 1);
   fill(queues);
@@ -56,7 +56,7 @@ test("endpoints are served in turn, each up to its limit and all together up to 
   expect(names(launchAll(queues))).toBe("c");
 });
 
-test("failing endpoints get one attempt at a time, and half of the room in total", () => {
+test("each failing endpoint gets one attempt at a time, and all of them half of the attempts", () => {
   const queues = createEndpointQueues(limits);
   const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
   queues.update([...failing, endpoint("good")], 1);
@@ -64,7 +64,7 @@ test("failing endpoints get one attempt at a time, and half of the room in total
   expect(names(launchAll(queues))).toBe("v w x y good good good");
 });
 
-test("an endpoint counts as failing after three failures in a row, and recovers with one success", () => {
+test("an endpoint is failing after three failures in a row, and recovers after one success", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a")], 1);
   fill(queues);
@@ -77,7 +77,7 @@ test("an endpoint counts as failing after three failures in a row, and recovers 
   expect(launchAll(queues).length).toBe(1);
 });
 
-test("leases are limited by endpoint and in total", () => {
+test("leased deliveries are limited for each endpoint and in total", () => {
   const queues = createEndpointQueues(limits);
   queues.update(
     ["a", "b", "c", "d"].map((name) => endpoint(name)),
@@ -88,7 +88,7 @@ test("leases are limited by endpoint and in total", () => {
   expect(queues.wants()).toEqual([]);
 });
 
-test("a lease request leaves out each delivery in hand until its attempt is recorded", () => {
+test("a request for leases excludes each leased delivery until its attempt is recorded", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a")], 1);
   fill(queues);
@@ -101,7 +101,7 @@ test("a lease request leaves out each delivery in hand until its attempt is reco
   expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
 });
 
-test("leases are requested for due endpoints only, and not again after less than half came", () => {
+test("leases are requested only for endpoints with due deliveries, and not again if less than half was found", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
   expect([queues.isDue(4), queues.wants()]).toEqual([false, []]);
@@ -111,7 +111,7 @@ test("leases are requested for due endpoints only, and not again after less than
   expect(queues.wants()).toEqual([]);
 });
 
-test("a lease is given back when its endpoint is closed, or when it has waited too long", () => {
+test("a lease is given back if its endpoint is closed, or if it has waited too long", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a"), endpoint("b")], 1);
   fill(queues, 100);

@@ -31,7 +31,7 @@ test("an endpoint that answers 410 is disabled, and its deliveries are held unti
     },
   ));
 
-test("an endpoint that fails for five days is disabled, and one success in between starts the five days again", () =>
+test("an endpoint that fails for five days is disabled, and one success starts the five days again", () =>
   withWebhooks((world) => {
     let status = 500;
     return withEndpoint(
@@ -59,7 +59,7 @@ test("an endpoint that fails for five days is disabled, and one success in betwe
     );
   }));
 
-test("an endpoint that never answers keeps no other endpoint waiting", () =>
+test("an endpoint that never answers does not delay deliveries to other endpoints", () =>
   withWebhooks((world) =>
     withEndpoint(
       () => null,

@@ -28,13 +28,13 @@ function trusting(ca: string = certificate.certPem) {
   return makeExchange({ ca });
 }
 
-test("the TLS server name is the host of the URL, and the certificate must name it", async () => {
+test("the TLS server name is the host of the URL, and the certificate must name this host", async () => {
   const result = await trusting().deliver(requestTo(`https://localhost:${receiver.port}`));
   expect(result).toMatchObject({ status: 200, error: null });
   expect(names).toEqual(["localhost"]);
 });
 
-test("a URL with an address sends no TLS server name, and the certificate must name the address", async () => {
+test("a URL with an IP address sends no TLS server name, and the certificate must name this address", async () => {
   const result = await trusting().deliver(requestTo(`https://127.0.0.1:${receiver.port}`));
   expect(result).toMatchObject({ error: null });
   expect(names).toEqual([null]);
@@ -43,7 +43,7 @@ test("a URL with an address sends no TLS server name, and the certificate must n
   expect(await trusting().deliver(request)).toMatchObject({ error: "TLS_FAILED" });
 });
 
-test("a certificate for another host is refused, also beside a kept connection to that address", async () => {
+test("a certificate for another host is refused, even if a connection to the same IP address is open", async () => {
   const exchange = trusting();
   await exchange.deliver(requestTo(`https://localhost:${receiver.port}`));
   const requests = receiver.requests.length;
@@ -59,7 +59,7 @@ test("a certificate that no known authority signed is refused", async () => {
   expect(result).toMatchObject({ error: "TLS_FAILED" });
 });
 
-test("a server that speaks no TLS is TLS_FAILED", async () => {
+test("a receiver that does not speak TLS fails the attempt with TLS_FAILED", async () => {
   const plain = createServer((socket) => {
     socket.on("error", () => {});
     socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -72,7 +72,7 @@ test("a server that speaks no TLS is TLS_FAILED", async () => {
   expect(result).toMatchObject({ status: null, error: "TLS_FAILED" });
 });
 
-test("a handshake that never ends is TIMEOUT, and its connection closed", async () => {
+test("a TLS handshake that never ends fails the attempt with TIMEOUT, and its connection is closed", async () => {
   const silent = closeLater(await startReceiver(() => {}));
   const request = requestTo(`https://localhost:${silent.port}`, { deadlineMs: 60 });
   expect(await trusting().deliver(request)).toMatchObject({ error: "TIMEOUT" });

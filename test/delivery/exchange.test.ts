@@ -7,7 +7,7 @@ import { body, closeAll, deliverTo, drip, makeExchange, ok, pour, receive, reque
 
 afterEach(closeAll);
 
-test("the request has the exact body, Host, length and the caller's headers, and asks for no encoding", async () => {
+test("a delivery request has the exact body, Host, Content-Length and headers, and accepts no content encoding", async () => {
   const receiver = await receive((socket) => socket.write(ok));
   const headers = { "X-AGENCY-Event-Id": "evt_1", "Content-Type": "application/json" };
   const result = await makeExchange().deliver(requestTo(receiver.port, { headers }));
@@ -27,21 +27,24 @@ test.each([
   ["status 200 and a body", ok, 200],
   ["status 202 and chunks", chunked.replace("200", "202"), 202],
   ["status 204", "HTTP/1.1 204 No Content\r\n\r\n", 204],
-  ["a 2xx nobody has heard of", "HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", 299],
-  ["interim answers before it",
+  ["an unknown 2xx status", "HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", 299],
+  ["interim responses before the final one",
     `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}`, 200],
   ["a Location that is not followed", ok.replace("\r\n", "\r\nLocation: http://127.0.0.1:1/\r\n"), 200],
   ["gzip that is not decoded", ok.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
-])("an answer with %s acknowledges the delivery", async (_name, answer, status) => {
+])("a receiver's response with %s acknowledges the delivery", async (_name, answer, status) => {
   const result = await deliverTo((socket) => socket.write(answer));
   expect(result).toMatchObject({ status, error: null, retryAfterSeconds: null });
   expect(result.durationMs).toBeGreaterThanOrEqual(0);
 });
 
-test.each(["1.0", "1.1"])("an answer of HTTP/%s without a length is ended by closing", async (version) => {
-  const result = await deliverTo((socket) => socket.end(`HTTP/${version} 200 OK\r\n\r\nok`));
-  expect(result).toMatchObject({ status: 200, error: null });
-});
+test.each(["1.0", "1.1"])(
+  "an HTTP/%s response without Content-Length ends when the receiver closes the connection",
+  async (version) => {
+    const result = await deliverTo((socket) => socket.end(`HTTP/${version} 200 OK\r\n\r\nok`));
+    expect(result).toMatchObject({ status: 200, error: null });
+  },
+);
 
 const head = "HTTP/1.1 200 OK\r\n";
 const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
@@ -60,7 +63,7 @@ test.each([
   ["an endless body", sendEndless],
   ["a body longer than 16 KiB, even when nothing follows", sendLong],
   ["a gzip bomb, while it is still small", sendBomb],
-])("an answer with %s is cut off, and its connection is closed", async (_name, answer) => {
+])("the sender stops reading a response with %s, and closes the connection", async (_name, answer) => {
   const receiver = await receive(answer);
   const result = await makeExchange().deliver(requestTo(receiver.port));
   expect(result).toMatchObject({ status: 200, error: null });
@@ -76,7 +79,7 @@ test.each([
   [429, "BAD_STATUS"],
   [500, "BAD_STATUS"],
   [999, "BAD_STATUS"],
-] as const)("status %i fails the attempt with %s, and no redirect is followed", async (status, error) => {
+] as const)("a response with status %i fails the attempt with %s, and no redirect is followed", async (status, error) => {
   const receiver = await receive((socket) =>
     // The body that the length announces never comes.
     socket.write(`HTTP/1.1 ${status} X\r\nLocation: /elsewhere\r\nContent-Length: 9\r\n\r\n`),
@@ -86,7 +89,7 @@ test.each([
   expect(receiver.requests).toHaveLength(1);
 });
 
-test("a date in Retry-After becomes seconds by the exchange's clock", async () => {
+test("a date in Retry-After is converted to seconds by the sender's clock", async () => {
   const answer = "HTTP/1.1 503 X\r\nRetry-After: Sun, 01 Mar 2026 12:02:00 GMT\r\nContent-Length: 0\r\n\r\n";
   const receiver = await receive((socket) => socket.write(answer));
   const clock = { now: () => Date.UTC(2026, 2, 1, 12) };
@@ -98,27 +101,27 @@ const malformed = "RESPONSE_MALFORMED";
 // biome-ignore format: a table reads better in rows
 test.each([
   ["another protocol than HTTP", "SSH-2.0-OpenSSH_9.9\r\n", malformed],
-  ["another version", "HTTP/3.7 200 OK\r\n\r\n", malformed],
-  ["a status that is no number", "HTTP/1.1 two OK\r\n\r\n", malformed],
-  ["two lengths", ok.replace("\r\n", "\r\nContent-Length: 5\r\n"), malformed],
-  ["a length that is no number", ok.replace("Length: 2", "Length: two"), malformed],
-  ["a negative length", ok.replace("Length: 2", "Length: -2"), malformed],
-  ["a length and chunks", ok.replace("\r\n", "\r\nTransfer-Encoding: chunked\r\n"), malformed],
+  ["an unknown HTTP version", "HTTP/3.7 200 OK\r\n\r\n", malformed],
+  ["a status that is not a number", "HTTP/1.1 two OK\r\n\r\n", malformed],
+  ["two Content-Length headers", ok.replace("\r\n", "\r\nContent-Length: 5\r\n"), malformed],
+  ["a Content-Length that is not a number", ok.replace("Length: 2", "Length: two"), malformed],
+  ["a negative Content-Length", ok.replace("Length: 2", "Length: -2"), malformed],
+  ["Content-Length and chunked encoding", ok.replace("\r\n", "\r\nTransfer-Encoding: chunked\r\n"), malformed],
   ["a header without a name", ok.replace("\r\n", "\r\n: x\r\n"), malformed],
   ["a NUL in a header", ok.replace("\r\n", "\r\nX: a\u0000b\r\n"), malformed],
   ["switching protocols", "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", malformed],
-  ["endless interim answers", "HTTP/1.1 100 Continue\r\n\r\n".repeat(50), malformed],
+  ["endless interim responses", "HTTP/1.1 100 Continue\r\n\r\n".repeat(50), malformed],
   ["too many headers", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, malformed],
   ["malformed chunks", chunked.replace("2\r\nok", "zz\r\nok"), malformed],
   ["a body shorter than its length", ok.replace("Length: 2", "Length: 9"), "RESPONSE_INCOMPLETE"],
-  ["chunks without an end", chunked.replace("0\r\n\r\n", ""), "RESPONSE_INCOMPLETE"],
-])("an answer with %s fails the attempt", async (_name, answer, error) => {
+  ["endless chunks", chunked.replace("0\r\n\r\n", ""), "RESPONSE_INCOMPLETE"],
+])("a response with %s fails the attempt", async (_name, answer, error) => {
   const end = error === malformed ? "write" : "end";
   expect(await deliverTo((socket) => socket[end](answer), { deadlineMs: 2000 })).toMatchObject({ error });
 });
 
 test.each([
-  ["without an answer", ""],
+  ["before its response", ""],
   ["within the headers", "HTTP/1.1 200 OK\r\nContent-"],
 ])("a connection that closes %s fails the attempt", async (_name, answer) => {
   const result = await deliverTo((socket) => socket.end(answer));
@@ -126,14 +129,14 @@ test.each([
   expect(["CONNECTION_LOST", malformed]).toContain(result.error ?? "");
 });
 
-test("a port on which nobody listens is CONNECT_FAILED", async () => {
+test("a port on which nobody listens fails the attempt with CONNECT_FAILED", async () => {
   const receiver = await receive(() => {});
   receiver.close();
   const result = await makeExchange().deliver(requestTo(receiver.port));
   expect(result).toMatchObject({ status: null, error: "CONNECT_FAILED" });
 });
 
-test("every delivery error has a sentence for the operator", () => {
+test("every delivery error code has a sentence for the operator", () => {
   for (const sentence of Object.values(deliveryErrors)) expect(sentence).toMatch(/^[A-Z].+\.$/);
 });
 
@@ -148,10 +151,10 @@ const dripAfter = (text: string) => (socket: Socket) => {
 
 test.each<[string, (socket: Socket) => void, status: number | null]>([
   ["accepts and never answers", () => {}, null],
-  ["drips its status line", dripAfter("HTTP/1.1 200 "), null],
-  ["drips its body", dripAfter(`${head}Content-Length: 9999\r\n\r\n`), 200],
+  ["sends its status line too slowly", dripAfter("HTTP/1.1 200 "), null],
+  ["sends its body too slowly", dripAfter(`${head}Content-Length: 9999\r\n\r\n`), 200],
   ["never ends its body", (socket) => socket.write(`${head}Content-Length: 9\r\n\r\nok`), 200],
-])("an endpoint that %s is TIMEOUT", async (_name, answer, status) => {
+])("an endpoint that %s fails the attempt with TIMEOUT", async (_name, answer, status) => {
   for (let deadlineMs = shortMs; ; deadlineMs *= 2) {
     const receiver = await receive(answer);
     const result = await makeExchange().deliver(requestTo(receiver.port, { deadlineMs }));
@@ -164,7 +167,7 @@ test.each<[string, (socket: Socket) => void, status: number | null]>([
   }
 });
 
-test("a service that stops ends its attempts with ABORTED", async () => {
+test("a service that stops ends its running delivery attempts with ABORTED", async () => {
   const stop = new AbortController();
   const receiver = await receive(() => stop.abort());
   const result = await makeExchange().deliver(requestTo(receiver.port, { signal: stop.signal }));
@@ -173,7 +176,7 @@ test("a service that stops ends its attempts with ABORTED", async () => {
   expect(late).toMatchObject({ error: "ABORTED" });
 });
 
-test("the exchange connects to the checked address, even when the resolver changes its answer", async () => {
+test("the sender connects to the checked IP address, even if the DNS resolver changes its answer", async () => {
   const receiver = await receive((socket) => socket.write(ok));
   const decoy = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: receiver.port });
   const answers = [["127.0.0.1"], ["127.0.0.2"]];
@@ -185,7 +188,7 @@ test("the exchange connects to the checked address, even when the resolver chang
   expect(answers).toHaveLength(1);
 });
 
-test("an address that is not public, no address, or http is refused without a connection", async () => {
+test("the sender refuses a private IP address, a malformed one and http without opening a connection", async () => {
   const receiver = await receive((socket) => socket.write(ok));
   const secure = new URL(`https://hooks.example.test:${receiver.port}/`);
   const refused: Partial<DeliverRequest>[] = [
@@ -204,7 +207,7 @@ test("an address that is not public, no address, or http is refused without a co
   expect(receiver.connections()).toBe(0);
 });
 
-test("proxy variables of the environment have no effect", async () => {
+test("the proxy environment variables do not affect deliveries", async () => {
   const proxy = await receive((socket) => socket.write(ok));
   const receiver = await receive((socket) => socket.write(ok));
   const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
@@ -222,14 +225,14 @@ test("proxy variables of the environment have no effect", async () => {
   expect([proxy.connections(), receiver.requests.length]).toEqual([0, 1]);
 });
 
-test("a connection is used again after a whole answer", async () => {
+test("a connection is reused after a complete response", async () => {
   const receiver = await receive((socket) => socket.write(ok));
   const exchange = makeExchange();
   for (let count = 0; count < 5; count++) await exchange.deliver(requestTo(receiver.port));
   expect([receiver.requests.length, receiver.connections()]).toEqual([5, 1]);
 });
 
-test("a kept connection serves its own address only", async () => {
+test("an open connection is reused only for the same IP address", async () => {
   const first = await receive((socket) => socket.write(ok));
   const second = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: first.port });
   const exchange = makeExchange();
@@ -241,17 +244,20 @@ test("a kept connection serves its own address only", async () => {
 });
 
 test.each([
-  ["a body that was cut", `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}`],
-  ["a bad status", "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno"],
-  ["more than the length said", `${ok}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`],
-])("a connection is not used again after %s", async (_name, answer) => {
+  [
+    "a response whose body was cut off",
+    `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}`,
+  ],
+  ["a failing status", "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno"],
+  ["more bytes than Content-Length says", `${ok}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`],
+])("a connection is not reused after %s", async (_name, answer) => {
   const receiver = await receive((socket) => socket.write(answer));
   const exchange = makeExchange();
   for (let count = 0; count < 3; count++) await exchange.deliver(requestTo(receiver.port));
   expect([receiver.requests.length, receiver.connections()]).toEqual([3, 3]);
 });
 
-test("a kept connection that the server closes costs no attempt", async () => {
+test("an idle connection that the receiver closes costs no delivery attempt", async () => {
   const answered = new WeakSet<Socket>();
   const receiver = await receive((socket) => {
     if (answered.has(socket)) return socket.resetAndDestroy();
@@ -264,7 +270,7 @@ test("a kept connection that the server closes costs no attempt", async () => {
   expect([receiver.requests.length, receiver.connections()]).toEqual([3, 2]);
 });
 
-test("an idle connection is closed", async () => {
+test("an idle connection is closed after its time limit", async () => {
   const receiver = await receive((socket) => socket.write(ok));
   const result = await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
   await receiver.closed;
@@ -300,7 +306,7 @@ test.each([
   ["Sunday, 06-Nov-94 08:49:37 GMT", 0],
   ["99999999999999999999999999", 366 * 86_400],
   ["Sun, 01 Mar 9999 12:00:00 GMT", 366 * 86_400],
-])("Retry-After: %s is %i seconds", (value, seconds) => {
+])("Retry-After: %s is read as %i seconds", (value, seconds) => {
   expect(parseRetryAfter(value, nowMs)).toBe(seconds);
 });
 

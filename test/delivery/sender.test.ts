@@ -33,7 +33,7 @@ test("a delivery arrives with the contract's headers and the event's exact bytes
     expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
   }));
 
-test("a delivery keeps its ids in each attempt and gets a new signature", () =>
+test("each attempt of a delivery has the same ids and a new signature", () =>
   withBoard(
     (_, count) => ({ status: count < 3 ? 500 : 204 }),
     async ({ world, received }) => {
@@ -52,7 +52,7 @@ test("a delivery keeps its ids in each attempt and gets a new signature", () =>
     },
   ));
 
-test("a delivery is tried at every step of the schedule and not before, and is dead after the last", () =>
+test("a delivery is attempted at every step of the schedule and not before, and is dead after the last", () =>
   withBoard(
     () => ({ status: 503 }),
     async ({ world, received }) => {
@@ -80,7 +80,7 @@ test("a delivery is tried at every step of the schedule and not before, and is d
     },
   ));
 
-test("a delivery waits as long as Retry-After asks, up to twice the step", () =>
+test("a delivery waits as long as Retry-After asks, but at most twice the step of the schedule", () =>
   withBoard(
     () => ({ status: 429, headers: { "Retry-After": "3600" } }),
     async ({ world }) => {
@@ -135,7 +135,7 @@ test("a delivery goes to no private address unless private addresses are allowed
     expect(received.length).toBe(1);
   }));
 
-test("another process's commit and a due retry wake the sender", () =>
+test("the sender wakes up for another process's commit and for a due retry", () =>
   withBoard(
     (_, count) => ({ status: count === 1 ? 500 : 200 }),
     async ({ world, received }) => {
@@ -148,7 +148,7 @@ test("another process's commit and a due retry wake the sender", () =>
     },
   ));
 
-test("the sender loses and repeats nothing when the clock steps by an hour", () =>
+test("the sender neither loses nor repeats a delivery if the clock moves by an hour", () =>
   withWebhooks((world) => {
     const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     return withEndpoint(
@@ -181,7 +181,7 @@ test("the sender loses and repeats nothing when the clock steps by an hour", () 
     );
   }));
 
-test("a sender that closes ends its running attempts and gives the other leases back", () =>
+test("a sender that closes aborts its running attempts and gives its other leases back", () =>
   withWebhooks((world) => {
     const gate = Promise.withResolvers<void>();
     return withEndpoint(

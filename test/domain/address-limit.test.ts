@@ -12,7 +12,7 @@ function takeOf(perMinute: number, clock: Clock) {
   return (address: string) => lookup([address]);
 }
 
-test("the limit of an address is exact, call by call", () => {
+test("the lookup limit of an IP address is exact, call by call", () => {
   const take = takeOf(3, aClock(start));
   const decisions = Array.from({ length: 5 }, () => take("192.0.2.1"));
   expect(decisions.map((one) => [one.allowed, one.remaining])).toEqual([
@@ -25,7 +25,7 @@ test("the limit of an address is exact, call by call", () => {
   expect(decisions[3]).toMatchObject({ limit: 3, resetAt: minuteEnd, retryAfterSeconds: 45 });
 });
 
-test("the count of an address begins again with the clock's minute, and not a millisecond before", () => {
+test("the count of an IP address starts again in the clock's next minute, and not a millisecond earlier", () => {
   const clock = aClock("2026-03-01T12:00:59.999Z");
   const take = takeOf(1, clock);
   take("192.0.2.1");
@@ -36,7 +36,7 @@ test("the count of an address begins again with the clock's minute, and not a mi
 
 const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
 
-test("a /48 has sixteen times the limit of a /64, and a refusal there takes nothing from any /64", () => {
+test("an IPv6 /48 has sixteen times the limit of a /64, and its refusal is not counted for any /64", () => {
   const { lookup } = createAddressLimit(() => 3, aClock(start));
   const allowed = (network: number) => lookup(blocks(network)).allowed;
   // 24 blocks of two lookups each: 48 in all.
@@ -51,7 +51,7 @@ test("a /48 has sixteen times the limit of a /64, and a refusal there takes noth
   });
 });
 
-test("the limit of a /64 holds while its /48 has room", () => {
+test("the limit of an IPv6 /64 applies even if its /48 has calls left", () => {
   const { lookup } = createAddressLimit(() => 3, aClock(start));
   const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
   expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
@@ -65,7 +65,7 @@ test.each([
   [2, 1],
   [1, 1],
 ])(
-  "an address with %p lookups a minute has %p personal ones, in a budget of their own",
+  "an IP address with %p lookups a minute may make %p personal lookups, which are counted separately",
   (perMinute, personal) => {
     const limit = createAddressLimit(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
@@ -90,14 +90,14 @@ function refusedOf({ lookup, personalLookup }: ReturnType<typeof createAddressLi
   return refused;
 }
 
-test("each of 49,000 addresses in a minute gets its first lookup, and none gets more than the limit", () => {
+test("each of 49,000 IP addresses in a minute gets its first lookup, and none gets more than the limit", () => {
   const limit = createAddressLimit(() => 60, aClock(start));
   for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
   expect(refusedOf(limit, 49_000)).toBe(0);
   expect(limit.lookup(["192.0.2.1"]).allowed).toBe(false);
 });
 
-test("the count of the oldest address is forgotten when very many addresses call", () => {
+test("the count of the oldest IP address is forgotten if very many addresses call", () => {
   const limit = createAddressLimit(() => 60, aClock(start));
   for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
   expect(refusedOf(limit, 250_000)).toBe(0);

@@ -6,7 +6,7 @@ import { aStoredTeacher, secrets } from "../harness/samples.ts";
 const index = createBlindIndex(secrets.blindIndexKey);
 const nin = "12345678901";
 
-test("the evidence of a teacher who was found has the number that was asked for", () => {
+test("the attestation of a found teacher names the identifier that was asked for", () => {
   const teacher = aStoredTeacher();
   const regNo = { by: "regNo", value: teacher.regNo } as const;
   expect(storedReference(regNo, teacher, index)).toEqual({
@@ -21,7 +21,7 @@ test("the evidence of a teacher who was found has the number that was asked for"
   }
 });
 
-test("a NIN is kept as its blind index, whether it was found or not", () => {
+test("an attestation stores a NIN as its blind index, whether the NIN was found or not", () => {
   const key = { by: "nin", value: index.nin(nin) } as const;
   for (const teacher of [aStoredTeacher(), null]) {
     expect(storedReference(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
@@ -55,6 +55,6 @@ test.each([
   ["Ada <ada@example.com>, head", "Ada [removed] head"],
   // It stays JSON whatever surrounds it.
   ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],
-])("the context %s is kept as %s", (given, expected) => {
+])("the context %s of a call is stored as %s", (given, expected) => {
   expect(kept(given)).toBe(expected);
 });

@@ -6,7 +6,7 @@ import { secrets } from "../harness/samples.ts";
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const index = createBlindIndex(Uint8Array.from({ length: 32 }, (_, i) => i));
 
-test("a blind index is the first half of a keyed HMAC-SHA-256 of kind and value", () => {
+test("a blind index is the first half of a keyed HMAC-SHA-256 of the kind and the value", () => {
   // Computed with Python's hmac module.
   expect(hex(index.nin("12345678901"))).toBe("74e0c9885ebe8e2cb63cb6280a78c933");
   expect(hex(index.email("ada@example.com"))).toBe("ab7633e9aa5fb26b48b11b6c9f0080f9");

@@ -11,7 +11,7 @@ const found = (change: Change, name: string) =>
     .filter((check) => check.name === name)
     .map((check) => `${check.result}: ${check.found}`);
 
-test("each check of a healthy service says once that it is well", () => {
+test("each check of a healthy service gives the result ok once", () => {
   const checks = checked();
   expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
     "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
@@ -28,7 +28,7 @@ test("each check of a healthy service says once that it is well", () => {
   for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
 });
 
-test("the checks find each problem, and none of a partner's problems is a failure", () => {
+test("the service checks find each problem, and report a partner's problem at most as a warning", () => {
   const checks = notWell(everythingWrong);
   expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
     ["warn", "signing-keys", false],
@@ -44,7 +44,7 @@ test("the checks find each problem, and none of a partner's problems is a failur
   ]);
 });
 
-test("the checks find webhooks that are held since a restore", () => {
+test("the service checks find webhooks that are held since a restore", () => {
   const [check] = runChecks({ ...checkInput(), areWebhooksHeld: true }).filter(
     ({ result }) => result !== "ok",
   );
@@ -67,19 +67,25 @@ test("a register in which no active teacher has a licence gets an urgent warning
   expect(notWell({ teachers: counts({ active: 0 }) })).toEqual([]);
 });
 
-test("an empty register gets a warning about --data", () => {
+test("an empty register gets a warning that mentions --data", () => {
   const [check] = notWell({ teachers: counts({ total: 0, active: 0 }) });
   expect(check).toMatchObject({ result: "warn", advice: expect.stringContaining("--data") });
 });
 
 test.each([
-  ["a checkpoint that is old while nobody asks", { signedAt: now - 24 * hourMs, uncoveredSince: null }],
-  ["no checkpoint yet, when nothing waits for one", { signedSize: 0, signedAt: null, uncoveredSince: null }],
-])("the evidence log is well with %s", (_, change) => {
+  [
+    "an old checkpoint if no attestation waits for a newer one",
+    { signedAt: now - 24 * hourMs, uncoveredSince: null },
+  ],
+  [
+    "no checkpoint yet if no attestation waits for one",
+    { signedSize: 0, signedAt: null, uncoveredSince: null },
+  ],
+])("the check of the evidence log gives ok with %s", (_, change) => {
   expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
 });
 
-test("a checkpoint that is five minutes late gets a warning", () => {
+test("a checkpoint that is five minutes overdue gets a warning", () => {
   const log = { ...aLog, uncoveredSince: now - 300_000 };
   expect(found({ log }, "log-checkpoint")).toEqual([
     "warn: the newest checkpoint of the evidence log is late: 8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",
@@ -116,7 +122,7 @@ const checkedBy = (
   );
 const well = ["ok: no partner's last key or certificate is about to end"];
 
-test("a partner's last key or certificate gets a warning 14 days before its end and 7 days after", () => {
+test("a partner's last key or certificate gets a warning from 14 days before its expiry to 7 days after", () => {
   expect(checkedBy([], [certificate("a", 13)])).toEqual([
     "warn: the last certificate of body ends at 2026-03-14T09:30:00.000Z",
   ]);
@@ -127,7 +133,7 @@ test("a partner's last key or certificate gets a warning 14 days before its end 
   for (const days of [15, -8]) expect(checkedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
 });
 
-test("a key with a successor, and a disabled partner's key, get no warning", () => {
+test("an expiring key gets no warning if it has a successor or its partner is disabled", () => {
   expect(checkedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
     well,
   );

@@ -37,7 +37,7 @@ test("the configuration has the stored settings, and defaults for the others", (
     expect(calendar.dateAt(now)).toBe("2026-03-02");
   }));
 
-test("the snapshot is replaced when a change is read, and never altered", () =>
+test("the configuration's snapshot is replaced when a change is read, and never modified", () =>
   withStores(async (stores) => {
     const { configuration } = await open(stores);
     const before = configuration.current();
@@ -51,7 +51,7 @@ test("the snapshot is replaced when a change is read, and never altered", () =>
     expect(before.settings.issuer).toBe("https://teachers.example");
   }));
 
-test("the configuration is stale when a change could not be read for a second, until the change can be read", () =>
+test("the configuration is stale if a change could not be read for a second, until the change can be read", () =>
   withStores(async (stores) => {
     const clock = aClock("2026-03-01T12:00:00Z");
     const { configuration } = await open(stores, { clock });
@@ -66,7 +66,7 @@ test("the configuration is stale when a change could not be read for a second, u
     expect(configuration.isStale()).toBe(false);
   }));
 
-test("recent() reads the configuration again after a second", () =>
+test("recent() reads the configuration again after a second, and keeps the last one if that fails", () =>
   withStores(async (stores) => {
     const clock = aClock("2026-03-01T12:00:00Z");
     const { configuration } = await open(stores, { clock });
@@ -79,7 +79,7 @@ test("recent() reads the configuration again after a second", () =>
     expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
   }));
 
-test("a rotation changes active key, JWKS and history in one step, after the signer has the keys", () =>
+test("a rotation changes active key, JWKS and key history in one step, after the signer has loaded the keys", () =>
   withStores(async (stores) => {
     const loaded: string[] = [];
     const inUse: string[] = [];
@@ -99,7 +99,7 @@ test("a rotation changes active key, JWKS and history in one step, after the sig
     await compactVerify(after.keyHistory, await importJWK(pending.jwk, "RS256"));
   }));
 
-test("ten refreshes at the same time read once", () =>
+test("ten simultaneous refreshes read the configuration once", () =>
   withStores(async (stores) => {
     let reads = 0;
     const read = () => {
@@ -115,7 +115,7 @@ test("ten refreshes at the same time read once", () =>
     expect(new Set(snapshots).size).toBe(1);
   }));
 
-test("a refresh misses no change that comes while it reads", () =>
+test("a refresh also reads a change that is committed while it reads", () =>
   withStores(async (stores) => {
     let slip = async () => {};
     const partners = {

@@ -79,7 +79,7 @@ test.each<[string, Partial<PresentedCredentials>, ReturnType<typeof credentialFa
   ["a well-formed key", { keys: [wellFormed] }, "unknown"],
   ["a well-formed key beside a mistyped one", { keys: [mistyped, wellFormed] }, "unknown"],
   ["a well-formed key and a header without Bearer", { ...withoutBearer, keys: [wellFormed] }, "unknown"],
-  ["two keys, of which the first counts", { keys: [sandbox, mistyped] }, "testKey"],
+  ["two keys, of which the first decides", { keys: [sandbox, mistyped] }, "testKey"],
 ])("a call with %s is refused for the right reason", (_name, presented, expected) => {
   expect(credentialFaultOf({ ...nothing, ...presented }, "live")).toBe(expected);
 });
@@ -107,39 +107,39 @@ test.each<[string, Partial<PresentedCredentials>, keyof typeof credentials | nul
   ["an unknown and a known certificate", { certificates: [unknown, certificate], keys }, "certified"],
   ["two unknown certificates and a key", { certificates: [unknown, unknown], keys }, "keyed"],
   ["a certificate in its first and last moment", { certificates: [during(now, now)] }, "certified"],
-  ["a certificate that has not begun", { certificates: [during(now + 1, now + 2)] }, null],
-  ["a certificate that has ended", { certificates: [during(now - 2, now - 1)] }, null],
-])("a call with %s has the caller of the first valid one", (_how, presented, partnerId) => {
+  ["a certificate that is not valid yet", { certificates: [during(now + 1, now + 2)] }, null],
+  ["a certificate that has expired", { certificates: [during(now - 2, now - 1)] }, null],
+])("a call with %s is authenticated by its first valid credential", (_how, presented, partnerId) => {
   const caller = partnerId && { partner: aPartner(partnerId), credential: credentials[partnerId] };
   expect(ask(presented)).toEqual(caller);
 });
 
-test("a sandbox key opens no live service, and a live key no sandbox", () => {
+test("a sandbox key is refused by a live service, and a live key by a sandbox", () => {
   const { text, record } = mintApiKey("keyed", { ...options, kind: "test" });
   const mixed = aBook([aPartner("keyed")], [record]).book;
   const opens = (kind: "live" | "test") => ask({ keys: [text] }, mixed, { kind }) !== null;
   expect([opens("live"), opens("test"), ask({ keys }, book, { kind: "test" })]).toEqual([false, true, null]);
 });
 
-test("a key with the right id and checksum and another secret is refused", () => {
+test("an API key with a known id, a right checksum and another secret is refused", () => {
   const record = { ...key.record, keyId: "0123456789Ab" };
   expect(apiKeyId(vectors.live, "live")).toBe(record.keyId);
   const { book: other } = aBook([aPartner("keyed")], [record]);
   expect(ask({ keys: [vectors.live] }, other)).toBeNull();
 });
 
-test("a record with a shortened hash matches no key", () => {
+test("a stored key record with a shortened hash matches no API key", () => {
   for (const length of [0, 1, 31]) {
     const cut = aBook([aPartner("keyed")], [{ ...key.record, mac: key.record.mac.slice(0, length) }]).book;
     expect(ask({ keys }, cut)).toBeNull();
   }
 });
 
-test("keys made under another master key are refused", () => {
+test("API keys made under another master key are refused", () => {
   expect(ask({ keys }, book, { secrets: deriveSecrets(newMasterKey()) })).toBeNull();
 });
 
-test("an unknown key costs the same hash as a known key, so that the time does not show which keys exist", () => {
+test("an unknown API key costs the same hash as a known one, so that the time does not reveal which keys exist", () => {
   let hashes = 0;
   const counting = {
     ...secrets,
@@ -156,7 +156,7 @@ test("an unknown key costs the same hash as a known key, so that the time does n
   }
 });
 
-test("a mistyped key is refused without a lookup", () => {
+test("a mistyped API key is refused without a database lookup", () => {
   const { book: watched, apiKeys } = aBook([aPartner("keyed")], [key.record]);
   for (let at = 0; at < key.text.length; at++) {
     const wrong = key.text[at] === "x" ? "y" : "x";
@@ -170,18 +170,18 @@ test("a mistyped key is refused without a lookup", () => {
 
 test.each<[string, Partial<ApiKey>, boolean]>([
   ["revoked", { revokedAt: now - 1 }, false],
-  ["revoked at a later time than now", { revokedAt: now + 1 }, false],
-  ["expired this millisecond", { expiresAt: now }, false],
-  ["with one more millisecond to live", { expiresAt: now + 1 }, true],
-  ["revoked before its end", { revokedAt: now - 1, expiresAt: now + 1 }, false],
-])("a key that is %s opens the service or not", (_what, changes, lives) => {
+  ["revoked at a time in the future", { revokedAt: now + 1 }, false],
+  ["expired in this millisecond", { expiresAt: now }, false],
+  ["valid for one more millisecond", { expiresAt: now + 1 }, true],
+  ["revoked before its expiry", { revokedAt: now - 1, expiresAt: now + 1 }, false],
+])("an API key that is %s (%j) is accepted: %p", (_what, changes, lives) => {
   const record = { ...key.record, ...changes };
   const { book: changed } = aBook([aPartner("keyed")], [record]);
   expect(ask({ keys }, changed) !== null).toBe(lives);
   expect(isLive(record, now)).toBe(lives);
 });
 
-test("no credential of a disabled or missing partner opens the service", () => {
+test("the credentials of a disabled or missing partner are refused", () => {
   for (const partners of [[{ ...aPartner("keyed"), disabledAt: now }], []]) {
     const { book: without } = aBook(partners, [key.record], { f1: "keyed" });
     for (const presented of [{ keys }, { certificates: [certificate] }])
@@ -189,7 +189,7 @@ test("no credential of a disabled or missing partner opens the service", () => {
   }
 });
 
-test("a disabled partner's certificate does not hide another partner's key", () => {
+test("a disabled partner's certificate does not hide another partner's API key", () => {
   const partners = [{ ...aPartner("certified"), disabledAt: 1 }, aPartner("keyed")];
   const { book: mixed } = aBook(partners, [key.record], { f1: "certified" });
   const found = ask({ certificates: [certificate], keys }, mixed);
@@ -205,7 +205,7 @@ test("an API key has a prefix, an id of 12, a secret of 43 and a checksum of 6 c
   }
 });
 
-test("an API key is of its own kind only, and its checksum is CRC-32 in base 62", () => {
+test("an API key is of one kind, live or sandbox, and its checksum is CRC-32 in base 62", () => {
   expect([apiKeyId(vectors.live, "live"), apiKeyId(vectors.live, "test")]).toEqual(["0123456789Ab", null]);
   expect([apiKeyId(vectors.test, "test"), apiKeyId(vectors.test, "live")]).toEqual(["Zz0000000000", null]);
 });
@@ -232,11 +232,11 @@ test.each([
   ["empty", ""],
   ["cut short", vectors.live.slice(0, -1)],
   ["too long", `${vectors.live}W`],
-  ["with a line end", `${vectors.live}\n`],
+  ["with a line break", `${vectors.live}\n`],
 
   ["with a character of another alphabet", vectors.live.replace("C", "С")],
   ["very long", `tvs_live_${"A".repeat(100_000)}`],
-])("a text that is %s is no API key", (_what, text) => {
+])("a text that is %s is not an API key", (_what, text) => {
   expect(apiKeyId(text, "live")).toBeNull();
 });
 
@@ -244,10 +244,15 @@ const hourMs = 3_600_000;
 const issuing = { ...options, overlapMs: 24 * hourMs };
 
 test.each([
-  ["sooner than the overlap keeps its end", now + hourMs, 24 * hourMs, now + hourMs],
-  ["later than the overlap ends with the overlap", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
-  ["never ends now without an overlap", null, 0, now],
-])("a key that was to end %s", (_what, expiresAt, overlapMs, ends) =>
+  ["expire sooner than the overlap ends keeps its expiry", now + hourMs, 24 * hourMs, now + hourMs],
+  [
+    "expire later than the overlap ends expires with the overlap",
+    now + 48 * hourMs,
+    24 * hourMs,
+    now + 24 * hourMs,
+  ],
+  ["never expire expires immediately without an overlap", null, 0, now],
+])("a replaced API key that would %s", (_what, expiresAt, overlapMs, ends) =>
   withStores(async ({ partners }) => {
     const first = { ...mintApiKey("agency", options).record, expiresAt };
     await partners.add(aPartner("agency"), first);
@@ -257,7 +262,7 @@ test.each([
   }),
 );
 
-test("a third live key of a partner is refused, and ended keys do not count", () =>
+test("a third live API key of a partner is refused, and expired keys are not counted", () =>
   withStores(async ({ partners }) => {
     await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
     await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));

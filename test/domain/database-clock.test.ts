@@ -11,7 +11,7 @@ import { rejection } from "../harness/rejection.ts";
 const clockOf = (...times: number[]) => ({ now: () => times.shift() ?? 0 });
 const database = (now: number | null) => () => Promise.resolve(now);
 
-test("the difference of the clocks is what is certain, however long the database took to answer", async () => {
+test("the difference of the clocks is a lower bound, however long the database took to answer", async () => {
   const cases: readonly [databaseNow: number | null, before: number, after: number, ahead: number][] = [
     [null, 5, 9, 0],
     [100, 90, 110, 0],
@@ -23,7 +23,7 @@ test("the difference of the clocks is what is certain, however long the database
     expect(await readClockAhead(database(now), clockOf(before, after))).toBe(ahead);
 });
 
-test("a command is refused when this machine's clock is more than thirty seconds wrong", async () => {
+test("a command is refused if this machine's clock is more than thirty seconds wrong", async () => {
   const refusal = (ahead: number) =>
     rejection(requireRightClock(database(100_000), clockOf(100_000 + ahead, 100_000 + ahead)));
   expect(await refusal(30_000)).toBeUndefined();
@@ -34,7 +34,7 @@ test("a command is refused when this machine's clock is more than thirty seconds
   expect(String(await refusal(90_000))).toContain("90 s ahead of the database's");
 });
 
-test("a service logs once that its clock is wrong, and signs again when the clock is right", async () => {
+test("a service logs once that its clock is wrong, and signs again when the clock is correct", async () => {
   let ahead = 31_000;
   const changes: string[] = [];
   const clock = { now: () => 100_000 + ahead };
@@ -46,7 +46,7 @@ test("a service logs once that its clock is wrong, and signs again when the cloc
   expect([watch.aheadMs(), watch.isWrong(), changes]).toEqual([-2_600, false, ["fail", "warn"]]);
 });
 
-test("a clock may differ by two seconds, gets a warning above, and fails above thirty seconds", () => {
+test("a clock difference of two seconds is accepted, gets a warning above, and fails above thirty seconds", () => {
   expect(checkClockDifference(2_000).result).toBe("ok");
   expect(checkClockDifference(-2_001)).toMatchObject({
     result: "warn",

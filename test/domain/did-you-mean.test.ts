@@ -11,12 +11,12 @@ test.each([
 
   ["rottatte", "rotate"],
   ["jkws", "jwks"],
-])("the unknown word %p is taken for %p", (given, word) => {
+])("didYouMean suggests for the unknown word %p the known word %p", (given, word) => {
   expect(didYouMean(given, known)).toBe(word);
 });
 
 test.each([["delete"], [""], ["x"], ["l".repeat(1000)], ["hi"], ["lixt!"], ["yrotsih"]])(
-  "the unknown word %p is like no known word",
+  "didYouMean suggests nothing for the unknown word %p",
   (given) => {
     expect(didYouMean(given, known)).toBeNull();
   },
@@ -26,11 +26,11 @@ test("didYouMean treats underscores and dashes alike", () => {
   expect(didYouMean("per_minute", ["per-day", "per-minute"])).toBe("per-minute");
 });
 
-test("a common beginning of several words is taken for none", () => {
+test("didYouMean suggests nothing for a common beginning of several words", () => {
   expect(didYouMean("body", ["BODYA_INVIGILATOR_ELIGIBILITY", "BODYB_INVIGILATOR_ELIGIBILITY"])).toBeNull();
 });
 
-test("suggestion gives a question, or an empty text", () => {
+test("suggestion returns a question, or an empty text if no known word is similar", () => {
   expect(suggestion("jsn", ["json"], "--")).toBe("; did you mean --json?");
   expect(suggestion("quux", ["json"])).toBe("");
 });

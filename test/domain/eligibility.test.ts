@@ -52,7 +52,7 @@ test.each<[string, Partial<StoredTeacher>, Partial<PolicyRule>]>([
   ["SOURCE_NOT_ACCEPTED", { source: "legacy" }, { sources: ["new_system"] }],
   ["CATEGORY_NOT_ACCEPTED", { category: "B" }, { categories: ["A", "C"] }],
   ["CATEGORY_NOT_ACCEPTED", { category: null }, { categories: ["A"] }],
-])("the reason %s applies to %j under %j", (reason, changes, rule) => {
+])("the reason %s applies to a teacher with %j under a rule with %j", (reason, changes, rule) => {
   expect(reasonsFor(changes, withRule(rule))).toEqual([reason as never]);
 });
 
@@ -66,7 +66,7 @@ const verdictOn = (teacher: StoredTeacher | null) =>
 const empty = { ninVerified: false, qualifications: [], employment: [] };
 const degree = { title: "B.Ed.", institution: null, year: 2010 };
 
-test("the verdict on nobody is always the same", () => {
+test("the verdict about an unknown teacher is always the same", () => {
   expect(verdictOn(null)).toEqual(notFoundResult);
 });
 
@@ -87,7 +87,7 @@ test.each<[Partial<StoredTeacher>, object | null]>([
   [{ ninVerified: true }, { ...empty, ninVerified: true }],
   [{ profile: { qualifications: [degree], employment: [] } }, { ...empty, qualifications: [degree] }],
   [{ source: "legacy", profile: { qualifications: [degree], employment: [] } }, null],
-])("the verdict on %j has the profile of the new system's record only", (changes, profile) => {
+])("the verdict on a teacher with %j has the profile of the new system's record only", (changes, profile) => {
   expect(verdictOn(aStoredTeacher(changes)).profile).toEqual(profile as never);
 });
 
@@ -99,7 +99,7 @@ test.each<[string, Partial<StoredTeacher>]>([
   ["LICENSE_REVOKED", { ...revoked, ...expired }],
   ["LICENSE_REVOKED", { ...revoked, ...later }],
   ["LICENSE_REVOKED", { ...revoked, ...unlicensed }],
-])("%s is the only licence reason for %j", (reason, changes) => {
+])("%s is the only licence reason for a teacher with %j", (reason, changes) => {
   expect(reasonsFor(changes, withRule({ minDaysRemaining: 30 }))).toEqual([reason as never]);
 });
 
@@ -112,12 +112,12 @@ test.each<[Partial<StoredTeacher>, string[]]>([
   [{ ...expired, certificateStatus: "CLAIMED" }, ["LICENSE_EXPIRED", "CERTIFICATE_CLAIMED"]],
   [{ ...revoked, certificateStatus: "NOT_FOUND" }, ["LICENSE_REVOKED", "CERTIFICATE_NOT_FOUND"]],
   [{ certificateStatus: "VERIFIED" }, ["LICENSE_EXPIRES_TOO_SOON", "CERTIFICATE_NOT_FOUND"]],
-])("the verdict on %j has all reasons, in the published order", (changes, first) => {
+])("the verdict on a teacher with %j has all reasons, in the published order", (changes, first) => {
   const reasons = reasonsFor(changes, withRule(demanding));
   expect(reasons).toEqual([...first, "SOURCE_NOT_ACCEPTED", "CATEGORY_NOT_ACCEPTED"] as never);
 });
 
-test("reasons are unique and in the published order, and only a valid licence has none", () => {
+test("the reasons of a verdict are unique and in the published order, and only a valid licence has no licence reason", () => {
   const licenses = [{}, { licenseExpiryDate: today }, deactivated, unlicensed, later, expired, revoked];
   const rules = [null, {}, demanding, { minDaysRemaining: 1 }, { certificate: ["VERIFIED" as const] }];
   const records = licenses.flatMap((license) =>
@@ -141,7 +141,7 @@ test.each([
   ["2026-03-01", 1, false],
   ["2026-03-01", 0, true],
 ] as const)(
-  "a licence to %s under %d days is eligible: %p",
+  "a licence until %s is eligible under a rule that needs %d remaining days: %p",
   (licenseExpiryDate, minDaysRemaining, eligible) => {
     expect(reasonsFor({ licenseExpiryDate }, withRule({ minDaysRemaining })).length === 0).toBe(eligible);
   },
@@ -152,6 +152,6 @@ test.each([
   [null, [], true],
   ["A", ["A"], true],
   ["a", ["A"], false],
-])("the category %p under a rule with %j is accepted: %p", (category, categories, accepted) => {
+])("the category %p is accepted by a rule for the categories %j: %p", (category, categories, accepted) => {
   expect(reasonsFor({ category }, withRule({ categories })).length === 0).toBe(accepted);
 });

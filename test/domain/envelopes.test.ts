@@ -10,7 +10,7 @@ const today = "2026-03-01";
 const options = { purpose: "EMPLOYER_BACKGROUND_CHECK", policy: defaultPolicy, today } as const;
 const resultOf = (changes: Partial<StoredTeacher>) => eligibilityResult(aStoredTeacher(changes), options);
 
-test("the result of a verification holds nothing of a NIN or a contact, nor why a licence was revoked", () => {
+test("the result of a verification has no NIN, no contact and no reason of a revocation", () => {
   const secret = new Uint8Array(16).fill(0xab);
   const hidden = {
     ninIndex: secret,
@@ -38,7 +38,7 @@ const sign = async (kid: string, asked: readonly string[]) => {
 const seal = async () => (await sealEnvelopes([claims], "key-1", sign))[0] as SealedEnvelope;
 const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
 
-test("an envelope has the signed result byte for byte, and the signed time", async () => {
+test("an envelope repeats the signed result byte for byte, and the signed time", async () => {
   const { json, jws } = await seal();
   const { result, ...outer } = JSON.parse(json);
   expect(outer).toEqual({
@@ -66,7 +66,7 @@ test("each envelope of a call has its own signature", async () => {
   expect(decode(envelopes[0]?.jws.split(".")[0])).toBe('{"alg":"RS256","kid":"key-1","typ":"JWT"}');
 });
 
-test("an envelope names its place in a status list, where it has one", async () => {
+test("an envelope names its index in a status list if it has one", async () => {
   const place = { idx: 7, uri: "https://teachers.example/status/1" };
   const asked = [{ ...claims, status: place }, claims];
   const payloads = (await sealEnvelopes(asked, "key-1", sign)).map(({ jws }) =>

@@ -48,7 +48,7 @@ test.each<Move>([
   [gone, {}, [["license.reinstated", "NOT_FOUND"], ["certificate.verified", "NOT_FOUND"]]],
   [gone, { license: "EXPIRED", certificate: "CLAIMED" }, []],
   [gone, { ...gone, active: false }, []],
-])("the change from %j to %j makes its events", (before, after, events) => {
+])("the change of statuses from %j to %j makes the contract's events", (before, after, events) => {
   expect(eventsOf(before, after)).toEqual(events);
 });
 
@@ -62,7 +62,7 @@ test.each<Change>([
   [{ certificate: "CLAIMED" }, { certificate: "NOT_FOUND" }],
   [{ certificate: "NOT_FOUND" }, { certificate: "LEGACY_RECORD" }],
   [{ certificate: "LEGACY_RECORD" }, { certificate: "CLAIMED" }],
-])("the change from %j to %j makes no event", (before, after) => {
+])("the change of statuses from %j to %j makes no event", (before, after) => {
   expect(eventsOf(before, after)).toEqual([]);
 });
 
@@ -74,7 +74,7 @@ test("unchanged statuses make no event", () => {
   }
 });
 
-test("a deactivation is announced alone, whatever else changes", () => {
+test("a deactivation makes only the event teacher.deactivated, whatever else changes", () => {
   const after = { license: "NOT_FOUND", certificate: "CLAIMED", active: false } as const;
   expect(eventsOf({}, after)).toEqual([["teacher.deactivated", "VALID"]]);
 });
@@ -84,7 +84,7 @@ test("a new teacher who is deactivated makes no event", () => {
   expect(transitions(statusesBefore(null, after), after)).toEqual([]);
 });
 
-test("changes of licence and certificate make two events, the licence's first", () => {
+test("a change of licence and certificate makes two events, the licence's first", () => {
   const first = transitions(statusesBefore(null, statuses({})), statuses({}));
   expect(first.map((one) => one.eventType)).toEqual(["license.verified", "certificate.verified"]);
   const fall = eventsOf({}, { license: "REVOKED", certificate: "CLAIMED" });
@@ -96,7 +96,7 @@ test("changes of licence and certificate make two events, the licence's first", 
 
 const subject = { tId: 7, regNo: "LA/2019/PRI/04417", occurredAt: Date.parse("2026-03-01T09:30:00.250Z") };
 
-test("an event has the members of the contract and no others", () => {
+test("an event has exactly the members of the contract", () => {
   const [event] = createEvents(statuses({}), statuses({ license: "NOT_FOUND", active: false }), subject);
   expect(JSON.parse(event?.body ?? "")).toEqual({
     eventId: event?.eventId,
@@ -113,7 +113,7 @@ test("an event has the members of the contract and no others", () => {
   expect(event).toMatchObject({ eventType: "teacher.deactivated", occurredAt: subject.occurredAt });
 });
 
-test("the event of a test delivery names nobody", () => {
+test("the event of a test delivery names no teacher", () => {
   const nobody = { tId: null, regNo: null };
   const transition = { eventType: "license.verified", previousStatus: "NOT_FOUND" } as const;
   const { body } = createEvent(transition, statuses({}), { ...nobody, occurredAt: 0 });

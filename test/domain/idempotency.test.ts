@@ -51,7 +51,7 @@ function outcomesOf({ run }: Idempotency) {
   };
 }
 
-test("a retry with another body is refused, before and after the first call ends", () =>
+test("a retry with another body is refused, before and after the first call has ended", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     const running = service.run(request, commit);
     const other = { ...request, body: { a: 2 } };
@@ -68,9 +68,9 @@ test.each([
   ["partner", { partnerId: "other" }],
   ["operation", { operation: "eligibility-check" }],
   ["key", { key: "key-2" }],
-  ["case of the key", { key: "KEY-1" }],
-  ["border between partner and operation", { partnerId: "agencyb", operation: "atch" }],
-])("a call with another %s is another call", (_what, changes) =>
+  ["case of its letters", { key: "KEY-1" }],
+  ["split between partner and operation", { partnerId: "agencyb", operation: "atch" }],
+])("a call with the same idempotency key and another %s runs as a different call", (_what, changes) =>
   withIdempotency(async ({ service, commit, runs }) => {
     await service.run(request, commit);
     expect((await service.run({ ...request, ...changes }, commit)).replayed).toBe(false);
@@ -78,7 +78,7 @@ test.each([
   }),
 );
 
-test("a retry is replayed for 72 hours, and then runs again", () =>
+test("a retry gets the stored answer for 72 hours, and then runs again", () =>
   withIdempotency(async ({ service, commit, clock, runs }) => {
     await service.run(request, commit);
     clock.add(keepIdempotencyMs);
@@ -89,7 +89,7 @@ test("a retry is replayed for 72 hours, and then runs again", () =>
     expect(keepIdempotencyMs).toBe(72 * 3_600_000);
   }));
 
-test("one of several duplicates runs when the first fails", () =>
+test("one of several waiting duplicates runs if the first call fails", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     let attempts = 0;
     const work = async (pendingRecord: PendingRecord) => {
@@ -105,7 +105,7 @@ test("one of several duplicates runs when the first fails", () =>
     expect([attempts, runs()]).toEqual([2, 1]);
   }));
 
-test("a call that the commit refused finds the stored answer of another process", () =>
+test("a call whose commit is refused returns the answer that another process stored", () =>
   withIdempotency(async ({ idempotency, service, commit, store, clock, runs }) => {
     const elsewhere = outcomesOf(createIdempotency(store, secrets, clock));
     const refused = await idempotency.run(request, async () => {
@@ -120,7 +120,7 @@ test("a call that the commit refused finds the stored answer of another process"
   }));
 
 /** The only wait: two seconds, because a follower's patience is real time. */
-test("a duplicate is refused after two seconds, and the first call goes on", () =>
+test("a duplicate call is refused after two seconds, and the first call continues", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const failed = service.run(request, () => {
@@ -149,7 +149,7 @@ test("a duplicate is refused after two seconds, and the first call goes on", () 
     expect(runs()).toBe(1);
   }));
 
-test("a failed lookup of the idempotency record runs nothing", () =>
+test("a call does not run if its idempotency record cannot be read", () =>
   withIdempotency(async ({ commit, clock, store, runs }) => {
     const broken = createIdempotency(
       { ...store, find: () => Promise.reject(new Error("away")) },
@@ -199,7 +199,7 @@ test.each([
   }),
 );
 
-test("canonical JSON is that of RFC 8785", () => {
+test("canonicalJson writes JSON as RFC 8785 says", () => {
   const json = fc.json({ stringUnit: "binary" });
   const same = fc.property(json, (text) => {
     const value = JSON.parse(text);
@@ -208,7 +208,7 @@ test("canonical JSON is that of RFC 8785", () => {
   fc.assert(same, { seed: 1, numRuns: 3_000 });
 });
 
-test("canonical JSON of odd values is a text", () => {
+test("canonicalJson returns a text for NaN, undefined, lone surrogates and __proto__", () => {
   expect(canonicalJson(Number.NaN)).toBe("null");
   expect(canonicalJson(undefined)).toBe("null");
   expect(canonicalJson("\ud800")).toBe('"\\ud800"');

@@ -23,7 +23,7 @@ const now = Date.parse("2026-03-01T12:00:00.250Z");
 const dayMs = 86_400_000;
 const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 
-test("a key's id is its thumbprint of RFC 7638, and its published form has no private half", async () => {
+test("a key's id is its RFC 7638 thumbprint, and its published form has no private half", async () => {
   const key = await generateKey(secrets, 2048, now);
   const { n, e } = key.jwk;
   const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
@@ -42,7 +42,7 @@ test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bit
   expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
 });
 
-test("a sealed private key opens only under its own key id and master key, and for signing only", async () => {
+test("a sealed private key can be opened only with its key id and master key, and only to sign", async () => {
   const key = await fixtureKey("active", now);
   const other = await fixtureKey("pending", now);
   const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });
@@ -107,7 +107,7 @@ test("an imported key must be a private RSA key that is not encrypted", async ()
   }
 });
 
-test("the ring begins with one active and one pending key, once", () =>
+test("the key ring is initialised once, with one active and one pending key", () =>
   withStores(async ({ keys }) => {
     await ensureKeys(keys, secrets, { bits: 2048, now });
     const { active, pending } = keyRingOf(await keys.list());
@@ -117,13 +117,13 @@ test("the ring begins with one active and one pending key, once", () =>
     expect(await keys.list()).toHaveLength(2);
   }));
 
-test("keys without an active or a pending key are refused", () => {
+test("a key ring without an active or a pending key is refused", () => {
   for (const keys of [[], [aSigningKey("A", "active")], [aSigningKey("B", "pending")]]) {
     expect(() => keyRingOf(keys)).toThrow("restore a backup");
   }
 });
 
-test("every key is published but the compromised ones", () => {
+test("every key except a compromised one is published", () => {
   const keys = [
     { ...aSigningKey("R", "active"), state: "retired" as const },
     { ...aSigningKey("C", "active"), state: "compromised" as const },
@@ -153,7 +153,7 @@ test.each<["active" | "pending", object]>([
   }),
 );
 
-test("a retired key can be marked as compromised, and keeps the earliest time", () =>
+test("a retired key can be marked as compromised, and keeps the earliest time of compromise", () =>
   withStores(async ({ keys }) => {
     const { active } = await fillRing(keys, now);
     await rotateKeys(keys, secrets, rotation);
@@ -170,7 +170,7 @@ test("a retired key can be marked as compromised, and keeps the earliest time", 
     });
   }));
 
-test("a compromise needs a known key and a time in the past", () =>
+test("a key can be marked as compromised if it is known and the time is in the past", () =>
   withStores(async ({ keys }) => {
     const { active } = await fillRing(keys, now);
     const before = await keys.list();
@@ -181,7 +181,7 @@ test("a compromise needs a known key and a time in the past", () =>
     expect(await keys.list()).toEqual(before);
   }));
 
-test("the key history is signed by the active key and lists every key with its window, and no private half", () =>
+test("the key history is signed by the active key and lists every key with its period, without private halves", () =>
   withStores(async ({ keys }) => {
     const { active, pending } = await fillRing(keys, now);
     await compromiseKey(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });

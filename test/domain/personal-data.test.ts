@@ -57,19 +57,19 @@ test.each(scripts)("personal data is recognised in digits of the script %s", (_n
     expect(holdsPersonalData(written(text, zero))).toBe(false);
 });
 
-test("personal data is recognised in characters that NFKC makes digits of", () => {
+test("personal data is recognised in characters that NFKC turns into digits", () => {
   expect(holdsPersonalData("①②③④⑤⑥⑦⑧⑨⓪①")).toBe(true);
   expect(holdsPersonalData("⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹")).toBe(true);
   expect(holdsPersonalData("9\ufe0f\u20e39\ufe0f\u20e39 0000 0001")).toBe(true);
 });
 
-test.each(harmless)("%j is not taken for personal data", (text) => {
+test.each(harmless)("%j is not mistaken for personal data", (text) => {
   expect(withoutPersonalData(text)).toBe(text);
 });
 
 const spellings = ["999/0000/0001", "999_000_000_01", written("99900000001", 0xff10), "+234 803 123 4567"];
 
-test("an extract's texts with personal data are rejected and not stored", () =>
+test("rows of an extract with personal data in a text are rejected and not stored", () =>
   withImports(async ({ add, everything }) => {
     const [text = ""] = spellings;
     const fields = ["name", "state", "category", "license_revoked_reason"] as const;
@@ -89,7 +89,7 @@ test("an extract's texts with personal data are rejected and not stored", () =>
     expect(everything()).not.toContain(text);
   }));
 
-test.each(spellings)("a call's context, a command's reason and a partner's name do not keep %s", (text) => {
+test.each(spellings)("%s is not stored in a context, a reason or a partner's name", (text) => {
   expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
   const usage = expect.objectContaining({ code: "USAGE" });
   expect(() => checkReason(`decision on ${text}`)).toThrow(usage);

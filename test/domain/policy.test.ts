@@ -16,14 +16,14 @@ function refusalOf(text: string): string {
   throw new Error("the document was accepted");
 }
 
-test("a policy may leave out purposes", () => {
+test("a policy may omit purposes", () => {
   expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
 });
 
 // biome-ignore format: a table reads better in rows
 test.each<[string, string, RegExp]>([
-  ["no JSON", "{", /^the policy is not valid JSON$/],
-  ["no object", "7", /^the policy is not valid: the document: /],
+  ["malformed JSON", "{", /^the policy is not valid JSON$/],
+  ["another JSON value than an object", "7", /^the policy is not valid: the document: /],
   ["an empty object", "{}", /^the policy is not valid: version: missing$/],
   ["no version", JSON.stringify({ purposes: {} }), /: version: /],
   ["a version that is too long", document({ version: "v".repeat(65) }), /: version: must be 1 to 64/],
@@ -34,9 +34,9 @@ test.each<[string, string, RegExp]>([
   ["an unknown certificate", oneRule({ certificate: ["GOOD"] }), /CHECK\.certificate\.0: /],
   ["an unknown source", oneRule({ sources: ["paper"] }), /CHECK\.sources\.0: /],
   ["an empty category", oneRule({ categories: [""] }), /CHECK\.categories\.0: /],
-  ["fewer than no days", oneRule({ minDaysRemaining: -1 }), /CHECK\.minDaysRemaining: /],
+  ["a negative number of days", oneRule({ minDaysRemaining: -1 }), /CHECK\.minDaysRemaining: /],
   ["more than a hundred years", oneRule({ minDaysRemaining: 36_501 }), /CHECK\.minDaysRemaining: /],
   ["no categories", oneRule({ categories: undefined }), /CHECK\.categories: /],
-])("a policy with %s is refused by the member's name", (_what, text, message) => {
+])("the refusal of a policy with %s names the wrong member", (_what, text, message) => {
   expect(refusalOf(text)).toMatch(message);
 });

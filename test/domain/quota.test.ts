@@ -77,14 +77,14 @@ function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
   return refusalOf(() => void call.chargeFor(calls));
 }
 
-test("each partner has its own quota", () => {
+test("each partner has a separate quota", () => {
   const quota = aQuota(aClock(start));
   for (let i = 0; i < 3; i++) work(quota, partner());
   expect(quota.state(partner({ partnerId: "other" })).remaining).toBe(3);
   expect(quota.state(partner({ partnerId: "agency 2" })).remaining).toBe(3);
 });
 
-test("the state of a quota has both windows and their ends", () => {
+test("the state of a quota has the minute and the day, and when each ends", () => {
   const quota = aQuota(aClock(start));
   work(quota, partner());
   const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;
@@ -102,7 +102,7 @@ test.each([
   expect(enter).toThrow(expect.objectContaining({ code, message, retryAfterSeconds }));
 });
 
-test("the minute is whole again in its first millisecond, not before", () => {
+test("a minute's quota is available again in the first millisecond of the next minute, not before", () => {
   const clock = aClock("2026-03-01T12:00:59.999Z");
   const quota = aQuota(clock);
   for (let i = 0; i < 3; i++) work(quota, partner());
@@ -117,12 +117,12 @@ test.each([
   ["12:00:01.000", 59],
   ["12:00:59.000", 1],
   ["12:00:59.999", 1],
-])("a call that is refused at %s waits %d s", (time, seconds) => {
+])("a call that is refused at %s may be repeated after %d s", (time, seconds) => {
   const quota = aQuota(aClock(`2026-03-01T${time}Z`));
   expect(refused(quota, partner({ perMinute: 0 })).retryAfterSeconds).toBe(seconds);
 });
 
-test("the quota's day is the day of UTC", () => {
+test("the day of a quota is the UTC day", () => {
   const clock = aClock("2026-03-01T23:59:59.999Z");
   const quota = aQuota(clock);
   const daily = partner({ perDay: 1 });
@@ -134,7 +134,7 @@ test("the quota's day is the day of UTC", () => {
   expect(work(quota, daily)).toBeNull();
 });
 
-test("a changed quota counts in the current window, raised or lowered", () => {
+test("a changed quota applies to the current minute and day, raised or lowered", () => {
   const quota = aQuota(aClock(start));
   for (let i = 0; i < 3; i++) work(quota, partner());
   refused(quota, partner());
@@ -148,7 +148,7 @@ test("a changed quota counts in the current window, raised or lowered", () => {
 
 const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
 
-test("chargeFor gives the commit the calls, the windows and their limits", () => {
+test("chargeFor returns the number of calls, the windows and their limits for the commit", () => {
   const call = reserved(aQuota(aClock(start)), partner());
   const limits = { minute: 3, day: 10 };
   expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, limits });
@@ -159,7 +159,7 @@ test("chargeFor gives the commit the calls, the windows and their limits", () =>
   );
 });
 
-test("expectOfDay refuses calls that the day has no room for, and reserves nothing", () => {
+test("expectOfDay refuses more calls than the day's quota has left, and reserves nothing", () => {
   const quota = aQuota(aClock(start));
   const call = reserved(quota, partner());
   expect(refusalOf(() => call.expectOfDay(10))).toBeNull();
@@ -167,7 +167,7 @@ test("expectOfDay refuses calls that the day has no room for, and reserves nothi
   expect(quota.state(partner()).remaining).toBe(2);
 });
 
-test("a running call's charge is reserved, and given back when the call fails", () => {
+test("the charge of a running call is reserved, and released if the call fails", () => {
   const quota = aQuota(aClock(start));
   const call = reserved(quota, partner());
   call.chargeFor(2);
@@ -176,7 +176,7 @@ test("a running call's charge is reserved, and given back when the call fails", 
   expect(quota.state(partner()).remaining).toBe(3);
 });
 
-test("the windows that a commit reports are shown and remembered", () => {
+test("the quota use that a commit reports is shown and remembered", () => {
   const quota = aQuota(aClock(start));
   const [call, other] = [reserved(quota, partner()), reserved(quota, partner())];
   call.chargeFor(1);
@@ -189,7 +189,7 @@ test("the windows that a commit reports are shown and remembered", () => {
   expect(work(quota, partner())).toBeNull();
 });
 
-test("a batch that fits exactly passes, one item more does not", () => {
+test("a batch that exactly fills the quota is allowed, and one item more is refused", () => {
   const fitting = aQuota(aClock(start));
   expect(work(fitting, partner(), 3)).toBeNull();
   expect(fitting.state(partner()).remaining).toBe(0);
@@ -198,7 +198,7 @@ test("a batch that fits exactly passes, one item more does not", () => {
   expect(work(aQuota(aClock(start)), daily, 4)).toMatchObject(untilDayEnd);
 });
 
-test("a call belongs to the minute and the day in which it came, also when its work begins later", () => {
+test("a call is charged to the minute and day of its arrival, even if its work begins later", () => {
   const clock = aClock("2026-03-01T23:59:59.999Z");
   const quota = aQuota(clock);
   const call = reserved(quota, partner());
@@ -210,7 +210,7 @@ test("a call belongs to the minute and the day in which it came, also when its w
   expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: dayEnd + 60 });
 });
 
-test("a clock that goes back finds each minute's own use", () => {
+test("a clock that goes back finds the quota use of the earlier minute", () => {
   const clock = aClock(start);
   const quota = aQuota(clock);
   for (let i = 0; i < 3; i++) work(quota, partner());
@@ -225,7 +225,7 @@ test("a clock that goes back finds each minute's own use", () => {
   expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
 });
 
-test("minutes are remembered for an hour and days for two days, in memory and in the database", () => {
+test("the quota use of a minute is kept for an hour and of a day for two days, in memory and in the database", () => {
   const clock = aClock(start);
   const quota = aQuota(clock);
   work(quota, partner());
@@ -248,7 +248,7 @@ const stored = [
   { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 9 },
 ] as const;
 
-test("quotaUse shows the use of the current windows", () => {
+test("quotaUse shows the quota use of the current minute and day", () => {
   const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
   expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
     minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
@@ -283,7 +283,7 @@ function aDatabase(used: WindowsUsed) {
 const opened = (used: WindowsUsed) =>
   createQuota({ clock: aClock(start), store: aDatabase(used), stored: [] });
 
-test("a refused call is checked again by the database's windows, as are later calls", async () => {
+test("a call that the commit refused, and later calls, are checked by the quota use that the database has", async () => {
   const quota = opened({ minute: 3, day: 3 });
   const call = reserved(quota, partner());
   call.chargeFor(1);
@@ -302,14 +302,14 @@ test("a refused call is checked again by the database's windows, as are later ca
   expect(call.state()).toBeUndefined();
 });
 
-test("a refused call is not refused again for what other running calls may use", async () => {
+test("a call that the commit refused is not refused again because of other running calls", async () => {
   const quota = opened({ minute: 2, day: 2 });
   const [call] = [reserved(quota, partner()), reserved(quota, partner())];
   await call?.reread();
   expect(refusalOf(() => call?.reserve(partner()))).toBeNull();
 });
 
-test("a refused call pays its minute token while the minute has room", async () => {
+test("a call that the day's quota refuses is charged to the minute, while the minute has calls left", async () => {
   const quota = opened({ minute: 1, day: 5 });
   const call = reserved(quota, partner());
   expect(await call.charge(6)).toBe(false);

@@ -41,7 +41,7 @@ function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void
   });
 }
 
-test("an operator can take over an extract's revocation, which the next extract then does not lift", () =>
+test("the operator can take over an extract's revocation, which the next extract then does not lift", () =>
   withImports(async (world) => {
     const theirs = row(1, { license_revoked_on: "2026-01-05", license_revoked_reason: "x" });
     await world.add(csv([theirs]), { baseline: true });
@@ -67,7 +67,7 @@ test("an import without --lift-revocations lifts no revocation, although a kille
   }));
 
 test(
-  "the same file again changes nothing, whatever the operator and extracts did before",
+  "importing the same file twice changes nothing the second time, whatever the operator and extracts did before",
   () =>
     withImports(async (world) => {
       const { add, count } = world;
@@ -110,7 +110,7 @@ test(
 );
 
 const revoked = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
-test("the brake counts the lost revocation of a deactivated teacher, and none that is kept", () =>
+test("the brake counts the lost revocation of a deactivated teacher, but no revocation that is kept", () =>
   withRevoked(async (world) => {
     const { add } = world;
     const others = rows(100, { ...empty, active: "yes" });
@@ -128,7 +128,7 @@ const undone: [TeacherAction, TeacherAction | null, string][] = [
   ["reactivate", "deactivate", "AFTER UPDATE OF active ON teachers WHEN NEW.active = 1 BEGIN UPDATE teachers SET active = 0 WHERE id = NEW.id; END"],
 ]; // biome-ignore format: a trigger in one line
 
-test.each(undone)("a command to %s fails when a trigger undoes it", async (action, first, trigger) => {
+test.each(undone)("a command to %s fails if a trigger undoes its change", async (action, first, trigger) => {
   await withImports(async (world) => {
     await world.add(csv([row(1)]), { baseline: true });
     if (first !== null) await change(world, first);

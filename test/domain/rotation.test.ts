@@ -24,7 +24,7 @@ test("a rotation is refused while the pending key has been public for less than 
     expect(publishAheadMs).toBe(dayMs);
   }));
 
-test("a rotation promotes the pending key, retires the active one and deletes its private half", () =>
+test("a rotation makes the pending key active, retires the old key and deletes its private half", () =>
   withStores(async (world) => {
     const { active, pending } = await fillRing(world.keys, now);
     const rotated = await rotateKeys(world.keys, secrets, rotation);
@@ -45,7 +45,7 @@ test("a rotation promotes the pending key, retires the active one and deletes it
     });
   }));
 
-test("a rotation ends the old key's time after its last signature", () =>
+test("a rotation retires the old key at the second of its last signature", () =>
   withStores(async ({ keys, driver }) => {
     const { active, pending } = await fillRing(keys, now);
     const signed = async (kid: string, at: number) => {
@@ -64,7 +64,7 @@ test("a rotation ends the old key's time after its last signature", () =>
     expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
   }));
 
-test("one of two rotations at the same time is refused", () =>
+test("one of two simultaneous rotations is refused", () =>
   withStores(async ({ keys }) => {
     await fillRing(keys, now);
     const rotate = () => rotateKeys(keys, secrets, rotation);

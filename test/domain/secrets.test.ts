@@ -16,7 +16,7 @@ function codeOf(run: () => unknown): string | undefined {
   return undefined;
 }
 
-test("derived secrets are HKDF-SHA-256 with a name for each use", () => {
+test("derived secrets are HKDF-SHA-256 of the master key, with a name for each use", () => {
   expect(hex(secrets.blindIndexKey)).toBe("82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65");
   expect(hex(Buffer.from(secrets.check, "base64url"))).toBe(
     "da360fa0352b24630b800b5b6bb087bc8673993a8c47883d8f1b0c568dc3396f",
@@ -34,7 +34,7 @@ test("derived secrets differ with the use and with the master key", () => {
   expect(hex(other.blindIndexKey)).not.toBe(hex(secrets.blindIndexKey));
 });
 
-test("a new master key is 32 random bytes, and can be read", () => {
+test("a new master key is 32 random bytes, and readMasterKey accepts it", () => {
   const made = Array.from({ length: 20 }, newMasterKey);
   expect(new Set(made).size).toBe(20);
   for (const text of made) {
@@ -45,38 +45,38 @@ test("a new master key is 32 random bytes, and can be read", () => {
 
 test.each([
   ["empty", ""],
-  ["a byte short", masterKey.slice(0, -2)],
-  ["a byte long", `${masterKey}AA`],
+  ["a byte too short", masterKey.slice(0, -2)],
+  ["a byte too long", `${masterKey}AA`],
   ["padded", `${masterKey}=`],
-  ["in the other base64", `${"+".repeat(42)}8`],
+  ["in base64url", `${"+".repeat(42)}8`],
   ["with spare bits set", `${masterKey.slice(0, -1)}9`],
   ["with a line break inside", `${masterKey.slice(0, 20)}\n${masterKey.slice(20)}`],
   ["in hexadecimal", "00".repeat(32)],
-])("a master key that is %s is refused, and not repeated", (_what, text) => {
+])("a master key that is %s is refused, and the refusal does not repeat it", (_what, text) => {
   expect(codeOf(() => deriveSecrets(text))).toBe("MASTER_KEY_INVALID");
 });
 
 const sealed = secrets.seal(secret, "kid-1");
 
-test("a sealed secret opens under its name", () => {
+test("a sealed secret can be opened under its name", () => {
   expect(secrets.open(sealed, "kid-1")).toEqual(secret);
   expect(secrets.open(secrets.seal(new Uint8Array(), "none"), "none")).toEqual(new Uint8Array());
 });
 
-test("sealing shows nothing of the secret, and differs each time", () => {
+test("a sealed secret does not contain the secret, and differs each time", () => {
   expect(Buffer.from(sealed).includes(Buffer.from(secret).subarray(0, 8))).toBe(false);
   expect(sealed.length).toBe(12 + secret.length + 16);
   expect(hex(secrets.seal(secret, "kid-1"))).not.toBe(hex(sealed));
 });
 
-test("a sealed secret does not open under another name or master key", () => {
+test("a sealed secret cannot be opened under another name or master key", () => {
   for (const name of ["kid-2", "", "kid-1 ", "KID-1"]) {
     expect(codeOf(() => secrets.open(sealed, name))).toBe("MASTER_KEY_WRONG");
   }
   expect(codeOf(() => deriveSecrets(newMasterKey()).open(sealed, "kid-1"))).toBe("MASTER_KEY_WRONG");
 });
 
-test("a sealed secret does not open when a byte was changed", () => {
+test("a sealed secret cannot be opened if a byte was changed", () => {
   for (let place = 0; place < sealed.length; place++) {
     const changed = sealed.with(place, (sealed[place] ?? 0) ^ 1);
     expect(codeOf(() => secrets.open(changed, "kid-1"))).toBe("MASTER_KEY_WRONG");

@@ -10,7 +10,7 @@ test("a failed run in a serial queue fails for its own caller only", async () =>
   expect(await next).toBe("next");
 });
 
-test("repeat goes on after a failure, and its end waits for the current run", async () => {
+test("repeat continues after a failed run, and stopping it waits for the current run", async () => {
   const errors: unknown[] = [];
   const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const second = Promise.withResolvers<void>();
@@ -34,7 +34,7 @@ test("repeat goes on after a failure, and its end waits for the current run", as
   expect({ isOver, runs, errors }).toEqual({ isOver: true, runs: 2, errors: ["Error: the first time"] });
 });
 
-test("runAndPause rests for as long as the run took, and two seconds at most", async () => {
+test("runAndPause pauses for as long as the run took, and two seconds at most", async () => {
   for (const [tookMs, restMs] of [
     [300, 300],
     [3_600_000, 2_000],

@@ -20,11 +20,11 @@ function refusalOf(document: object | string, logo: string | Uint8Array = ""): s
   throw new Error("the site was accepted");
 }
 
-test("a site needs only a name", () => {
+test("a site file needs only a name", () => {
   expect(read({ name: " Teachers  Council " })).toEqual({ ...defaultSite, name: "Teachers Council" });
 });
 
-test("a site is stored as it was read", () => {
+test("a site is stored as its file says", () => {
   const site = read(
     {
       name: "Ìgbìmọ̀ Olùkọ́",
@@ -66,22 +66,22 @@ test.each<[string, object | string]>([
   ["white text on it has a contrast of 4.4:1", { name: "A", accent: "#787878" }],
   ["without a folder", { name: "A", logo: "../logo.png" }],
   ["the document must be an object", [1]],
-])("the site's file is refused with a line that says: %s", (line, document) => {
+])("the refusal of a site file says in one line: %s", (line, document) => {
   expect(refusalOf(document)).toContain(line);
 });
 
-test("a site may have an accent with a contrast of 4.5:1 to white", () => {
+test("a site's accent colour may have a contrast of 4.5:1 to white", () => {
   expect(read({ name: "A", accent: "#767676" }).accent).toBe("#767676");
 });
 
 const withLogo = { name: "A", logo: "logo" };
 
-test.each(Object.entries(wholePngs()))("a logo may be a PNG %s", (_, picture) => {
+test.each(Object.entries(wholePngs()))("a site's logo may be a PNG %s", (_, picture) => {
   const { type, data } = read(withLogo, picture).logo ?? {};
   expect([type, data]).toEqual(["image/png", picture.toString("base64")]);
 });
 
-test.each(Object.entries(damagedPngs()))("a logo is refused as damaged when %s", (_, picture) => {
+test.each(Object.entries(damagedPngs()))("a site's logo is refused as damaged if %s", (_, picture) => {
   expect(refusalOf(withLogo, picture)).toContain("the logo logo is a damaged PNG");
 });
 
@@ -91,6 +91,6 @@ test.each<[string, string | Uint8Array]>([
   ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
   ["is no PNG; save it as one", "GIF89a"],
   ["is more than 2048 pixels", png(2_049, 1)],
-])("the site's file is refused with a line that says: %s", (line, logo) => {
+])("the refusal of a site's logo says in one line: %s", (line, logo) => {
   expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);
 });

@@ -56,7 +56,7 @@ test.each([1, 2, 3, 24, 25, 257])("a partner can verify a statement of %i rows",
   }, room),
 );
 
-test("a statement counts people, not rows, and each person's reasons", () =>
+test("a statement counts people instead of rows, and gives each person's reasons", () =>
   withVerification(async (world) => {
     await enrol(world, {
       regNo: "A/1/B/1",
@@ -84,7 +84,7 @@ test("a statement counts people, not rows, and each person's reasons", () =>
     );
   }));
 
-test("a person listed under another name is not eligible, unless another row has the registered one", () =>
+test("a person listed under another name is not eligible, unless another row has the registered name", () =>
   withVerification(async (world) => {
     for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });
     const row = (n: number, name: string) => ({ ...named({ regNo: `N/1/B/${n}` }), name });
@@ -107,7 +107,7 @@ test("a person listed under another name is not eligible, unless another row has
     expect(summary.byReason).toEqual({ NAME_DIFFERS: 1 });
   }));
 
-test("a list that tries one person under more than three names is refused", () =>
+test("a list that gives one person more than three names is refused", () =>
   withVerification(async (world) => {
     const tried = ["A", "B", "A", "C", "D"].map((name) => named({ regNo }, name));
     expect((await stated(world, tried.slice(0, 4))).summary.distinct).toBe(1);
@@ -118,7 +118,7 @@ test("a list that tries one person under more than three names is refused", () =
     });
   }));
 
-test("a statement repeats an unknown number, but none that may be a NIN", () =>
+test("a statement repeats an unknown number, unless it may be a NIN", () =>
   withVerification(async (world) => {
     const asked = [{ regNo: "X/1/Y/2" }, { tId: 77 }, { nin: "99999999999" }, { tId: 99_999_999_999 }];
     const { rows } = await stated(
@@ -133,7 +133,7 @@ test("a statement repeats an unknown number, but none that may be a NIN", () =>
     ]);
   }));
 
-test("a statement is stored as one attestation, with the people that it names", () =>
+test("a statement is stored as one attestation that names the people in it", () =>
   withVerification(async (world) => {
     const statement = await stated(world, [anybody, nobody, named({ nin: "99999999999" })]);
     const [kept, ...others] = await world.stored();
@@ -157,14 +157,14 @@ test("a statement is stored as one attestation, with the people that it names", 
     expect(await world.attestations.verifiedBy(1)).toEqual(["agency"]);
   }));
 
-test("a statement costs one call of the minute, and each row one of the day", () =>
+test("a statement costs one call of the minute's quota, and each row costs one call of the day's quota", () =>
   withVerification(async (world) => {
     await stated(world, [anybody, named({ nin }), nobody, nobody]);
     const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
     expect(windows).toEqual(["day 4", "minute 1"]);
   }));
 
-test("a statement is refused whole when the day has room for some of its rows only", () =>
+test("a statement is refused as a whole if the day's quota has room for only some of its rows", () =>
   withVerification(
     async (world) => {
       const refusal = await rejection(stated(world, [anybody, nobody, named({ tId: 1 })]));
@@ -177,7 +177,7 @@ test("a statement is refused whole when the day has room for some of its rows on
     { partner: { perMinute: 9, perDay: 2 } },
   ));
 
-test("a person's export has the rows of statements about them, by record and by NIN", () =>
+test("the export about a person contains the rows of statements about them, by record and by NIN", () =>
   withVerification(async (world) => {
     const { statementId } = await stated(world, [nobody, anybody, named({ nin: "99999999999" })]);
     const stores = { ...world, blindIndex, kept: { from: null, through: null } as never };

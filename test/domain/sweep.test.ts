@@ -15,7 +15,7 @@ function many(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `TR/LA/2020/${index}`);
 }
 
-test("a sweep announces an expiry with the local midnight after the expiry day", () =>
+test("a sweep dates an expiry event at the local midnight after the expiry day", () =>
   withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find, events }) => {
     const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-05-31T22:59:59Z");
@@ -34,7 +34,7 @@ test("a sweep announces an expiry with the local midnight after the expiry day",
     expect((await teachers.history(id)).at(-1)).toMatchObject(swept);
   }));
 
-test("a sweep catches up on missed days, each expiry once and with its own time", () =>
+test("a sweep after missed days makes one event for each expiry, with its own time", () =>
   withStoresAt("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
     const london = createCalendar("Europe/London");
     await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
@@ -59,14 +59,14 @@ test.each<[string, string, string, object, [string, string][]]>([
     [["license.verified", "2026-06-30T23:00:00.000Z"]],
   ],
   [
-    "a licence that began and ended while nobody swept as both, in order",
+    "a licence that began and ended between two sweeps: both, in order",
     ...(["2026-07-31", "2026-12-01", { started: 1, expired: 1, events: 2 }] as const),
     [
       ["license.verified", "2026-06-30T23:00:00.000Z"],
       ["license.expired", "2026-07-31T23:00:00.000Z"],
     ],
   ],
-])("a sweep announces %s", (_what, licenseExpiryDate, day, swept, announced) =>
+])("a sweep makes events for %s", (_what, licenseExpiryDate, day, swept, announced) =>
   withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
     const license = { licenseIssueDate: "2026-07-01", licenseExpiryDate };
     await put(regNo, { certificateStatus: "NOT_FOUND", ...license });
@@ -89,7 +89,7 @@ test("a sweep ignores revoked, deactivated and missing licences", () =>
     expect(await sweepLicenses(teachers, { ...options, clock })).toMatchObject(nothing);
   }));
 
-test("a sweep stops between two commits, and continues later", () =>
+test("a sweep can be stopped between two commits, and the next sweep continues", () =>
   withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
     await putMany(many(80), { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-06-01T09:00:00Z");
@@ -99,7 +99,7 @@ test("a sweep stops between two commits, and continues later", () =>
     expect(await sweepLicenses(teachers, { ...options, clock })).toMatchObject({ expired: 30 });
   }));
 
-test("a sweep ends with an error when a record cannot be written", () =>
+test("a sweep fails if a record cannot be written", () =>
   withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put }) => {
     await put(regNo, { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-06-01T09:00:00Z");
@@ -112,7 +112,7 @@ const fail = (error: unknown) => {
 };
 const configuration = { current: () => ({ calendar: lagos }) } as unknown as Configuration;
 
-test("a service sweeps at its start and after the local midnight", () =>
+test("a service sweeps when it starts and after each local midnight", () =>
   withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, put, find }) => {
     await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
     await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });

@@ -38,7 +38,7 @@ test("a check is answered with an envelope that the published key verifies", () 
     expect(envelope.result).toMatchObject({ found: true, eligible: true, teacher: { tId: 204_417 } });
   }));
 
-test("a check stores its evidence with the exact signature", () =>
+test("a check stores its attestation with the exact signature", () =>
   withVerification(async (world) => {
     const envelope = JSON.parse((await world.one(ask({ regNo }, { examBatch: "2026/1" }))).body);
     expect(await world.stored()).toEqual([
@@ -52,7 +52,7 @@ test("a check stores its evidence with the exact signature", () =>
     ]);
   }));
 
-test("an answer about nobody is signed too, after the register was asked", () =>
+test("the answer about an unknown teacher is signed too", () =>
   withVerification(async (world) => {
     const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
     expect((await verified(world, envelope)).payload.result).toMatchObject({
@@ -63,7 +63,7 @@ test("an answer about nobody is signed too, after the register was asked", () =>
     expect(await world.stored()).toMatchObject([kept]);
   }));
 
-test("a check uses the day of the service's time zone", () =>
+test("a check uses the current day in the service's time zone", () =>
   withVerification(async (world) => {
     await enrol(world, { regNo: "A/1/B/1", licenseExpiryDate: "2026-03-31" });
     const status = async () => JSON.parse((await world.one(ask({ regNo: "A/1/B/1" }))).body).result.status;
@@ -102,7 +102,7 @@ test("a batch has an envelope for each item, in order, in one commit", async () 
   );
 });
 
-test("a batch costs one call, or one call for each item where that was agreed", async () => {
+test("a batch costs one call, or one call for each item if the partner's terms say so", async () => {
   const questions = [ask({ regNo }), ask({ tId: 1 }), ask({ tId: 2 })];
   const used = async (world: World) => {
     await world.batch(questions);
@@ -114,7 +114,7 @@ test("a batch costs one call, or one call for each item where that was agreed", 
   });
 });
 
-test("a batch above the quota looks nobody up", () => {
+test("a batch that exceeds the quota looks nobody up", () => {
   let lookups = 0;
   const teachers: Around["teachers"] = (real) => ({
     ...real,
@@ -189,7 +189,7 @@ test("a rotation that unloads the old key before the signature does not fail the
   );
 });
 
-test("a call that meets three rotations fails and stores nothing", async () => {
+test("a call during which three rotations happen fails and stores nothing", async () => {
   await withVerification(async (world) => {
     expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
       code: "STORE_BUSY",
@@ -216,7 +216,7 @@ test.each<[string, Around, (world: World) => Promise<unknown>]>([
   ["the signer", { signer: () => ({ sign: away }) }, one],
   ["one item of a batch", { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
     (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i })))],
-])("a failure of %s signs nothing and stores nothing", (_what, around, asked) => {
+])("a call signs nothing and stores nothing after a failure of %s", (_what, around, asked) => {
   signed.length = 0;
   return withVerification(async (world) => {
     expect(await rejection(asked(world))).toMatchObject({ message: "away" });
@@ -225,7 +225,7 @@ test.each<[string, Around, (world: World) => Promise<unknown>]>([
   }, around);
 });
 
-test("a failed commit answers nothing, and the same idempotency key may be tried again", () => {
+test("a call whose commit fails gets no answer, and its idempotency key may be used again", () => {
   let failures = 1;
   const attestations: Around["attestations"] = (real) => ({
     ...real,

@@ -14,33 +14,36 @@ const least = () => 0;
 const half = () => 0.5;
 const most = () => 1 - Number.EPSILON;
 
-test.each(steps)("the wait after attempt %i is %i ms and at most a fifth more", (attempt, waitMs) => {
+test.each(steps)("the wait after delivery attempt %i is %i ms, plus at most a fifth", (attempt, waitMs) => {
   const after = (random: () => number) => nextAttempt({ attempt, retryAfterSeconds: null, random });
   expect([after(least), after(half)]).toEqual([waitMs, (waitMs * 11) / 10]);
   expect(after(most)).toBeWithin(waitMs * 1.2 - 1, waitMs * 1.2 + 1);
 });
 
-test.each(steps)("Retry-After after attempt %i counts from %i ms to twice that", (attempt, waitMs) => {
-  const after = (share: number, random = least) =>
-    nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
-  expect([after(0), after(0.5)]).toEqual([waitMs, waitMs]);
-  expect([after(0.99, half), after(1.6, most)]).toEqual([waitMs * 1.1, waitMs * 1.6].map(Math.round));
-  expect([after(2, most), after(1000, most)]).toEqual([waitMs * 2, waitMs * 2]);
-});
+test.each(steps)(
+  "Retry-After after attempt %i is limited to %i ms at least and twice that at most",
+  (attempt, waitMs) => {
+    const after = (share: number, random = least) =>
+      nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
+    expect([after(0), after(0.5)]).toEqual([waitMs, waitMs]);
+    expect([after(0.99, half), after(1.6, most)]).toEqual([waitMs * 1.1, waitMs * 1.6].map(Math.round));
+    expect([after(2, most), after(1000, most)]).toEqual([waitMs * 2, waitMs * 2]);
+  },
+);
 
-test("the eleventh failure is the last, whatever Retry-After says", () => {
+test("the eleventh failed attempt of a delivery is the last, whatever Retry-After says", () => {
   expect(retryStepsMs).toEqual(waits);
   for (const attempt of [11, 12, 1000]) {
     expect(nextAttempt({ attempt, retryAfterSeconds: 60, random: least })).toBe("dead");
   }
 });
 
-test.each([0, -1, 1.5, Number.NaN])("%d is not the number of an attempt", (attempt) => {
+test.each([0, -1, 1.5, Number.NaN])("%d is not the number of a delivery attempt", (attempt) => {
   const next = () => nextAttempt({ attempt, retryAfterSeconds: null, random: least });
   expect(next).toThrow(RangeError);
 });
 
-test("a delivery is given up before its endpoint is disabled for failing", () => {
+test("the schedule of a delivery ends before its endpoint is disabled for failing", () => {
   const longestMs = retryStepsMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
   expect(longestMs).toBeLessThan(endpointFailureLimitMs);
 });

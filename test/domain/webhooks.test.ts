@@ -17,7 +17,7 @@ function set(world: TestWebhooks, url: string, terms: object = {}) {
   return setWebhook(world, { partnerId: "board", url, check, ...terms });
 }
 
-test("a new endpoint gets a secret that is stored sealed, for this partner only", () =>
+test("a new endpoint gets a secret, which is stored sealed for this partner only", () =>
   withWebhooks(async (world) => {
     await world.addPartner("board");
     const { endpoint, secret } = await set(world, "https://one.example/");
@@ -29,7 +29,7 @@ test("a new endpoint gets a secret that is stored sealed, for this partner only"
     expect(JSON.stringify(describeEndpoint(endpoint, aPartner("board")))).not.toContain('secret":');
   }));
 
-test("a rotated webhook secret keeps the old one for a day, or for up to seven days on request", () =>
+test("a rotated webhook secret keeps the old one valid for a day, or for up to seven days on request", () =>
   withWebhooks(async (world) => {
     const old = await world.subscribe("board", "http://127.0.0.1:9/");
     const now = world.clock.now();
@@ -44,7 +44,7 @@ test("a rotated webhook secret keeps the old one for a day, or for up to seven d
     });
   }));
 
-test("two rotations of a webhook secret at the same time make two valid secrets", () =>
+test("two simultaneous rotations of a webhook secret make two valid secrets", () =>
   withWebhooks(async (world) => {
     await world.subscribe("board", "http://127.0.0.1:9/");
     const rotate = () => rotateWebhookSecret(world, "board");

@@ -66,7 +66,7 @@ export async function untilReplayed({ answers }: KeyedLoad): Promise<void> {
   while (answers.length < before + bigCallers || !isReplayed()) await sleep(5);
 }
 
-/** A call that takes longer has failed. */
+/** A call that takes longer counts as failed. */
 const maxCallMs = 15_000;
 /** The most verification ids in one query: a libSQL server limits the size of its reply. */
 const lookedUp = 500;

@@ -15,7 +15,7 @@ import { roundCount, timeLimit } from "./killed.ts";
 const rows = 20_000;
 
 test(
-  "a restore that is killed leaves the old database or the restored one, never a mixture",
+  "a killed restore leaves the old database or the restored one, never a mixture",
   () =>
     withTempDir(async (folder) => {
       const [backup, dataDir] = [join(folder, "backup.db"), join(folder, "data")];

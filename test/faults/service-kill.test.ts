@@ -58,7 +58,7 @@ async function startWatching(register: Register, url: () => string) {
 }
 
 test(
-  "a service that is killed and started again loses nothing, does nothing twice, and shows one log",
+  "a service that is killed and restarted loses nothing, does nothing twice, and shows one log",
   () =>
     withTempDir(async (dataDir) => {
       const args = [...unlimited, "--issuer", "https://teachers.example"];
@@ -109,7 +109,7 @@ async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence
 }
 
 test.skipIf(noServer !== undefined)(
-  "nodes and a server that are killed or cut off lose nothing, and a node without its server answers 503 in time",
+  "nodes and a libSQL server lose nothing if they are killed or cut off, and a node without its server answers 503 in time",
   async () => {
     const cluster = await startCluster({ nodes: 3, args: unlimited });
     const { register, nodes, server } = cluster;

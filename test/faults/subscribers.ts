@@ -72,7 +72,7 @@ export async function compareWebhooks(database: Driver, { expected }: Changes, {
       /** Acknowledged requests beyond the first of each delivery. */
       duplicates: acknowledged.length - acknowledgedIds.size,
     },
-    /** Each must be 0. */
+    /** The numbers of faults, which must each be 0. */
     faults: {
       eventsMissing: [...expected].filter((one) => !caused.has(one)).length,
       /** Events that no change caused, and second events of one change. */

@@ -16,7 +16,7 @@ import { addSubscribers, compareWebhooks, untilDelivered } from "./subscribers.t
 const args = ["--allow-private-webhooks"];
 
 test(
-  "a sender that is killed and started again delivers each change to each partner, and nothing else",
+  "a sender that is killed and restarted delivers each change to each partner, and nothing else",
   () =>
     withTempDir(async (dataDir) => {
       const receiver = await startFaultyReceiver();

@@ -43,7 +43,7 @@ async function tryAll(name: string, target: Target): Promise<void> {
 describe.each(Object.entries({ ...evidence, ...logs, ...files }))("the parser of %s:", (name, target) => {
   if (again === undefined)
     test(
-      "a parser accepts what is genuine, and refuses everything else by one of its own reasons",
+      "a parser accepts genuine inputs, and refuses all others with one of its own reasons",
       () => tryAll(name, target),
       60_000 + inputs * 20,
     );

@@ -23,19 +23,19 @@ const register: Model<number, Call> = {
 
 type Timed = readonly [time: string, call: Call];
 
-/** `1-4` began at 1 and ended at 4; `1-` was lost. */
+/** A call `1-4` began at time 1 and ended at time 4; the reply to `1-` was lost. */
 function recorded(...calls: Timed[]): Recorded<Call>[] {
   return calls.map(([time, call]) => {
     const [begin, end = ""] = time.split("-");
     return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
   });
 }
-test("the checker returns the longest order and the calls that cannot follow it", () => {
+test("the linearizability checker returns the longest valid order, and the calls that cannot follow it", () => {
   const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
   expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
 });
 
-/** Tries every order. */
+/** Tries every order of the calls. */
 function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = register.initial): boolean {
   if (history.every(({ end }) => end === Number.POSITIVE_INFINITY)) return true;
   return history.some((one) => {
@@ -46,7 +46,7 @@ function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = regi
   });
 }
 
-test("the checker agrees with a search through all orders", () => {
+test("the linearizability checker agrees with a search through all orders", () => {
   const value = fc.integer({ min: 0, max: 2 });
   const call: fc.Arbitrary<Call> = fc.oneof(
     fc.record({ write: value }),

@@ -6,7 +6,7 @@ import { countOf } from "../harness/trial.ts";
 import { playServing, type Serving } from "./services.ts";
 
 test.skipIf(noServer !== undefined)(
-  "one order explains what the callers of three nodes over a server saw while faults killed or cut off each node",
+  "the answers of three nodes that share a server are linearizable while faults kill or cut off nodes",
   async () => {
     const cluster = await startCluster({ nodes: 3, args: [] });
     const { register, nodes, server } = cluster;
@@ -43,7 +43,7 @@ test.skipIf(noServer !== undefined)(
       async fail(random, more) {
         const node = nodes[random(nodes.length)] as ClusterNode;
         await faults[turn++ % faults.length]?.(node, more);
-        // As long as it takes to see that the server hangs.
+        // Waits until the node notices that the server hangs.
         await eventually(async () => (await healthOf(node)).startsWith("200"), 120_000);
         expect(await healthOf(node)).toStartWith("200");
       },
@@ -52,7 +52,7 @@ test.skipIf(noServer !== undefined)(
       },
     };
     try {
-      // A tenth of all: each takes several times as long as with a file.
+      // A tenth of the calls, because each takes several times as long as with a database file.
       const asked = { operations: countOf("TVS_OPERATIONS", 10_000) / 10, faults: countOf("TVS_KILLS", 3) };
       expect(await playServing(serving, asked)).toEqual([]);
     } finally {

@@ -6,7 +6,7 @@ import { countOf } from "../harness/trial.ts";
 import { playServing } from "./services.ts";
 
 test(
-  "one order explains what the callers of a service saw while kills ended and restarted it",
+  "the answers of a service are linearizable while kills end and restart it",
   () =>
     withTempDir(async (dataDir) => {
       const masterKey = newMasterKey();

@@ -23,11 +23,11 @@ type Around = {
   readonly secrets: Secrets;
   readonly now: () => number;
   readonly tick: Ticks;
-  /** About the number of calls of each partner, near which its quotas are. */
+  /** The approximate number of calls of each partner. Its quotas are near this number. */
   readonly calls: number;
-  /** Called before a change is repeated whose outcome the server has not answered. */
+  /** Called before the repetition of a change whose reply from the server was lost. */
   readonly onSilence?: () => Promise<void>;
-  /** The next signing key; without one no key is rotated. */
+  /** Returns the next signing key, or undefined if no key is to be rotated. */
   readonly nextKey: () => Promise<SigningKey | undefined>;
 };
 
@@ -36,7 +36,7 @@ export const changeKinds = ["settings", "partners", "credentials", "keys", "reco
 export type ChangeKind = (typeof changeKinds)[number];
 
 const teachersEach = 5;
-/** How many of them are in the register from the beginning. */
+/** The number of teachers that are in the register from the beginning. */
 const knownAtFirst = 3;
 
 export type CommandContext = ReturnType<typeof createContext>;
@@ -77,7 +77,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     const write = planWrite(before, content, { action: "import", actor: "test", calendar: lagos, at: now() });
     await surely(async (isAgain) => {
       const [isApplied] = await teachers.apply([write]);
-      // Applied again, it finds its own version.
+      // A repeated change finds the version that it wrote itself.
       if (isApplied !== true && !isAgain) throw new Error("the operator's change was not applied");
     });
     published.push({ call: { events: write.events.map(({ eventId }) => eventId) }, begin, end: tick() });
@@ -193,7 +193,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
       await partners.add({ ...aPartner(partnerId), perMinute: 1_000_000, perDay: 1_000_000 }, record);
       return { apiKey: text };
     },
-    /** Adds a partner of an unused number, with teachers of its own. */
+    /** Adds a partner with this unused number and with its own teachers. */
     async addPart(number: number): Promise<Part> {
       const partnerId = `p${number}`;
       const batchCost = one(["call", "item"] as const);

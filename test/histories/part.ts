@@ -103,7 +103,7 @@ export function begin(
   };
 }
 
-/** @returns null when one order explains the partner's replies; otherwise a description of the calls that do not fit */
+/** @returns null if one order explains the partner's replies, else a description of the calls that do not fit */
 export function doubtsOf(part: Part): string | null {
   const history = historyOf(part);
   const stuck = unexplained(history, partnerModel(part.initial));
@@ -150,7 +150,7 @@ function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
   return [...calls, ...changes];
 }
 
-/** The minute in the answer's headers. Without it, or if it may be the day, all minutes in which the call may have come. */
+/** The minute in the answer's headers. If it is missing or may be the day: all minutes in which the call may have arrived. */
 function windowsOf({ cameFrom, cameUntil }: Asked, reply: Reply | null): Windows[] {
   const reset = Number(reply?.header("X-RateLimit-Reset") ?? 0) * 1000;
   const isNamed = reply !== null && reset > 0 && reply.status !== 429;

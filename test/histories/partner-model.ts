@@ -25,7 +25,7 @@ export type State = {
   readonly teachers: readonly Standing[];
   /** The use of each window, by `minute 1700000000`. */
   readonly used: ReadonlyMap<string, number>;
-  /** By idempotency key; the answer is null while no caller has received it. */
+  /** The answer to each idempotency key; null while no caller has received it. */
   readonly answered: ReadonlyMap<string, { readonly body: string; readonly answer: string | null }>;
   /** The use of windows at the end of the present commit. No other commit or change comes between its calls. */
   readonly owed: ReadonlyMap<string, number>;
@@ -117,7 +117,7 @@ function afterHeard(state: State, call: Check, heard: Heard): State[] {
   if (status === 409) return call.hasRival ? paid(state, call, heard) : [];
   if (status === 400) return paid(state, call, heard);
   if (state.owed.size > 0) return [];
-  // A failure may have cost the minute, but leaves nothing.
+  // A failed call may be charged to the minute, but stores nothing.
   if (status === 503) return [state, ...paid(state, call, null)];
   if (status === 401) return admits(state, call) ? [] : [state];
   if (status !== 429) throw new Error(`an unknown answer: ${status} ${body}`);
@@ -133,7 +133,7 @@ function afterLost(state: State, call: Check): State[] {
 
 const admits = (state: State, { keyId }: Check) => state.isEnabled && !state.revokedKeys.includes(keyId);
 
-/** Concurrent calls of the same node may use the room, too. */
+/** Whether concurrent calls of the same node may have used the rest of the quota. */
 function isCrowded({ used, least }: State, { windows, cost, crowd }: Check): boolean {
   return windows.some(({ minute, day }) => {
     const most = (name: string) => (used.get(name) ?? 0) + crowd + cost;

@@ -16,22 +16,22 @@ type Random = (below: number) => number;
 export type Serving = {
   readonly register: Register;
   readonly masterKey: string;
-  /** The address for the next call, of a running service. */
+  /** The URL of a running service, for the next call. */
   url(random: Random): Promise<string>;
-  /** Makes a fault and ends it. @param more waits until so many more calls have ended */
+  /** Makes a fault and ends it. @param more waits until this many further calls have ended */
   fail(random: Random, more: (calls: number) => Promise<void>): Promise<void>;
   /** Starts a server again that has stopped answering. */
   revive?(): Promise<void>;
   /**
-   * Whether the outcome of every commit is known, as over a file. A server may have committed although the call was
-   * answered 503 (decision D12.3).
+   * Whether the outcome of every commit is known, as with a database file. A server may have committed although the
+   * call was answered 503 (decision D12.3).
    */
   readonly isSure: boolean;
 };
 
 const partners = 4;
 const callersEach = 3;
-/** Calls of each caller in a round of a short run and of a long run, which would otherwise mostly set up partners. */
+/** Calls of each caller in a round, in a short and in a long run. More calls in a round leave less time for setup. */
 const [callsEach, manyCallsEach] = [40, 150];
 const callsAChange = 12;
 const pageLimit = 5;
@@ -72,7 +72,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   let ticks = 0;
   const progress = createProgress();
   const around = { random, secrets, now: Date.now, tick: () => ++ticks };
-  // Making a key takes as long as a hundred calls.
+  // Generating a key takes as long as a hundred calls, so it is done for one change in eight.
   const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
   const state: FaultCounts = { failing: 0, healed: 0 };
   const { revive } = serving;
@@ -113,7 +113,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   return found.filter((words) => words !== null);
 }
 
-/** The number of present faults, and of ended ones. */
+/** The number of current faults, and of ended ones. */
 type FaultCounts = { failing: number; healed: number };
 
 async function failTimes(
@@ -151,7 +151,7 @@ function createProgress() {
       isOver = true;
       wake();
     },
-    /** Until so many more calls have ended, or all. */
+    /** Waits until this many further calls have ended, or all. */
     more: (calls: number) =>
       isOver ? Promise.resolve() : new Promise<void>((go) => waiting.push({ until: count + calls, go })),
   };
@@ -196,10 +196,10 @@ async function call(
 }
 
 const base = "/v1/inter-agency";
-/** A call that takes longer has failed. */
+/** A call that takes longer counts as lost. */
 const maxCallMs = 30_000;
 
-/** @returns null when the reply was lost */
+/** Sends a call. @returns null if the reply was lost */
 async function send(url: string, { operation, apiKey, idempotencyKey, body }: Ask): Promise<Reply | null> {
   try {
     const response = await fetch(`${url}${base}/${operation}`, {

@@ -58,7 +58,7 @@ for (const scheme of ["http", "https"] as const) {
   };
 
   describe(`closing the ${scheme} listener`, () => {
-    test("a closing listener answers begun requests, each with Connection: close", async () => {
+    test("a closing listener answers requests that have begun, with Connection: close", async () => {
       const { listener, release, arrival } = await start();
       const [slow, head, byte, body, second] = await Promise.all(
         [1, 2, 3, 4, 5].map(() => connect(listener)),
@@ -118,7 +118,7 @@ for (const scheme of ["http", "https"] as const) {
       await expect(connect(listener)).rejects.toThrow();
     });
 
-    test("a closing listener cuts off requests that do not end in time", async () => {
+    test("a closing listener cuts off requests that do not end within its time limit", async () => {
       const { listener, arrival } = await start({ drainTimeoutMs: 50 });
       const [never, head] = [await connect(listener), await connect(listener)];
       never.write(rawGet("/slow"));

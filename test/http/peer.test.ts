@@ -29,12 +29,12 @@ const RFC_9440_EXAMPLE = `:${[
   "OB8TAiEAx/kHSB4urmiZ0NX5r5XarmPk0wmuydBVoU4hBVZ1yhk=",
 ].join("")}:`;
 
-test("a Client-Cert header gives the fingerprint and validity of its certificate", () => {
+test("a Client-Cert header gives the fingerprint and validity period of its certificate", () => {
   expect(parseClientCertHeader(`:${base64}:`)).toEqual(expected);
   expect(parseClientCertHeader(` :${base64}: `)).toEqual(expected);
 });
 
-test("the Client-Cert header of RFC 9440's example is read", () => {
+test("the example Client-Cert header of RFC 9440 is read", () => {
   const example = parseClientCertHeader(RFC_9440_EXAMPLE);
   expect(example?.validFrom).toBe(Date.parse("2020-01-14T22:55:33Z"));
   expect(example?.validTo).toBe(Date.parse("2021-01-23T22:55:33Z"));
@@ -98,15 +98,15 @@ describe("the source address", () => {
   // biome-ignore format: a table reads better in rows
   const cases: [name: string, remote: string, header: string | undefined, address: string][] = [
     ["no proxy", "203.0.113.9", undefined, "203.0.113.9"],
-    ["a header from anyone is ignored", "203.0.113.9", "1.2.3.4", "203.0.113.9"],
+    ["the header of an untrusted caller is ignored", "203.0.113.9", "1.2.3.4", "203.0.113.9"],
     ["a trusted proxy is believed", "10.1.2.3", "203.0.113.9", "203.0.113.9"],
     ["a single address is trusted", "192.0.2.7", "203.0.113.9", "203.0.113.9"],
-    ["its neighbour is not", "192.0.2.8", "203.0.113.9", "192.0.2.8"],
+    ["the address next to a trusted one is not trusted", "192.0.2.8", "203.0.113.9", "192.0.2.8"],
     ["a trusted proxy without a header", "10.1.2.3", undefined, "10.1.2.3"],
-    ["counted from the right", "10.1.2.3", "1.2.3.4, 203.0.113.9", "203.0.113.9"],
-    ["all are trusted: the leftmost", "10.1.2.3", "10.0.0.1, 10.0.0.2", "10.0.0.1"],
-    ["a malformed entry ends the walk", "10.1.2.3", "203.0.113.9, unknown, 10.0.0.2", "10.0.0.2"],
-    ["an empty entry ends the walk", "10.1.2.3", "203.0.113.9,", "10.1.2.3"],
+    ["the entries are read from the right", "10.1.2.3", "1.2.3.4, 203.0.113.9", "203.0.113.9"],
+    ["the leftmost entry if all are trusted", "10.1.2.3", "10.0.0.1, 10.0.0.2", "10.0.0.1"],
+    ["a malformed entry ends the search", "10.1.2.3", "203.0.113.9, unknown, 10.0.0.2", "10.0.0.2"],
+    ["an empty entry ends the search", "10.1.2.3", "203.0.113.9,", "10.1.2.3"],
     ["octal, hexadecimal and short forms are malformed", "10.1.2.3", "010.0.0.1, 0x7f.0.0.1, 1", "10.1.2.3"],
     ["IPv4-mapped peer", "::ffff:203.0.113.9", undefined, "203.0.113.9"],
     ["IPv4-mapped hexadecimal form", "::ffff:a00:1", "2001:db8::1", "2001:db8::1"],
@@ -126,13 +126,13 @@ describe("the source address", () => {
     expect(strict("10.1.2.3", "203.0.113.9")).toBe("10.1.2.3");
   });
 
-  test("every IPv4 address can be trusted without trusting IPv6", () => {
+  test("an IPv4 trusted-proxy range that covers every IPv4 address covers no IPv6 address", () => {
     const all = createSourceAddress({ trustedProxies: ["0.0.0.0/0"] });
     expect(all("203.0.113.9", "198.51.100.1")).toBe("198.51.100.1");
     expect(all("2001:db8::1", "198.51.100.1")).toBe("2001:db8::1");
   });
 
-  test("the error for a wrong trusted proxy names the entry", () => {
+  test("the error about a wrong trusted proxy names the wrong entry", () => {
     // biome-ignore format: a list reads better in rows
     for (const entry of [
       "10.0.0.0/33", "10.0.0/8", "proxy.local", "", "10.0.0.0/", "10.0.0.0/8/9", "fd00::/129", "10.0.0.0/-1",

@@ -44,7 +44,7 @@ function json(raw: string) {
 }
 
 describe("a listener", () => {
-  test("a listener gives the handler the address and certificate of the client, without and with TLS", async () => {
+  test("a listener gives the handler the client's address and certificate, with and without TLS", async () => {
     const { url, port, tlsPort } = await start();
     expect(url).toBe(`http://127.0.0.1:${port}`);
     for (const target of [
@@ -59,7 +59,7 @@ describe("a listener", () => {
   });
 
   for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
-    test(`a listener accepts any client certificate over ${tlsVersion} and names it`, async () => {
+    test(`a listener accepts any client certificate over ${tlsVersion} and gives the handler its fingerprint`, async () => {
       const { tlsPort } = await start();
       const notAfter = new Date("2020-01-02T03:04:05Z");
       const notBefore = new Date("2019-01-02T03:04:05Z");
@@ -73,7 +73,7 @@ describe("a listener", () => {
       });
     });
 
-    test(`a resumed ${tlsVersion} session has the certificate of its first handshake`, async () => {
+    test(`a resumed ${tlsVersion} session has the client certificate of its first handshake`, async () => {
       const { tlsPort } = await start();
       const [first, second] = await Promise.all(
         ["A", "B"].map((commonName) => makeCertificate({ commonName })),
@@ -105,7 +105,7 @@ describe("a listener", () => {
     expect(answer[0] ?? 0x15).toBe(0x15);
   });
 
-  test("a listener answers 500 and calls onError if the app throws", async () => {
+  test("a listener answers 500 and calls onError if the app throws an error", async () => {
     const failure = new Error("secret detail");
     const { port, tlsPort } = await start(
       {},

@@ -36,7 +36,7 @@ async function signaturesOf(counters: Counters) {
   return { made, failed, underWay: counters.signaturesUnderWay() };
 }
 
-test("each route with traffic is counted separately, once", () => {
+test("the counters have one entry for each route with traffic, and one for all other routes", () => {
   const routes = [...createCounters(table).routes].map(([route, { traffic }]) => [route, traffic]);
   expect(routes).toEqual([
     ["other", "other"],
@@ -46,7 +46,7 @@ test("each route with traffic is counted separately, once", () => {
   ]);
 });
 
-test("requests are counted by route, method and status, and their durations by route", async () => {
+test("requests are counted by route, method and status, and their durations are counted by route", async () => {
   const counters = createCounters(table);
   counters.requested("/lookup", "GET", 200, 2);
   counters.requested("/lookup", "GET", 200, 4);
@@ -66,7 +66,7 @@ test("requests are counted by route, method and status, and their durations by r
   expect(requests).toContainEqual(expect.objectContaining({ labels, value: 2 }));
 });
 
-test("the public lookup and what each scope opens are counted under names that dashboards know", () => {
+test("the public lookup and the operation of each scope are counted under the names that dashboards use", () => {
   // biome-ignore format: a list reads better in rows
   const known = [
     "public-lookup", "eligibility-check", "lookup-by-reg-no", "lookup-by-tid", "lookup-by-nin",
@@ -75,7 +75,7 @@ test("the public lookup and what each scope opens are counted under names that d
   expect(answerOperations).toHaveLength(1 + scopes.length);
 });
 
-test("signatures are counted when they are made, and are a queue until then", async () => {
+test("a signature counts as queued until it is made, and then as made", async () => {
   const counters = createCounters([]);
   const waiting = Promise.withResolvers<string[]>();
   const signer = countedSigner({ sign: () => waiting.promise }, counters);
@@ -88,20 +88,20 @@ test("signatures are counted when they are made, and are a queue until then", as
   expect(peaks).toEqual([3, 0]);
 });
 
-test("a signature that fails is passed on as a failure, and counted as one", async () => {
+test("a signature that fails is reported to its caller, and counted as failed", async () => {
   const counters = createCounters([]);
   const signer = countedSigner({ sign: () => Promise.reject(new Error("no key")) }, counters);
   expect(await rejection(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
   expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 1, underWay: 0 });
 });
 
-test("a public answer is counted by its licence status, and one about nobody as NOT_FOUND", async () => {
+test("a public answer is counted by its licence status, and an answer about nobody as NOT_FOUND", async () => {
   const counters = createCounters([]);
   await countedPublicLookup(async () => ({ found: false, verifiedAt: "" }), counters)("anything");
   expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ "public-lookup NOT_FOUND": 1 });
 });
 
-test("a statement counts every teacher that it covers, once it is stored", async () => {
+test("a statement counts every teacher in it, when it is stored", async () => {
   const counters = createCounters([]);
   const outcomes = [{}, null, {}];
   const store = { record: async () => outcomes.shift() };
@@ -122,7 +122,7 @@ test("a statement counts every teacher that it covers, once it is stored", async
   });
 });
 
-test("an attempt to deliver counts only if its lease was still held", async () => {
+test("a delivery attempt is counted only if its lease was still held", async () => {
   const counters = createCounters([]);
   const outcomes = [true, false, true];
   const outbox = countedOutbox({ finish: async () => outcomes.shift() } as never, counters);
@@ -132,14 +132,14 @@ test("an attempt to deliver counts only if its lease was still held", async () =
   expect(await samplesOf(counters, "tvs_webhook_deliveries_total")).toEqual({ delivered: 1, failed: 1 });
 });
 
-test("commits are sorted by how many writes share them", async () => {
+test("commits are counted by the number of writes in them", async () => {
   const counters = createCounters([]);
   for (const writes of [1, 1, 3, 256, 300]) counters.committed(writes);
   const groups = await samplesOf(counters, "tvs_commit_group_size");
   expect([1, 2, 4, 128, 256, "+Inf"].map((bound) => groups[bound])).toEqual([2, 2, 3, 3, 4, 5]);
 });
 
-test("an interval has the longest wait of a timer, and ends when it is taken", () => {
+test("takeInterval returns the longest timer delay since its last call", () => {
   const counters = createCounters([]);
   for (const ms of [3, 12, 5]) counters.lagged(ms);
   expect([counters.takeInterval(), counters.takeInterval()].map(({ lagMs }) => lagMs)).toEqual([12, 0]);

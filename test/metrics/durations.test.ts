@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { bucketCount, bucketOf, percentileMs, upperBoundMs } from "../../src/metrics/durations.ts";
 
-test("a bucket holds every duration up to its bound and none above it", () => {
+test("a duration bucket holds every duration up to its bound and none above it", () => {
   for (const durationMs of [0, 0.001, 0.125, 0.126, 0.5, 0.7, 1, 1.19, 1.2, 47, 8_191.9, 8_192, 8_193, 1e9]) {
     const bucket = bucketOf(durationMs);
     expect(durationMs).toBeLessThanOrEqual(upperBoundMs(bucket));
@@ -9,12 +9,12 @@ test("a bucket holds every duration up to its bound and none above it", () => {
   }
 });
 
-test("a negative or missing duration counts as the shortest", () => {
+test("a negative or missing duration is counted in the first bucket", () => {
   expect([bucketOf(-1), bucketOf(Number.NaN)]).toEqual([0, 0]);
   expect(bucketOf(Number.POSITIVE_INFINITY)).toBe(bucketCount - 1);
 });
 
-test("a percentile is at most a fifth off", () => {
+test("a computed percentile differs from the true one by less than a fifth", () => {
   const counts = new Float64Array(bucketCount);
   for (let i = 1; i <= 10_000; i++) {
     const bucket = bucketOf(i / 100);
@@ -29,7 +29,7 @@ test("a percentile is at most a fifth off", () => {
   }
 });
 
-test("no durations have no percentile, and no percentile is beyond the last bound", () => {
+test("the percentile of no durations is null, and no percentile is above the last bound", () => {
   const counts = new Float64Array(bucketCount);
   expect(percentileMs(counts, 0.5)).toBeNull();
   counts[bucketCount - 1] = 3;

@@ -58,12 +58,12 @@ const figureOf = (name: string, labels: Record<string, string> = {}) =>
   samplesOf(name).find((one) => Object.entries(labels).every(([label, value]) => one.labels[label] === value))
     ?.value;
 
-test("/metrics is Prometheus text with the metrics of the manual, all of them and no others", () => {
+test("/metrics is Prometheus text with exactly the metrics of the manual", () => {
   expect([...scraped.keys()].sort()).toEqual(families.map(({ name }) => name).sort());
   for (const { name, help, type } of families) expect(scraped.get(name)).toMatchObject({ help, type });
 });
 
-test("every sample has the labels that the manual says, and a histogram's buckets le", () => {
+test("every sample of /metrics has only the labels that the manual names, and le for histograms", () => {
   for (const { name, labelNames } of families) {
     const labels = samplesOf(name).flatMap((one) => Object.keys(one.labels));
     expect([name, labels.filter((label) => label !== "le" && !labelNames.includes(label))]).toEqual([
@@ -97,11 +97,11 @@ test.each<[string, Record<string, string>, number | undefined]>([
   ["tvs_log_checkpoint_timestamp_seconds", {}, undefined],
   ["process_start_time_seconds", {}, startedAt],
   ["tvs_import_last_finished_timestamp_seconds", {}, at],
-])("/metrics says of %s with the labels %j: %p", (name, labels, figure) => {
+])("the sample of %s with the labels %j in /metrics is %p", (name, labels, figure) => {
   expect(figureOf(name, labels)).toBe(figure);
 });
 
-test("/metrics counts durations by route, and says what the process uses", () => {
+test("/metrics has the durations by route, and the processor time and memory of the process", () => {
   const durations = samplesOf("tvs_http_request_duration_seconds");
   const counted = durations.filter(
     ({ name, labels }) => name.endsWith("_count") && labels.route === lookup.route,
@@ -116,19 +116,19 @@ test("/metrics counts durations by route, and says what the process uses", () =>
   expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);
 });
 
-test("/metrics says how many active teachers have a licence", () => {
+test("/metrics has the number of active teachers with a licence", () => {
   const samples = samplesOf("tvs_teachers").map(({ labels, value }) => [labels.status, value]);
   expect(Object.fromEntries(samples)).toEqual({ VALID: 1, EXPIRED: 0, NOT_FOUND: 1, REVOKED: 0 });
 });
 
-test("every route but those of the pages' own files is counted separately", () => {
+test("every route is counted separately, except those of the pages' own files", () => {
   const isFile = (path: string) => /\/(?:\{file\}|[^/]+\.(?:js|css|svg|txt)|logo)$/.test(path);
   const expected = routes.map(({ path }) => path).filter((path) => !isFile(path));
   expect(expected.length).toBeGreaterThan(10);
   expect([...world.metrics.counters.routes.keys()]).toEqual(["other", ...new Set(expected)]);
 });
 
-test("the Grafana dashboard asks for exactly the metrics of the service", () => {
+test("the Grafana dashboard uses exactly the metrics of the service", () => {
   const asked = [...read("data/grafana-dashboard.json").matchAll(/\b(?:tvs|process)_[a-z_]+/g)].map(
     ([name]) => name,
   );
@@ -140,7 +140,7 @@ test("the Grafana dashboard asks for exactly the metrics of the service", () => 
   expect(unused).toEqual([]);
 });
 
-test("the alerts ask for metrics that the service has", () => {
+test("the alert rules use only metrics that the service has", () => {
   const asked = [...read("data/alerts.yml").matchAll(/\b(?:tvs|process)_[a-z_]+/g)].map(([name]) => name);
   expect([...new Set(asked)].filter((name) => !scraped.has(name))).toEqual([]);
 });

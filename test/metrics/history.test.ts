@@ -21,7 +21,7 @@ function nextPoint() {
   return history.points(now - 1)[0];
 }
 
-test("a point has the rates and percentiles since the point before, separately for each kind of traffic", () => {
+test("a point of the history has rates and percentiles since the last point, for each kind of traffic", () => {
   for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 2);
   counters.requested("/lookup", "GET", 429, 500);
   counters.requested("/batch", "POST", 503, 40);
@@ -38,7 +38,7 @@ test("a point has the rates and percentiles since the point before, separately f
   expect(history.percentiles("other").p99).toBeLessThanOrEqual(1);
 });
 
-test("a point has the longest queue, the size of commits and the delivered webhooks since the point before", async () => {
+test("a point of the history has the longest queue, the commit size and the deliveries since the last point", async () => {
   const made = Promise.resolve();
   for (let n = 0; n < 2; n++) counters.signing(1, made);
   await made;
@@ -51,7 +51,7 @@ test("a point has the longest queue, the size of commits and the delivered webho
   expect(nextPoint()).toMatchObject({ signingPeak: 0, groupSize: null, deliveredRate: 0 });
 });
 
-test("the history keeps a quarter of an hour and no more, and gives what is newer than asked", () => {
+test("the history keeps a quarter of an hour, and returns the points after a given time", () => {
   for (let i = 0; i < maxPoints + 5; i++) nextPoint();
   const all = history.points(0);
   expect(all).toHaveLength(maxPoints);

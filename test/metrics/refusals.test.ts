@@ -30,7 +30,7 @@ const byPartner = async () =>
     value,
   ]);
 
-test("refusals are counted by partner, key and code, the caller who was refused last first", async () => {
+test("refusals are counted by partner, key and error code, and the caller who was refused last comes first", async () => {
   refuse("a", 429);
   refuse("a", 403);
   refuse("a", 403, "k2");
@@ -51,7 +51,7 @@ test("refusals are counted by partner, key and code, the caller who was refused 
   ]);
 });
 
-test("answers, failures of ours and calls that need no credential are no refusals", () => {
+test("answers, internal errors and calls that need no credential do not count as refusals", () => {
   refuse("a", 200);
   refuse("a", 503);
   refuse(null, 429);
@@ -59,7 +59,7 @@ test("answers, failures of ours and calls that need no credential are no refusal
   expect(shown()).toEqual([]);
 });
 
-test("a refusal is recent for a quarter of an hour, to the minute", () => {
+test("a refusal counts as recent for a quarter of an hour, to the minute", () => {
   refuse("a", 429);
   now += 60_000;
   refuse("a", 429);
@@ -74,7 +74,7 @@ test("a refusal is recent for a quarter of an hour, to the minute", () => {
   expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
 });
 
-test("refusals of further partners are counted together after 10,000 keys", async () => {
+test("the refusals of all keys beyond 10,000 are counted together", async () => {
   for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
   for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
   expect(refusals.callers()).toHaveLength(10_001);

@@ -15,15 +15,15 @@ import {
 } from "playwright-core";
 import { openSite, type Site } from "./site.ts";
 
-/** Starting a browser on a busy machine takes seconds, and axe some for each page; Bun's own limit for a test is five. */
+/** The time limit of a test. A browser on a busy machine needs seconds to start, and axe seconds for each page. */
 export const patienceMs = 240_000;
 
-/** An action fails after this time, before the test's own time is up. */
+/** A browser action fails after this time, before the time limit of the test. */
 const actionMs = 45_000;
 
 const paths = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** No first-run questions, and no request but the page's. */
+/** Chromium asks no first-run questions, and makes only the requests of the page. */
 const flags = [
   "--no-sandbox",
   "--disable-gpu",
@@ -53,7 +53,7 @@ export type Tab = {
   readonly page: Page;
   /** Errors of scripts and refusals by the content security policy, in their order. */
   readonly complaints: string[];
-  /** Every address that was asked for, but for `data:` and `blob:`. */
+  /** Every requested URL, except `data:` and `blob:`. */
   readonly requested: string[];
 };
 

@@ -65,7 +65,7 @@ const isLive = (tab: Tab) => tab.page.waitForSelector("#freshness.is-live");
 const phone = { viewport: { width: 390, height: 844 } };
 const desktop = { viewport: { width: 1440, height: 900 } };
 
-test("the console opens by its link, draws its charts, and axe finds nothing", () =>
+test("the console opens by its link and draws its charts, and axe finds no fault", () =>
   inBrowser(desktop, async (tab) => {
     await tab.page.goto(await world.newLink());
     const origin = `http://127.0.0.1:${world.port}/`;
@@ -79,7 +79,7 @@ test("the console opens by its link, draws its charts, and axe finds nothing", (
     expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
   }));
 
-test("the console shows the register, with nothing that axe finds and nothing cut off", () =>
+test("the console shows the register with nothing cut off, and axe finds no fault", () =>
   inBrowser(desktop, async ({ page, complaints }) => {
     await page.goto(await world.newLink());
     const cut =
@@ -115,7 +115,7 @@ test("the console in a browser shows a change of the service within seconds, wit
     await tab.page.locator('[data-section="quotas"]', { hasText: "newcomer" }).waitFor();
   }));
 
-test("the console in a browser offers its commands for copying, by keyboard too", async () => {
+test("the console in a browser copies its commands, by keyboard too", async () => {
   await inBrowser(desktop, async (tab, { context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await tab.page.goto(await world.newLink());
@@ -140,7 +140,7 @@ test("the console in a browser works without JavaScript", async () => {
   });
 });
 
-test("the console in a browser says so when the session has ended, and how to get another", async () => {
+test("the console in a browser says that the session has ended, and which command opens another", async () => {
   const own = await openTestConsole();
   try {
     await inBrowser(desktop, async (tab) => {

@@ -81,7 +81,7 @@ export async function shownIn(page: Page, selector: string): Promise<string> {
 
 export async function outcomeOf(page: Page): Promise<{ verdict: string; text: string }> {
   await page.waitForSelector("#outcome .verdict");
-  // The verdict on all comes first; those on each of several envelopes follow, folded up.
+  // The verdict on all envelopes comes first. The verdicts on each one follow in folded sections.
   const verdict = await shownIn(
     page,
     "#outcome > :first-child > .verdict:first-child h2, #outcome > .verdict h2",
@@ -95,7 +95,7 @@ export function tonesIn(page: Page, selector: string): Promise<string[]> {
     .evaluateAll((all) => all.map((one) => one.className.replace(/^verdict /, "")));
 }
 
-/** Waits until the outcome has some words: the outcome of an earlier check may still be there. */
+/** Waits until the outcome contains these words, because that of an earlier check may still be shown. */
 export function untilOutcomeSays(page: Page, words: string): Promise<void> {
   return page.locator("#outcome", { hasText: words }).waitFor();
 }
@@ -130,7 +130,7 @@ export async function verify(page: Page, text: string): Promise<{ verdict: strin
 }
 
 export async function checksOf(page: Page, word: string): Promise<string[]> {
-  // They may be folded up, and then have no text that is shown.
+  // The lines may be folded, and then `innerText` is empty.
   const lines = await page.locator(".checks li").allTextContents();
   return lines.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length).trim());
 }

@@ -33,20 +33,20 @@ async function printedCommands(language: string): Promise<[id: string, text: str
   return printed;
 }
 
-/** A clean folder, with `tvs` on the path and the packages that the page installs from a registry. */
+/** An empty folder, with `tvs` on the PATH and the packages that the page installs from a registry. */
 function withFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const words = programWords.map((word) => `'${word}'`).join(" ");
     await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await symlink(join(import.meta.dir, "../../node_modules"), join(folder, "node_modules"));
-    // The system's own Python, which has the system's packages.
+    // The system's Python, because it has the system's packages.
     await symlink("/usr/bin/python3", join(folder, "python3"));
     return run(folder);
   });
 }
 
 async function runInShell(script: string, { folder, port }: { folder: string; port: string }) {
-  // As in many containers: what Python prints in parts is written in parts, and mixes with what others print.
+  // Python's output is unbuffered, as in many containers, so that it mixes with that of other programs.
   const env = {
     ...process.env,
     PORT: port,
@@ -57,7 +57,7 @@ async function runInShell(script: string, { folder, port }: { folder: string; po
   return runToEnd(["bash", "-c", script], { cwd: folder, env });
 }
 
-/** Printed between the listings, to tell their outputs apart. */
+/** A line that is printed between the listings, to separate their outputs. */
 const mark = (id: string) => `@@ ${id} @@`;
 
 function saidBy(stdout: string, id: string): string {
@@ -65,7 +65,7 @@ function saidBy(stdout: string, id: string): string {
 }
 
 test.each(languages)(
-  "the commands of the getting-started page run as printed, one after the other, in a clean folder: %s",
+  "the commands of the getting-started page work as printed, one after the other, in an empty folder: %s",
   async (language) => {
     // This machine has the packages already.
     const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
@@ -105,7 +105,7 @@ test.each(languages)(
   compilingMs,
 );
 
-test("getting started has nothing that axe finds, and nothing in it scrolls sideways", async () => {
+test("the getting-started page does not scroll sideways, and axe finds no fault", async () => {
   const { page, complaints } = await browser.open();
   await page.goto(`${site.url}${path}?code=php`);
   for (const summary of await page.locator("summary").all()) await summary.click();
@@ -118,7 +118,7 @@ test("getting started has nothing that axe finds, and nothing in it scrolls side
   await page.close();
 });
 
-test("getting started keeps its layout while it loads, and prints no button", async () => {
+test("the getting-started page does not shift while it loads, and prints no button", async () => {
   const { page } = await browser.open();
   await page.addInitScript(() => {
     const shifts: number[] = [];
@@ -142,7 +142,7 @@ test("getting started keeps its layout while it loads, and prints no button", as
   await page.close();
 });
 
-test("the buttons of getting started show the terms, watch a teacher, cause an event and fetch it", async () => {
+test("the buttons of the getting-started page show the terms, watch a teacher, cause an event and fetch it", async () => {
   const own = await openSite();
   const { page, complaints } = await browser.open();
   await page.goto(own.url + path);
@@ -166,7 +166,7 @@ test("the buttons of getting started show the terms, watch a teacher, cause an e
   await Promise.all([page.close(), own.close()]);
 });
 
-test("getting started causes no event for another site's page or another machine", async () => {
+test("the getting-started page's event button does nothing for another site's page or another machine", async () => {
   const ask = (headers: Record<string, string>) =>
     fetch(`${site.url}${path}/events`, { method: "POST", headers }).then(({ status }) => status);
   const own = { Origin: site.url };
@@ -176,7 +176,7 @@ test("getting started causes no event for another site's page or another machine
   expect(await ask(own)).toBe(200);
 });
 
-test("getting started copies a listing exactly, by keyboard too", async () => {
+test("the getting-started page copies a listing exactly, by keyboard too", async () => {
   const { page } = await browser.open();
   await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.goto(site.url + path);

@@ -28,14 +28,14 @@ const headline = ({ page }: Tab) => page.getByRole("heading", { level: 1 }).text
 test.each(asked)("the public page without JavaScript answers %s with %s", async (term, verdict) => {
   const tab = await ask(noScript, term);
   expect(await headline(tab)).toBe(verdict);
-  // The term is in no address, and no other site is asked.
+  // No URL contains the search term, and no other site is called.
   expect(tab.page.url()).toBe(`${site.url}/`);
   for (const address of tab.requested) expect(address).toStartWith(site.url);
   expect(tab.complaints).toEqual([]);
   await tab.page.close();
 });
 
-test("the printed public page has the answer and no form", async () => {
+test("the public page prints the answer without the form", async () => {
   const tab = await ask(noScript, "TR/2019/LA/000001");
   await tab.page.emulateMedia({ media: "print" });
   for (const shown of [
@@ -53,7 +53,7 @@ test("the printed public page has the answer and no form", async () => {
   await tab.page.close();
 });
 
-test("the print button of an answer opens the browser's print dialogue", () =>
+test("the print button of the public page opens the browser's print dialogue", () =>
   inBrowser({}, async (_, browser) => {
     await browser.context.addInitScript(() => {
       globalThis.print = () => Object.assign(globalThis, { isPrinted: true });
@@ -63,7 +63,7 @@ test("the print button of an answer opens the browser's print dialogue", () =>
     expect(await page.evaluate("isPrinted")).toBe(true);
   }));
 
-test("a script of another site reads the public lookup and no answer for partners", () =>
+test("a script of another site can read the public lookup, and no answer for partners (CORS)", () =>
   inBrowser({}, async ({ page }) => {
     await page.goto(`${site.url.replace("127.0.0.1", "localhost")}/robots.txt`);
     const read = (path: string) =>
@@ -79,7 +79,7 @@ test("a script of another site reads the public lookup and no answer for partner
     expect(await read("/v1/inter-agency/lookup/by-tid/1001")).toBe("refused by the browser");
   }));
 
-test("axe finds nothing on any screen, for every answer of the public page", () =>
+test("axe finds no fault in any answer of the public page, on any screen size", () =>
   inBrowser({}, async (_, browser) => {
     for (const term of [...asked.map(([term]) => term), "", "A/B/C"]) {
       const { page } = await ask(browser, term);
@@ -88,7 +88,7 @@ test("axe finds nothing on any screen, for every answer of the public page", () 
     }
   }));
 
-test("the keyboard's first stop skips to the main part, the next ones are the field and the button", async () => {
+test("the Tab key on the public page reaches the skip link, then the field, then the button", async () => {
   const { page } = await noScript.open();
   await page.goto(site.url);
   const focused = page.locator(":focus");

@@ -38,7 +38,7 @@ test.each([
     "Adaeze Okafor",
   ],
 ])(
-  "the reference in a sandbox at %s sends the example as it is and shows the answer",
+  "the API reference in a sandbox at %s sends its example unchanged and shows the answer",
   async (place, operation, answer) => {
     const tab = await openReference(place);
     const { status, body } = await tryOut(tab, operation);
@@ -49,7 +49,7 @@ test.each([
   },
 );
 
-test("every link from getting started to the reference leads to its part", async () => {
+test("every link from the getting-started page to the API reference leads to the right section", async () => {
   const guide = await browser.open();
   await guide.page.goto(`${site.url}/v1/inter-agency/getting-started`);
   const links = await guide.page
@@ -65,7 +65,7 @@ test("every link from getting started to the reference leads to its part", async
   }
 });
 
-test("the reference fits every screen, and axe finds nothing in it", async () => {
+test("the API reference fits every screen, and axe finds no fault", async () => {
   const tab = await openReference();
   await expectSound(tab.page, [390, 1280]);
   expectOwn(tab);

@@ -1,4 +1,4 @@
-/** The head and the foot of a site that says whose it is, and the pages for failures, in a browser. */
+/** The header, footer and error pages of a site with a name and a logo, in a browser. */
 
 import { beforeAll, expect, test } from "bun:test";
 import { expectSound, sharedSite } from "./browser.ts";
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await site.service.configuration.refresh();
 });
 
-test("axe finds nothing on the pages of a site with a name and a logo, and all fits a phone", async () => {
+test("the pages of a site with a name and a logo fit a phone, and axe finds no fault", async () => {
   const { page, requested } = await browser.open();
   for (const path of paths) {
     await page.goto(`${site.url}${path}`);

@@ -1,4 +1,4 @@
-/** The envelope page: an attestation on paper, the link in its code, and statements over a list. */
+/** The envelope page: a printed attestation, the link in its QR code, and statements over a list. */
 
 import { beforeAll, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
@@ -29,7 +29,7 @@ import {
 useEnvelopePage();
 
 const temp = sharedFolder();
-/** poppler-utils and zbar-tools. */
+/** Whether the programs of poppler-utils and zbar-tools are installed. */
 const canRead = ["pdfinfo", "pdftoppm", "zbarimg"].every((tool) => Bun.which(tool) !== null);
 
 let signature: string;
@@ -63,7 +63,7 @@ function run(tool: string, ...args: string[]): string {
   return execFileSync(tool, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 }
 
-/** The content of the code on the sheet, at the resolution of a cheap scanner. */
+/** Reads the QR code on the printed sheet at 150 dpi, the resolution of a cheap scanner. */
 function scanned(pdf: string): string {
   run("pdftoppm", "-r", "150", "-png", "-singlefile", pdf, pdf);
   return run("zbarimg", "--quiet", "--raw", `${pdf}.png`);
@@ -76,13 +76,13 @@ async function follow(link: string): Promise<Tab> {
   return tab;
 }
 
-/** A link's fragment is sent to nobody. */
+/** Expects that no request contains the fragment of the link. */
 function expectNothingSent({ requested, complaints }: Tab): void {
   expect(requested.filter((address) => address.includes("eyJ"))).toEqual([]);
   expect(complaints).toEqual([]);
 }
 
-/** An answer of the fixtures' issuer, with a link of so many characters. */
+/** Makes an answer of the fixtures' issuer whose link has this many characters. */
 function answerOfLength(length: number): string {
   const room = length - `${issuer}/verify-envelope#`.length;
   const answerWith = (letters: number) =>
@@ -93,7 +93,7 @@ function answerOfLength(length: number): string {
 }
 
 test.skipIf(!canRead)(
-  "an attestation is printed on one A4 sheet, whose code is read at 150 dpi and opens as valid",
+  "the envelope page prints an attestation on one A4 sheet, whose QR code is read at 150 dpi and opens as valid",
   async () => {
     let pdf = "";
     await within(openPage(), async ({ page, complaints }) => {
@@ -125,7 +125,7 @@ test.skipIf(!canRead)(
   },
 );
 
-test("an attestation with a longer link names the page and the verification id in words", () =>
+test("a printed attestation whose link is too long for a QR code has the page and the verification id as text", () =>
   within(openPasted(), async ({ page, complaints }) => {
     const jws = answerOfLength(2401);
     const { text } = await verify(page, jws);
@@ -142,7 +142,7 @@ test("an attestation with a longer link names the page and the verification id i
     expect(complaints).toEqual([]);
   }));
 
-test("a link from a code works in a page that is already open", () =>
+test("a link from a QR code works in an envelope page that is already open", () =>
   within(openPage(), async (tab) => {
     const { page } = tab;
     await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);
@@ -152,7 +152,7 @@ test("a link from a code works in a page that is already open", () =>
     expectNothingSent(tab);
   }));
 
-test("a link from a code whose signature was changed is not called genuine", () =>
+test("a link from a QR code whose signature was changed is not called genuine", () =>
   within(follow(`${site.url}${path}#${signature.slice(0, -20)}${"A".repeat(20)}`), async ({ page }) => {
     expect((await outcomeOf(page)).verdict).toBe("Not genuine");
   }));
@@ -161,7 +161,7 @@ test.each([
   ["markup", 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
   ["half an escape", "eyJhbGciOiJub25lIn0.%E0%A4%A"],
   ["a signature that was cut off", "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
-])("a link from a code with %s is answered in plain words", (_, fragment) =>
+])("the envelope page answers a link from a QR code with %s in plain words", (_, fragment) =>
   within(follow(`${site.url}${path}#${fragment}`), async (tab) => {
     expect((await outcomeOf(tab.page)).verdict).toBe("Cannot be decided");
     expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
@@ -169,7 +169,7 @@ test.each([
   }),
 );
 
-test("the attestation page fits every screen, and axe finds nothing", () =>
+test("the attestation page fits every screen, and axe finds no fault", () =>
   within(openPage(), async ({ page }) => {
     await openSettings(page);
     await page.click("#proof-part summary");
@@ -187,21 +187,21 @@ test("the attestation page fits every screen, and axe finds nothing", () =>
     await expectSound(page);
   }));
 
-test("the page shows how many people of a statement are eligible, and each row", () =>
+test("the envelope page shows how many people of a statement are eligible, and each row", () =>
   within(openPage(), async ({ page, complaints }) => {
     const { verdict, text } = await verify(page, statement);
     expect(verdict).toContain("Signature: genuine");
     expect(text).toMatch(/Statement on .*: 1 of 2 different people eligible \(50 %\)/);
     expect(text).toContain("Of the 3 named by the list, 2 different people.");
     expect(text).toContain("1 row has another name than the registered one.");
-    // Neither verdict is green while somebody is not eligible.
+    // Neither verdict is green if one person is not eligible.
     expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
     expect(await page.locator("#outcome tbody tr").count()).toBe(3);
     await expectSound(page);
     expect(complaints).toEqual([]);
   }));
 
-test("the sheet for the wall names the eligible teachers and nobody else", () =>
+test("the printed notice of a statement names the eligible teachers and nobody else", () =>
   within(openPage(), async ({ page }) => {
     await verify(page, statement);
     await page.click("text=Make a sheet for the wall");

@@ -1,4 +1,4 @@
-/** The day of an answer on the envelope page, by a clock that is set. */
+/** The age of an answer on the envelope page, tested with a browser clock that the tests set. */
 
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
@@ -19,7 +19,7 @@ useEnvelopePage({ statusList: false });
 
 const dayMs = 86_400_000;
 
-/** Opens the page on another day. */
+/** Opens the page in a browser whose clock shows this time. */
 async function openAt(time: Date) {
   await earlier.context.clock.setFixedTime(time);
   const tab = await earlier.open();
@@ -36,7 +36,7 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
   return [await link.getAttribute("href"), await link.getAttribute("rel")];
 }
 
-test("the page shows the age of a month-old yes, and links to today's answer", () =>
+test("the envelope page shows the age of a positive answer of last month, and links to today's answer", () =>
   within(openAt(daysLater(45)), async ({ page }) => {
     await verify(page, envelope);
     expect(await shownIn(page, ".since")).toContain(
@@ -50,7 +50,7 @@ test("the page shows the age of a month-old yes, and links to today's answer", (
     await look.close();
   }));
 
-test("an answer whose licence has ended is not green, and names the day", () =>
+test("an answer whose licence has ended since is not shown green, and the envelope page names the day", () =>
   within(openAt(after), async ({ page, complaints }) => {
     const { text } = await verify(page, envelope);
     expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
@@ -61,7 +61,7 @@ test("an answer whose licence has ended is not green, and names the day", () =>
     expect(complaints).toEqual([]);
   }));
 
-test("an answer from the future is not accepted, and not called false", () =>
+test("the envelope page does not accept an answer from the future, but does not call it false", () =>
   within(openAt(daysLater(-3)), async ({ page }) => {
     const { verdict, text } = await verify(page, envelope);
     expect(verdict).toBe("Not accepted: it is from the future");

@@ -1,4 +1,4 @@
-/** The envelope page: the use of a partner's engineer, and wrong files. */
+/** The envelope page: verdicts, settings and wrong files. */
 
 import { expect, test } from "bun:test";
 import {
@@ -49,7 +49,7 @@ async function askInvigilator(regNo: string): Promise<string> {
 const batchOf = (...results: readonly string[]) =>
   JSON.stringify({ count: results.length, results: results.map((one) => JSON.parse(one)) });
 
-test("a genuine envelope is called genuine, with every check and signed value", () =>
+test("the envelope page calls a genuine envelope genuine, and shows every check and signed value", () =>
   within(openPage(), async ({ page, complaints, requested }) => {
     await openSettings(page);
     await page.fill("#audience", site.demo.partnerId);
@@ -64,7 +64,7 @@ test("a genuine envelope is called genuine, with every check and signed value", 
     expect(await checksOf(page, "Passed")).toHaveLength(13);
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     expect(complaints).toEqual([]);
-    // Further verifications fetch nothing.
+    // Further verifications make no request.
     for (const again of ["{}", JSON.parse(envelope).signature]) {
       await page.click("#again");
       await verify(page, again);
@@ -74,10 +74,10 @@ test("a genuine envelope is called genuine, with every check and signed value", 
     expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
   }));
 
-test("a genuine answer about a revoked teacher is a red no, as large as the signature's verdict", () =>
+test("the envelope page shows a genuine answer about a revoked teacher as a red no, as large as the signature's verdict", () =>
   within(openPage(), async ({ page }) => {
     await page.fill("#envelope", await askAbout(revokedNo));
-    // After a key, browsers show the focus.
+    // Browsers show the focus only after a key was pressed.
     await page.press("#envelope-form button:not([type])", "Enter");
     await untilOutcomeSays(page, "Licence already revoked on");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
@@ -194,7 +194,7 @@ test.each<[name: string, one: Case]>([
   }),
 );
 
-test("a changed copy is refused, and shown beside the signed values", () =>
+test("the envelope page refuses a changed envelope, and shows the changed values beside the signed ones", () =>
   within(openPage(), async ({ page }) => {
     const changed = JSON.parse(envelope);
     changed.result.teacher.name = "Somebody Else";
@@ -217,7 +217,7 @@ test("a changed copy is refused, and shown beside the signed values", () =>
     ]);
   }));
 
-test("missing keys give no verdict, and are fetched again", () =>
+test("the envelope page without keys gives no verdict, and fetches the keys again", () =>
   within(openPage(), async ({ page }) => {
     // The page keeps its keys for five minutes.
     await page.evaluate("performance.now = () => 600_000");
@@ -250,7 +250,7 @@ test("the envelope page with pasted keys makes no request", () =>
     expect(escaped).toBe("refused");
   }));
 
-test("each kind of bad file is answered in plain words", () =>
+test("the envelope page answers each kind of bad file in plain words", () =>
   within(openPage(), async ({ page }) => {
     const files: [name: string, bytes: Uint8Array, words: string][] = [
       ["x.zip", Buffer.from("PK\u0003\u0004\u0000\u0000"), "This kind of file holds no envelope"],

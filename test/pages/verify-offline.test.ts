@@ -30,7 +30,7 @@ afterEach(async () => {
   isCut = false;
 });
 
-/** Stops the service: no request of the browser gets an answer. */
+/** Stops the service, so that no request of the browser gets an answer. */
 async function cutNetwork(): Promise<void> {
   isCut = true;
   await site.close();
@@ -59,7 +59,7 @@ function revoke() {
   return changeTeacher(deps, { by: "regNo", value: known }, { action: "revoke", reason: "test" });
 }
 
-test("the page that was opened once verifies without a network, and shows the day of its list", async () => {
+test("the envelope page that was opened once verifies offline, and shows the date of its status list", async () => {
   await visit();
   await cutNetwork();
   const tab = await openPage();
@@ -76,7 +76,7 @@ test("the page that was opened once verifies without a network, and shows the da
   await page.close();
 });
 
-test("the page without a network refuses an answer that its list withdraws", async () => {
+test("the envelope page offline refuses an answer that its status list withdraws", async () => {
   await revoke();
   await visit();
   await cutNetwork();
@@ -89,7 +89,7 @@ test("the page without a network refuses an answer that its list withdraws", asy
   await tab.page.close();
 });
 
-test("a list of eight days ago leaves the verdict undecided, and the page says what to do", async () => {
+test("the envelope page offline leaves the verdict undecided with a status list of eight days ago, and names the remedy", async () => {
   await visit();
   await cutNetwork();
   const tab = await browser.open();
@@ -102,7 +102,7 @@ test("a list of eight days ago leaves the verdict undecided, and the page says w
   await tab.page.close();
 });
 
-test("the page with a network uses the newest list, not its stored one", async () => {
+test("the envelope page online uses the newest status list, not its stored one", async () => {
   await visit();
   const { page } = await openPage();
   const packOf = async () => (await fetch(`${site.url}/v1/inter-agency/offline-pack`)).text();

@@ -70,7 +70,7 @@ async function signatureOf(name: string): Promise<string> {
   return JSON.parse(await fixture(name)).signature;
 }
 
-test("a proof is opened together with its envelope, and shown below the two verdicts", () =>
+test("the envelope page opens a log proof together with its envelope, and shows it below the two verdicts", () =>
   within(openProving(log), async ({ page, complaints, requested }) => {
     await page.setInputFiles("#files", [proofFile(), envelopeFile()]);
     const { verdict, text } = await outcomeOf(page);
@@ -97,7 +97,7 @@ const cases: [what: string, (valid: string) => string | Promise<string>, words: 
   ["something else", () => "this is no proof", "this is no proof"],
 ];
 
-test("the page names the fault of a wrong proof, and verifies the envelope without it", () =>
+test("the envelope page names the fault of a wrong log proof, and verifies the envelope without it", () =>
   within(openProvingPasted(), async ({ page, complaints }) => {
     for (const [, make, words] of cases) {
       const bad = await make(await signatureOf("valid.json"));
@@ -116,7 +116,7 @@ test("the page names the fault of a wrong proof, and verifies the envelope witho
 
 test.each([
   [
-    "counts with a proof that is older, and the page says why",
+    "accepts an answer whose log proof is older than the compromise of its key, and says why",
     "valid-before-compromise.json",
     "2025-09-01T11:59:59Z",
     "Signature: genuine",
@@ -124,14 +124,14 @@ test.each([
     "good",
   ],
   [
-    "is refused when it was signed later, and the page says what could help",
+    "refuses an answer that was signed after the compromise of its key, and says what could help",
     "compromised.json",
     null,
     "Not accepted: its key was compromised",
     "If there is a proof from the evidence log that is older than the compromise",
     "bad",
   ],
-])("an answer whose key was compromised on 2025-09-01 at noon %s", (_name, name, at, verdict, words, tone) =>
+])("the envelope page %s", (_name, name, at, verdict, words, tone) =>
   within(openProvingPasted(), async ({ page }) => {
     const content = await fixture(name);
     const given = [fileOf(name, content)];
@@ -146,7 +146,7 @@ test.each([
   }),
 );
 
-test("the page with a proof fits every screen, and axe finds nothing", () =>
+test("the envelope page with a log proof fits every screen, and axe finds no fault", () =>
   within(openProving(log), async ({ page }) => {
     await page.setInputFiles("#files", fileOf(`${"long-".repeat(20)}.tlog-proof`, proof));
     await untilOutcomeSays(page, "The proof is ready");

@@ -29,12 +29,12 @@ function verificationAt(time: string, changed: Partial<Verification> = {}): Veri
   } as Verification;
 }
 
-test("a licence has ended when its last day is over in every time zone", () => {
+test("a licence has ended when its last day has ended in every time zone", () => {
   expect(ageAt("2026-12-14T11:59:59Z").licenseEndedOn).toBe(null);
   expect(ageAt("2026-12-14T12:00:00Z").licenseEndedOn).toBe("2026-12-13");
 });
 
-test("no end is reported for a licence that was not valid, or whose end is missing or no date", () => {
+test("no end is reported for a licence that was not valid, or whose expiry date is missing or malformed", () => {
   const later = "2090-01-01T00:00:00Z";
   for (const license of [
     { status: "EXPIRED" as const },
@@ -54,7 +54,7 @@ test("an answer is old after 30 days, and its age is never negative", () => {
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
 });
 
-test("describeAnswer names the day, and describeAge the later end of the licence", () => {
+test("describeAnswer names the day of an answer, and describeAge names the later end of its licence", () => {
   const today = verificationAt("2026-11-24T00:00:00Z");
   expect(describeAnswer(today)).toBe("Answer on 23 November 2026: VALID, eligible");
   expect(describeAge(today)).toBe(null);
@@ -86,7 +86,7 @@ const of = (tId: number | null, regNo: string | null) => {
   };
 };
 
-test("the link to today's answer is the signed issuer's lookup, by https or on the page's own origin", () => {
+test("the link to today's answer leads to the signed issuer's lookup by https, or to the page's own origin", () => {
   expect(at({ issuer: "https://verify.example.org/tvs/" })).toBe(
     "https://verify.example.org/tvs/?tId=204417",
   );
@@ -99,7 +99,7 @@ test("the link to today's answer is the signed issuer's lookup, by https or on t
   expect(at({ valid: false })).toBe(null);
 });
 
-test("the link to today's answer uses the registration number without a teacher id, and no personal number", () => {
+test("the link to today's answer uses the registration number if there is no teacher id, and never a personal number", () => {
   expect(at(of(null, "TR/2019/LA/000001"))).toBe("https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001");
   expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
   expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");

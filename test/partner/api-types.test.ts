@@ -24,11 +24,11 @@ function complaints(file: string): string {
   }
 }
 
-test("the client's types are made from the OpenAPI document", () => {
+test("the committed types of the client equal those generated from the OpenAPI document", () => {
   expect(readFileSync(typesFile, "utf8")).toBe(apiTypes());
 });
 
-test("the contract's types are those of the OpenAPI document", async () => {
+test("the types of the contract equal those of the OpenAPI document", async () => {
   const { schemas } = openApiDocument("https://teachers.example").components as { schemas: Schemas };
   const pairs = Object.entries(contractTypes).map(([name, own]) => [name, `Contract.${own}`]);
   const imports = [
@@ -47,7 +47,7 @@ test("the contract's types are those of the OpenAPI document", async () => {
   });
 });
 
-test("a schema without a known type is refused", () => {
+test("the type generator refuses a schema without a known type", () => {
   expect(() => schemaTypes({ One: { title: "?" } }, ["One"])).toThrow("no type is known");
   expect(() => schemaTypes({}, ["One"])).toThrow("no schema One");
 });

@@ -22,7 +22,7 @@ const result = {
 };
 const nobody = { found: false, status: "NOT_FOUND", eligible: false, reasons: [] };
 
-test("a signed result may lack, or have as null, the members about a teacher", () => {
+test("the members of a signed result about a teacher may be missing or null", () => {
   expect([result, nobody].map(findResultProblem)).toEqual([null, null]);
   for (const member of ["source", "teacher", "license", "certificate", "profile"])
     for (const value of [{ [member]: null }, { [member]: undefined as unknown as null }])
@@ -43,14 +43,14 @@ test.each<[member: string, ...wrong: JsonValue[]]>([
   ["license", { status, daysRemaining: 0.5 }, { status, daysRemaining: "1" }],
   ["certificate", "", {}, { status }, { status: "CLAIMED", regNo: 7 }, { status: "CLAIMED", issueDate: 7 }],
   ["profile", 7, "", []],
-])("a signed result has a well-formed %s", (member, ...wrong) => {
+])("a signed result with a malformed %s is refused", (member, ...wrong) => {
   for (const value of wrong)
     expect(findResultProblem({ ...result, [member]: value })).toBe(
       `The signed result's member ${member} is missing or malformed.`,
     );
 });
 
-test("a signed result is an object without contradictions", () => {
+test("a signed result must be an object without contradictions", () => {
   expect(findResultProblem([])).toBe("The signed result is not an object.");
   for (const member of ["source", "teacher", "license", "certificate", "profile"] as const)
     expect(findResultProblem({ ...nobody, [member]: result[member] })).toBe(
@@ -71,7 +71,7 @@ const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, res
 const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
 const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-test("the claims are read with their limits and their index in a status list", () => {
+test("readClaims returns the claims with their limits and their index in a status list", () => {
   const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
   expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
   const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
@@ -102,18 +102,18 @@ test.each<[claims: JsonObject, reason: string, detail: string]>([
     { status },
     ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
   ]),
-])("the claims %j are refused as %s", (claims, reason, detail) => {
+])("signed claims with %j are refused as %s", (claims, reason, detail) => {
   expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
 });
 
-test("the claim iat is a time in whole seconds", () => {
+test("the claim iat must be a time in whole seconds", () => {
   expect([0, 7].map((iat) => readIssuedAt({ iat }))).toEqual([0, 7]);
   const detail = "The claim iat is not a time in whole seconds.";
   for (const iat of ["7", -1, 0.5, 1e15, null])
     expect(readIssuedAt({ iat })).toMatchObject({ reason: "CLAIM_TYPE", detail } as never);
 });
 
-test("the claimed issuer is named only when it is a plain web address", () => {
+test("readClaimedIssuer returns an issuer only if it is a plain web address", () => {
   const long = `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.example/${"d".repeat(1)}`;
   const named = ["https://a.example", long.padEnd(200, "d")];
   expect(named.map((iss) => readClaimedIssuer({ iss }))).toEqual(named);
@@ -126,7 +126,7 @@ test("the claimed issuer is named only when it is a plain web address", () => {
   expect(readClaimedIssuer(refuse("JWS_MALFORMED"))).toBeNull();
 });
 
-test("an issuer's page is verify-envelope below the issuer's address", () => {
+test("the verification page of an issuer is verify-envelope below the issuer's URL", () => {
   expect(pageOfIssuer("https://verify.example.gov/")).toBe("https://verify.example.gov/verify-envelope");
   expect(pageOfIssuer("https://example.gov/teachers")).toBe("https://example.gov/teachers/verify-envelope");
   expect(pageOfIssuer("http://localhost:8080//")).toBe("http://localhost:8080/verify-envelope");
@@ -135,14 +135,14 @@ test("an issuer's page is verify-envelope below the issuer's address", () => {
 });
 
 test.each([
-  ["no address at all", "the registry"],
-  ["another scheme", "javascript:alert(1)//"],
+  ["not a URL", "the registry"],
+  ["another scheme than https", "javascript:alert(1)//"],
   ["a scheme that ends as http does", "xhttp://verify.example.gov"],
   ["a password", "https://me:secret@verify.example.gov"],
   ["a query", "https://verify.example.gov/?to=elsewhere"],
   ["a fragment", "https://verify.example.gov/#main"],
   ["more than 2,000 characters", `https://verify.example.gov/${"a".repeat(2_000)}`],
-])("an issuer that is or has %s has no page", (_, issuer) => {
+])("an issuer that is or has %s gets no link to its verification page", (_, issuer) => {
   expect(pageOfIssuer(issuer)).toBeNull();
 });
 
@@ -157,7 +157,7 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   ["7", "7", "result"],
   // Every object inherits this member, and an empty one is what it looks like.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
-])("%s and unsigned %j differ first at %p", (signed, outer, place) => {
+])("the signed result %s and the unsigned result %j differ first at %p", (signed, outer, place) => {
   expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
 });
 
@@ -166,7 +166,7 @@ test("isSameSecond is false for an unreadable time", () => {
   expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
 });
 
-test("a missing member of an envelope is named", () => {
+test("the refusal of an envelope names the missing member", () => {
   const texts = {
     verificationId: "",
     verifiedAt: "",

@@ -75,7 +75,7 @@ test("the client refuses a genuine answer about another teacher", async () => {
   expect(await codeOf(client().lookUpByNin(known.nin))).toBe("answered");
 });
 
-test("the client accepts a number in any spelling", async () => {
+test("the client accepts a registration number in any spelling", async () => {
   const client = aClient(asIs);
   const identifier = { regNo: ` ${known.regNo.toLowerCase()} ` };
   expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
@@ -83,7 +83,7 @@ test("the client accepts a number in any spelling", async () => {
   expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
 });
 
-test("the client refuses a batch in another order, or with one envelope twice", async () => {
+test("the client refuses a batch whose envelopes are in another order, or are not all different", async () => {
   const items = [about(known.tId), about(legacy.tId)];
   const changed = (change: (results: unknown[]) => unknown[]) =>
     aClient(async (_, ask) => {
@@ -97,7 +97,7 @@ test("the client refuses a batch in another order, or with one envelope twice", 
   expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
 });
 
-test("the client refuses an answer whose header names another verification, or none", async () => {
+test("the client refuses an answer whose header names another verification id, or none", async () => {
   for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
     const client = aClient(async (_, ask) => {
       const answer = await ask(`/lookup/by-tid/${known.tId}`);
@@ -138,7 +138,7 @@ const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
   );
 };
 
-test("a statement's row without a number is about nobody", async () => {
+test("the client accepts a statement row without a number only about nobody", async () => {
   for (const asked of [{ tId: known.tId }, { regNo: known.regNo }, { nin: known.nin }]) {
     expect(await mismatch({}, asked)).toBeNull();
     for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])
@@ -148,7 +148,7 @@ test("a statement's row without a number is about nobody", async () => {
   }
 });
 
-test("a replay may be as old as the service keeps answers", async () => {
+test("the client accepts a replayed answer as old as the service keeps answers", async () => {
   for (const [age, expected] of [
     [1, /^answered$/],
     [73, /^ANSWER_MISMATCH: .*another time/],
@@ -160,7 +160,7 @@ test("a replay may be as old as the service keeps answers", async () => {
   }
 });
 
-test("an answer under a new idempotency key is no replay, whatever its header says", async () => {
+test("the client accepts no old answer under a new idempotency key, whatever its header says", async () => {
   const client = aClient(async (_, ask) => {
     const answer = await ask("/eligibility-check", about(known.tId));
     const headers = new Headers(answer.headers);

@@ -82,7 +82,7 @@ function problem(status: number, headers: Record<string, string> = {}): Response
   return Response.json({ statusCode: status, message: "not now" }, { status, headers });
 }
 
-test("the client gives the signed result, and the envelope's text, which verifies without the client", async () => {
+test("the client returns the signed result and the envelope's text, which verifies without the client", async () => {
   const { client } = aClient();
   const { result, verification, text, call } = await client.checkEligibility(check);
   expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: known.regNo } });
@@ -93,7 +93,7 @@ test("the client gives the signed result, and the envelope's text, which verifie
   expect(await verifyEnvelope(text, { keys, issuer, audience: "full" })).toMatchObject({ valid: true });
 });
 
-test("the client gives a statement over a list, and refuses one over another list", async () => {
+test("the client returns a statement over a list, and refuses a statement over another list", async () => {
   const { client } = aClient();
   const asked = {
     purpose: check.purpose,
@@ -125,7 +125,7 @@ test("the client gives a statement over a list, and refuses one over another lis
   expect(await failure(forged.client.stateRoster(asked))).toMatchObject({ code: "ENVELOPE_REFUSED" });
 });
 
-test("the client fetches each event once, and keeps a watch list", async () => {
+test("the client fetches each event once, and reads and changes a watch list", async () => {
   const { client, of } = aClient();
   expect(await client.me()).toMatchObject({
     partnerId: "full",
@@ -165,7 +165,7 @@ test("the client makes every call of the contract", async () => {
   expect(of("verify-license")[0]?.headers.has("authorization")).toBe(false);
 });
 
-test("the client fetches the keys once for many answers, and none when it was given keys", async () => {
+test("the client fetches the keys once for many answers, and never if it was given keys", async () => {
   const { client, of } = aClient();
   for (let call = 0; call < 3; call++) await client.lookUpByTId(known.tId);
   expect(of("jwks.json")).toHaveLength(1);
@@ -175,7 +175,7 @@ test("the client fetches the keys once for many answers, and none when it was gi
   expect(given.of(".well-known")).toHaveLength(0);
 });
 
-test("the client fetches unusable keys again after some seconds", async () => {
+test("the client fetches the keys again some seconds after it got unusable keys", async () => {
   const { client, of } = aClient({
     answer: ({ path }, attempt) =>
       path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
@@ -190,7 +190,7 @@ test("the client fetches unusable keys again after some seconds", async () => {
   expect(of("jwks.json")).toHaveLength(2);
 });
 
-test("the client gives no answer that does not verify", async () => {
+test("the client returns no answer that does not verify", async () => {
   const { client } = aClient({ verify: { issuer, audience: "somebody-else" } });
   const error = await failure(client.checkBatch([check]));
   expect(error).toMatchObject({ code: "ENVELOPE_REFUSED", status: 200 });
@@ -199,12 +199,12 @@ test("the client gives no answer that does not verify", async () => {
   expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
 });
 
-test("the client says that it has not verified when it has no options for it", async () => {
+test("the client returns an answer with the verification null if it has no options to verify with", async () => {
   const { client } = aClient({ verify: null });
   expect(await client.lookUpByTId(known.tId)).toMatchObject({ verification: null, result: { found: true } });
 });
 
-test("the client retries after 1, 2 and 4 seconds under the same idempotency key, and then gives up", async () => {
+test("the client retries after 1, 2 and 4 seconds with the same idempotency key, and then gives up", async () => {
   const { client, waits, of } = aClient({
     answer: ({ path }) => (path.includes("check") ? problem(503) : undefined),
   });
@@ -219,7 +219,7 @@ test("the client retries after 1, 2 and 4 seconds under the same idempotency key
   expect([...new Set(keys)]).toEqual([error.idempotencyKey]);
 });
 
-test("the client gets the lost answer of a call, which runs once", async () => {
+test("the client gets the lost answer of a call by a retry, and the call runs once", async () => {
   const { client } = aClient({
     answer: async ({ path, headers, body }, attempt) => {
       if (attempt > 1 || !path.endsWith("eligibility-check")) return undefined;
@@ -232,7 +232,7 @@ test("the client gets the lost answer of a call, which runs once", async () => {
   expect(result.found).toBe(true);
 });
 
-test("the client waits for a spent minute, but not for a spent day", async () => {
+test("the client waits for the next minute's quota, but not for the next day's", async () => {
   const short = aClient({
     answer: ({ path }, attempt) =>
       path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
@@ -250,7 +250,7 @@ test("the client waits for a spent minute, but not for a spent day", async () =>
   expect(long.waits).toEqual([]);
 });
 
-test("the client names each refusal of the service, and does not retry it", async () => {
+test("the client names each refusal of the service, and does not retry the call", async () => {
   const { client } = aClient();
   const { client: stranger } = aClient({ apiKey: "tvs_live_nobody" });
   const idempotencyKey = "one";
@@ -282,12 +282,12 @@ const checkOne = (client: Client) => client.checkEligibility(check);
 const events = { data: [null], iterator: null, done: true };
 // biome-ignore format: a table reads better in rows
 test.each<[what: string, answer: () => Response, call: (client: Client) => Promise<unknown>]>([
-  ["a page", () => new Response("<html>portal</html>"), checkOne],
+  ["an HTML page", () => new Response("<html>portal</html>"), checkOne],
   ["bytes", () => new Response(new Uint8Array([0xff, 0xfe])), checkOne],
-  ["an endless text", () => new Response(endless()), checkOne],
+  ["an endless response", () => new Response(endless()), checkOne],
   ["a redirect", () => new Response(null, elsewhere), checkOne],
   ["a batch of another size", () => Response.json({ count: 0, results: [] }), (client) => client.checkBatch([check])],
-  ["a page of other things than events", () => Response.json(events), (client) => client.events()],
+  ["a page with entries that are not events", () => Response.json(events), (client) => client.events()],
 ])("the client refuses %s as an unexpected answer", async (_, answer, call) => {
   const { client, sent } = aClient({ answer });
   const error = await failure(call(client));
@@ -299,13 +299,13 @@ const never = (signal: AbortSignal | null | undefined) =>
     signal?.addEventListener("abort", () => reject(signal.reason));
   });
 
-test("a call without an answer times out, and is made again", async () => {
+test("a call of the client without an answer times out, and is repeated", async () => {
   const { client, waits } = aClient({ timeoutMs: 1, fetch: (_, { signal }) => never(signal) });
   expect(await failure(client.lookUpByTId(1))).toMatchObject({ code: "TIMED_OUT", attempts: 4 });
   expect(waits).toHaveLength(3);
 });
 
-test("a caller ends its call, also during a wait, with its own reason", async () => {
+test("a caller can abort the client's call, even while the client waits, with the caller's own reason", async () => {
   const ended = new AbortController();
   const { client } = aClient({ fetch: (_, { signal }) => never(signal) });
   const call = client.lookUpByTId(1, { signal: ended.signal });

@@ -43,33 +43,33 @@ async function verifyAll(input: string | Uint8Array) {
 }
 
 for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
-  test(`a genuine envelope ${name} is one item and ${verdict}, as a file`, async () => {
+  test(`a genuine envelope ${name} is read from a file as one item with the verdict ${verdict}`, async () => {
     const found = await verifyAll(bytes);
     const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
     expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
   });
-  test(`a genuine envelope ${name} is never refused, as a text`, async () => {
+  test(`a genuine envelope ${name} is never refused when it is given as text`, async () => {
     const text = Buffer.from(bytes).toString("utf8");
     const found = [...(await verifyAll(text)), await verifyEnvelope(text, options)];
     expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
   });
 }
 
-test("no change of mail or an editor makes a forged envelope genuine", async () => {
+test("no change by a mail program or an editor makes a forged envelope genuine", async () => {
   const forged = JSON.stringify({ ...JSON.parse(json), audience: "somebody-else" });
   for (const [name, { bytes }] of Object.entries(damagedTexts(forged)))
     for (const { valid } of await verifyAll(bytes))
       expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
 });
 
-test("a folded signature between whole ones is one refusal", async () => {
+test("a signature with line breaks between two whole signatures gives one refusal", async () => {
   const { signature } = JSON.parse(json);
   const folded = signature.match(/.{1,76}/g).join("\n");
   const found = await verifyAll(`${json}\n${folded}\n${signature}\n`);
   expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
 });
 
-test.each(["le", "be"] as const)("key set, key history and pack are read in UTF-16%s", async (order) => {
+test.each(["le", "be"] as const)("a key set, a history and a pack are read in UTF-16%s", async (order) => {
   const set = await createKeySet({
     jwks: utf16(`\uFEFF${jwks}`, order),
     keyHistory: utf16(`\uFEFF${keyHistory}`, order),
@@ -87,7 +87,7 @@ const proof = honestProof("genuine", "before");
 const reasonOf = async (text: string | Uint8Array) =>
   (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
 
-test("a proof without its last line end, or in UTF-16, is read", async () => {
+test("a log proof without its last line break, or in UTF-16, is read", async () => {
   expect(await reasonOf(proof.trimEnd())).toBeNull();
   expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
   expect(await reasonOf(utf16(proof, "be"))).toBeNull();
@@ -95,13 +95,13 @@ test("a proof without its last line end, or in UTF-16, is read", async () => {
 });
 
 test.each<[name: string, change: (text: string) => string]>([
-  ["with a mark", (text) => `\uFEFF${text}`],
+  ["with a byte order mark", (text) => `\uFEFF${text}`],
   ["with carriage returns", (text) => text.replaceAll("\n", "\r\n")],
-  ["with a surplus line end", (text) => `${text}\n`],
-  ["with a blank line before it", (text) => `\n${text}`],
-  ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
-  ["with carriage returns alone", (text) => text.replaceAll("\n", "\r")],
-  ["with spaces at line ends but the first", (text) => text.replace(/(?<!v1)\n/g, " \n")],
+  ["with an extra line break at its end", (text) => `${text}\n`],
+  ["after a blank line", (text) => `\n${text}`],
+  ["with spaces at the ends of lines", (text) => text.replaceAll("\n", " \n")],
+  ["with carriage returns as line breaks", (text) => text.replaceAll("\n", "\r")],
+  ["with spaces at the ends of all lines but the first", (text) => text.replace(/(?<!v1)\n/g, " \n")],
   ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
   ["quoted twice", (text) => text.replace(/^/gm, ">> ")],
   ["quoted without a space", (text) => text.replace(/^/gm, ">")],
@@ -119,13 +119,13 @@ test.each<[name: string, change: (text: string) => string]>([
         .replaceAll("—", "=E2=80=94")
         .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
   ],
-])("a proof %s is undecidable, and the detail says why", async (_name, change) => {
+])("a log proof %s is undecidable, and the detail names the damage", async (_name, change) => {
   const { refusal } = await openLogProof(change(proof), { logKeys, now });
   expect(refusal?.reason).toBe("PROOF_UNREADABLE");
   expect(refusal?.detail).not.toBe(refusalReasons.PROOF_UNREADABLE.explanation);
 });
 
-test("a text of more than 64 Ki characters is not searched for a damaged proof", async () => {
+test("a text of more than 64 Ki characters is not searched for a damaged log proof", async () => {
   const { refusal } = await openLogProof(proof.padStart(64 * 1024 + 1, "\n"), { logKeys, now });
   expect(refusal?.detail).toBe(refusalReasons.PROOF_UNREADABLE.explanation);
 });
@@ -148,7 +148,7 @@ test.each<[damage: string, text: string]>([
   expect(findDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
 });
 
-test("no damage is found in a whole signature, a short one, or more than a mebibyte", () => {
+test("no damage is found in a whole signature, in a short one, or in more than a mebibyte", () => {
   const [head = "", payload = "", tail = ""] = signature.split(".");
   const none = [
     signature,
@@ -191,11 +191,11 @@ test.each<[bytes: number[], isIt: boolean]>([
     [0, 1, 1, 1],
     [0, 1, 0, 0],
   ].map((one): [number[], boolean] => [one, false]),
-])("a file that begins with %j is UTF-16: %p", (bytes, isIt) => {
+])("a file that begins with %j is read as UTF-16: %p", (bytes, isIt) => {
   expect(isUtf16(Uint8Array.from(bytes))).toBe(isIt);
 });
 
-test("UTF-16 is read in pieces, and refused where it is cut off, damaged or misread", async () => {
+test("UTF-16 is decoded piece by piece, and refused if it is truncated, damaged or not UTF-16", async () => {
   const text = "{é€}";
   const inPieces = async (bytes: Uint8Array) => {
     async function* pieces() {

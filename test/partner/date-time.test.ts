@@ -20,7 +20,7 @@ test.each([
   "2026-03-01T09:30:00+0100", " 2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z\n", "1 March 2026",
 ])("parseDateTime refuses %p", (text) => expect(parseDateTime(text)).toBeNull());
 
-test("formatSeconds writes whole seconds, and nothing for a time out of range", () => {
+test("formatSeconds writes whole seconds, and returns nothing for a time out of range", () => {
   expect(formatSeconds(1772357400)).toBe("2026-03-01T09:30:00Z");
   expect(formatSeconds(Number.MAX_SAFE_INTEGER)).toBeNull();
 });

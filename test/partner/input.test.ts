@@ -16,20 +16,20 @@ test.each(["", "\n", " \t\r\n", "\uFEFF", "[]", '{"count":0,"results":[]}', "[]\
   },
 );
 
-test("readEnvelopes gives an object as one envelope", () => {
+test("readEnvelopes reads an object as one envelope", () => {
   expect(find('{"a":1}')).toEqual([["-/-", { a: 1 }]]);
   expect(find('{\n  "a": 1\n}\n')).toEqual([["-/-", { a: 1 }]]);
   expect(find('\uFEFF{"a":1}')).toEqual([["-/-", { a: 1 }]]);
 });
 
-test("readEnvelopes gives any other text as a bare signature, with its white space", () => {
+test("readEnvelopes reads any other text as a bare signature, with its white space", () => {
   expect(find("a.b.c")).toEqual([["-/-", "a.b.c"]]);
   expect(find("a.b.c\r\n")).toEqual([["-/-", "a.b.c"]]);
   expect(find(" a.b.c \n")).toEqual([["-/-", " a.b.c "]]);
   expect(find('"a.b.c"')).toEqual([["-/-", "a.b.c"]]);
 });
 
-test("readEnvelopes opens arrays and batches", () => {
+test("readEnvelopes reads the envelopes in arrays and batches", () => {
   expect(find('[{"a":1},"a.b.c",7]')).toEqual([
     ["-/0", { a: 1 }],
     ["-/1", "a.b.c"],
@@ -38,7 +38,7 @@ test("readEnvelopes opens arrays and batches", () => {
   expect(find('{"count":1,"results":[{"a":1}]}')).toEqual([["-/0", { a: 1 }]]);
 });
 
-test("an envelope with a member called results is still an envelope", () => {
+test("readEnvelopes reads an envelope with a member called results as an envelope", () => {
   expect(find('{"signature":"a.b.c","results":[]}')).toEqual([["-/-", { signature: "a.b.c", results: [] }]]);
 });
 
@@ -53,7 +53,7 @@ test("readEnvelopes refuses a batch with a wrong count, and still reads its enve
   expect(find('{"count":1,"results":{}}')).toEqual([["-/-", "BATCH_MALFORMED"]]);
 });
 
-test("readEnvelopes reads lines of any kind with their numbers", () => {
+test("readEnvelopes reads lines of envelopes and signatures with their line numbers", () => {
   expect(find('{"a":1}\r\n\n  \na.b.c\n[{"b":2}]\n{"count":1,"results":[3]}')).toEqual([
     ["1/-", { a: 1 }],
     ["4/-", "a.b.c"],
@@ -62,7 +62,7 @@ test("readEnvelopes reads lines of any kind with their numbers", () => {
   ]);
 });
 
-test("a malformed line refuses that line only", () => {
+test("readEnvelopes refuses only the malformed line of NDJSON", () => {
   expect(find('{"a":\n{"b":2}\n')).toEqual([
     ["1/-", "JSON_MALFORMED"],
     ["2/-", { b: 2 }],
@@ -74,7 +74,7 @@ test("a malformed line refuses that line only", () => {
   ]);
 });
 
-test("a byte that is not UTF-8 refuses its line only", () => {
+test("readEnvelopes refuses only the line that is not UTF-8", () => {
   const bytes = Buffer.concat([Buffer.from('{"a":1}\n"'), Buffer.of(0xff), Buffer.from('"\n{"b":2}')]);
   expect(find(bytes)).toEqual([
     ["1/-", { a: 1 }],
@@ -83,11 +83,11 @@ test("a byte that is not UTF-8 refuses its line only", () => {
   ]);
 });
 
-test("a damaged indented document is one refusal", () => {
+test("readEnvelopes returns one refusal for a damaged indented document", () => {
   expect(find('{\n  "reasons": [\n    "A"\n  ],\n  "profile": {},\n')).toEqual([["-/-", "JSON_MALFORMED"]]);
 });
 
-test("a malformed element refuses that element only", () => {
+test("readEnvelopes refuses only the malformed element of an array", () => {
   expect(find('[ {"a":"]},[{"}, {"b":1,"b":2} ,"x\\"]"]')).toEqual([
     ["-/0", { a: "]},[{" }],
     ["-/1", "JSON_DUPLICATE_MEMBER"],
@@ -99,7 +99,7 @@ test("a malformed element refuses that element only", () => {
   ]);
 });
 
-test("a duplicate in the batch itself refuses the batch", () => {
+test("readEnvelopes refuses a batch with a duplicate member", () => {
   const batches = [
     '{"count":1,"results":[],"results":[{"a":1}]}',
     '{"count":1,"count":1,"results":[{"a":1}]}',

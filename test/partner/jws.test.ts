@@ -5,7 +5,7 @@ import { Refusal } from "../../src/partner/reasons.ts";
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text));
 const encoded = (header: unknown) => Buffer.from(JSON.stringify(header)).toString("base64url");
 
-test("a JWS has three parts, and the first is not empty", () => {
+test("a JWS must have three parts, and its header must not be empty", () => {
   const isRefused = (text: string) => splitCompactJws(text) instanceof Refusal;
   expect(["a.e30.AA", "a..", "e30.e30.AA"].map(isRefused)).toEqual([false, false, false]);
   expect(["", "e30", "e30.e30", ".e30.AA", "..", "a.e30.AA."].map(isRefused)).toEqual(Array(6).fill(true));
@@ -32,6 +32,6 @@ test.each<[header: unknown, read: object]>([
   [{ alg: "RS256", kid: "k", typ: null }, { reason: "HEADER_TYP" }],
   [{ alg: "RS256", kid: "" }, { reason: "HEADER_KID" }],
   [[], { detail: "The header is no JSON object." }],
-])("the JWS header %j is read as %j", (header, read) => {
+])("the JWS header %j gives the result %j", (header, read) => {
   expect(readJwsHeader(encoded(header))).toMatchObject(read);
 });

@@ -42,11 +42,11 @@ test.each<[what: string, change: (payload: Payload) => void, detail: string]>([
       lacking,
     ],
   ),
-  ["a number for an entry", ({ keys: all }) => all.push(7 as unknown as Entry), noKey],
+  ["a number as an entry", ({ keys: all }) => all.push(7 as unknown as Entry), noKey],
   ["an entry without a key", ofEntry({ jwk: undefined }), noKey],
-  ["a key of another kind", ofEntry({ jwk: { kty: "EC" } }),
+  ["a key of another type", ofEntry({ jwk: { kty: "EC" } }),
     "The key history lists a key that is not an RSA key."],
-  ["another id than its key's", ofEntry({ kid: "x" }),
+  ["an entry whose id is not its key's", ofEntry({ kid: "x" }),
     "An entry of the key history and its key have different ids."],
   ...[
     { state: "x" },
@@ -68,7 +68,7 @@ test.each<[what: string, change: (payload: Payload) => void, detail: string]>([
   expect(await readChanged(change)).toMatchObject({ reason: "KEY_HISTORY_MALFORMED", detail } as never);
 });
 
-test("a key history is refused for a secret and for one key twice", async () => {
+test("a key history with a private key, or with one key twice, is refused", async () => {
   const secret = (payload: Payload) => Object.assign(entryIn(payload).jwk, { d: "" });
   expect(await readChanged(secret)).toMatchObject({ reason: "KEY_SET_PRIVATE_KEY" });
   const twice = (payload: Payload) => payload.keys.push(entryIn(payload));
@@ -80,7 +80,7 @@ test("a key history is refused for a secret and for one key twice", async () => 
   } as never);
 });
 
-test("a key in each state has the times that it needs", async () => {
+test("each state of a key in the key history has the times that it needs", async () => {
   const states = {
     pending: {},
     active: { activatedAt: at },
@@ -102,7 +102,7 @@ test("a key in each state has the times that it needs", async () => {
   }
 });
 
-test("a key history is read as it is served, as it is printed and as JSON, of any issuer or of one", async () => {
+test("a key history is read as JWS and as JSON, from any issuer or from a given one", async () => {
   const served = (await readKeyHistory(text, issuer)) as KeyHistory;
   expect(served.signer.jwk.kid).toBe(keys.active.kid);
   for (const other of [` ${text}\n`, ` ${JSON.stringify({ keyHistory: text })}`])
@@ -119,14 +119,14 @@ const window = (times: Partial<KeyWindow>): KeyWindow => ({
   ...times,
 });
 
-test("a key is in use from the second of its activation to the second of its retirement", () => {
+test("a key may sign from the second of its activation to the second of its retirement", () => {
   const isIn = (times: Partial<KeyWindow>, seconds: number) => "ok" in checkWindow(window(times), seconds);
   expect([9, 10, 20, 21].map((seconds) => isIn({}, seconds))).toEqual([false, true, true, false]);
   expect([isIn({ retiredAtMs: null }, 99), isIn({ activatedAtMs: null }, 15)]).toEqual([true, false]);
   expect(checkWindow(null, 0)).toMatchObject({ ok: null });
 });
 
-test("a compromise counts from its second on, unless the log had the signature before", () => {
+test("a compromise applies from its second on, unless the log had the signature before", () => {
   const foundAt = (seconds: number, logged: number | null, since: number | null = 15_500) => {
     const found = checkCompromise(window({ compromisedSinceMs: since }), seconds, logged);
     return "reason" in found ? found.detail : [found.warnings.length, found.precedesCompromise];

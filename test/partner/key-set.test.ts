@@ -21,7 +21,7 @@ function keySetDetail({ checks }: Verification): string {
 
 const signedAt = "2026-02-01T00:00:00Z";
 
-test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", async () => {
+test("trust rests on the JWKS if it is given alone or knows the signer of the key history", async () => {
   const alone = await verifyWith({ jwks: read("jwks.json") });
   expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
   const both = await verifyWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
@@ -32,7 +32,7 @@ test("a JWKS alone, and a key history whose signer is in it, rest on the JWKS", 
   expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
 });
 
-test("trust in a key history alone names its signer and its time", async () => {
+test("trust that rests on the key history alone names the history's signer and time", async () => {
   const alone = await verifyWith({ keyHistory: read("history.jose") });
   expect(alone).toMatchObject({
     valid: true,
@@ -43,13 +43,13 @@ test("trust in a key history alone names its signer and its time", async () => {
   );
 });
 
-test("the signer is named by the thumbprint of its key, not by the key id that the history gives it", async () => {
+test("the signer of a key history is named by its key's thumbprint, not by the key id in the history", async () => {
   const lied = await verifyWith({ keyHistory: read("history-by-liar.jose") });
   expect(lied).toMatchObject({ kid: keys.active.kid, trust: { historySigner: keys.stranger.kid } });
   expect(keySetDetail(lied)).not.toContain(keys.active.kid);
 });
 
-test("an anchor lets only the pinned key have signed the history", async () => {
+test("an anchor accepts only a key history that the pinned key signed", async () => {
   const keyHistory = read("history.jose");
   const pinned = await verifyWith({ keyHistory, anchor: keys.active.kid });
   expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
@@ -71,7 +71,7 @@ test("an anchor lets only the pinned key have signed the history", async () => {
   expect((await verifyWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("an anchor and a JWKS must both know the signer", async () => {
+test("a key history needs a signer that both the anchor and the JWKS know, if both are given", async () => {
   const sources = { jwks: read("jwks.json"), keyHistory: read("history.jose") };
   expect((await verifyWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
   expect((await verifyWith({ ...sources, anchor: keys.pending.kid })).reason).toBe(
@@ -81,7 +81,7 @@ test("an anchor and a JWKS must both know the signer", async () => {
   expect((await verifyWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("a JWKS can add no key to an anchored history", async () => {
+test("a JWKS adds no key to a key history that has an anchor", async () => {
   const set = JSON.parse(read("jwks.json").toString());
   set.keys.push(keys.stranger.jwk);
   const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
@@ -92,7 +92,7 @@ test("a JWKS can add no key to an anchored history", async () => {
   expect((await verifyWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
 });
 
-test("an anchor without a key history, or that is no thumbprint, throws", async () => {
+test("createKeySet throws for an anchor without a key history, or one that is not a thumbprint", async () => {
   const attempts = [
     { jwks: read("jwks.json"), anchor: keys.active.kid },
     { keyHistory: read("history.jose"), anchor: "" },
@@ -107,19 +107,19 @@ test("an anchor without a key history, or that is no thumbprint, throws", async 
 const jwks = JSON.parse(read("jwks.json").toString());
 const [first, ...others] = jwks.keys;
 
-test("a key set is read from a text with a byte order mark, bytes, or a value", async () => {
+test("a key set is read from a text with a byte order mark, from bytes, or from a value", async () => {
   const history = read("history.jose").toString();
   const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
   for (const sources of [marked, { jwks }, { keyHistory: history }])
     expect(await verifyWith(sources)).toMatchObject({ valid: true });
 });
 
-test("keys of other kinds need no key ids", async () => {
+test("a key set may contain keys of other types without key ids", async () => {
   const more = { keys: [...jwks.keys, { kty: "EC" }, { kty: "EC" }] };
   expect(await verifyWith({ jwks: more })).toMatchObject({ valid: true });
 });
 
-test("a key set with something that is no key, or with another exponent than the history's, is refused", async () => {
+test("a key set is refused if an entry is not a key, or a key differs from the key history's", async () => {
   const odd = await verifyWith({ jwks: { keys: [7] } });
   expect([odd.reason, keySetDetail(odd)]).toEqual([
     "KEY_SET_KEY_MALFORMED",
@@ -130,7 +130,7 @@ test("a key set with something that is no key, or with another exponent than the
   expect(conflict.reason).toBe("KEY_SET_CONFLICT");
 });
 
-test("a failure of the cryptography leaves every envelope undecided", async () => {
+test("a failure of the cryptography library leaves every envelope undecided", async () => {
   const broken = {
     get keys() {
       throw new Error("broken");

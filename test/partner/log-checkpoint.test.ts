@@ -21,7 +21,7 @@ import { checkpoints } from "../fixtures/log-world.ts";
 
 // Checkpoints of every bad kind are fixtures, which log-fixtures.test.ts judges.
 
-test("a checkpoint for which no key was given is of another log", async () => {
+test("a checkpoint is refused as another log's if no key was given for its log", async () => {
   expect(await openCheckpoint(checkpoints.newest.note, [])).toMatchObject({ reason: "PROOF_OF_ANOTHER_LOG" });
 });
 
@@ -35,13 +35,13 @@ test.each([
   ["no origin", shape, `\n5\n${root}\n`],
   ["no root", shape, `${origin}\n5\n`],
   ["no last line feed", shape, `${origin}\n5\n${root}`],
-  ["a size that no number holds", noSize, `${origin}\n9007199254740992\n${root}\n`],
+  ["a size of 2^53", noSize, `${origin}\n9007199254740992\n${root}\n`],
   ["a root that is not canonical", noRoot, `${origin}\n5\n${root.replace(/c=$/, "d=")}\n`],
-])("a text with %s is no tree head: %s", (_name, detail, text) => {
+])("a checkpoint with %s is refused as malformed: %s", (_name, detail, text) => {
   expect(readTreeHead(text)).toMatchObject({ reason: "PROOF_MALFORMED", detail } as never);
 });
 
-test("a checkpoint is opened by a key of its origin, with its time", async () => {
+test("a checkpoint is opened by a key of its origin, and has a signed time", async () => {
   const [own, other] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
   const rawOf = ({ publicKey }: typeof own) =>
     Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
@@ -73,11 +73,11 @@ test.each([
   ...["a/log/1", "a/log/02", "a/log/1234567890", "a/log/2/", "a/log/x2", "log/2\n"].map(
     (name) => [name, name, 1] as const,
   ),
-])("the origin %p is of the service %p, in its log %p", (name, service, number) => {
+])("the origin %p is read as the service %p and its log number %p", (name, service, number) => {
   expect(readOrigin(name)).toEqual({ service, number });
 });
 
-test("a size in a checkpoint has one spelling", () => {
+test("the size in a checkpoint has exactly one valid spelling", () => {
   expect(["0", "1", "10", "9007199254740991"].map(readCount)).toEqual([0, 1, 10, 9007199254740991]);
   const others = ["", "00", "01", "-1", "+1", "1.0", "1e3", " 1", "1 ", "٣", "9007199254740992"];
   expect(others.map(readCount)).toEqual(others.map(() => null));

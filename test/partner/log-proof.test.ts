@@ -14,7 +14,7 @@ const [first = "", index = "", ...rest] = proof.split("\n");
 const hash = encodeBase64(new Uint8Array(32));
 const openedWith = (text: string | Uint8Array) => openLogProof(text, { logKeys, now });
 
-test("a log proof is written as it is read", async () => {
+test("a log proof is written exactly as it was read", async () => {
   const hashes = path(2, leaves.slice(0, 7));
   expect(formatLogProof({ index: 2, hashes, note })).toBe(proof);
   expect(await openedWith(proof)).toMatchObject({
@@ -27,7 +27,7 @@ test("a log proof is written as it is read", async () => {
   expect([1, 2].map(countEntries)).toEqual(["1 entry", "2 entries"]);
 });
 
-test("a log proof may have extra data, and 53 hashes", async () => {
+test("a log proof is accepted with extra data, and with 53 hashes, the most that a tree needs", async () => {
   for (const lines of [
     ["extra AA==", index, ...rest],
     [index, ...Array(53).fill(hash), "", note],
@@ -61,7 +61,7 @@ test.each<[text: string | Uint8Array, reason: string, detail: unknown]>([
   expect(await openedWith(text)).toEqual({ refusal: expect.objectContaining({ reason, detail }) });
 });
 
-test("openLogProof refuses a wrong time or tolerance", async () => {
+test("openLogProof throws for a wrong time or tolerance", async () => {
   const never = openLogProof(proof, { logKeys, now: new Date("never") });
   await expect(never).rejects.toThrow(new TypeError("now is not a valid date"));
   const negative = openLogProof(proof, { logKeys, now, clockToleranceSeconds: -1 });
@@ -69,7 +69,7 @@ test("openLogProof refuses a wrong time or tolerance", async () => {
   expect(await openLogProof(proof, { logKeys })).toMatchObject({ refusal: null } as never);
 });
 
-test("a log proof stays undecided where the cryptography fails", async () => {
+test("a log proof is undecided if the cryptography library fails", async () => {
   const broken = null as unknown as readonly VerifierKey[];
   expect(await openLogProof(proof, { logKeys: broken, now })).toMatchObject({
     refusal: { reason: "VERIFIER_FAILED" },

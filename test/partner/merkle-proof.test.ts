@@ -31,7 +31,7 @@ test.each<[name: string, leafHash: Hash, index: number, hashes: Hash[]]>([
   expect(await rootOfInclusion({ leafHash, index, size: 7, hashes })).toEqual(root7);
 });
 
-test("an inclusion proof with a wrong index or number of hashes has no root", async () => {
+test("an inclusion proof with a wrong index or number of hashes leads to no root", async () => {
   for (const [index, size, hashes] of [
     [7, 7, [b, h, l]],
     [-1, 7, [b, h, l]],
@@ -45,7 +45,7 @@ test("an inclusion proof with a wrong index or number of hashes has no root", as
   expect(await rootOfInclusion({ leafHash: a, index: 0, size: 1, hashes: [] })).toEqual(a);
 });
 
-test("an inclusion proof may be for more than 2^32 leaves", async () => {
+test("an inclusion proof is verified in a tree of more than 2^32 leaves", async () => {
   const size = 2 ** 40;
   const hashes = Array.from({ length: 40 }, (_, level) => leaf(Buffer.from(String(level))));
   const root = hashes.reduce((node, hash) => mth([hash, node]), leaves[0] as Buffer);
@@ -66,19 +66,19 @@ test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
   [0, root7, [], false],
   [8, root7, [], false],
 ])(
-  "a consistency proof from %i leaves, as RFC 6962 has it or not",
+  "the consistency proof from %i leaves is accepted or refused as RFC 6962 says",
   async (from, fromRoot, hashes, isGood) => {
     expect(await isConsistent({ from, to: 7, fromRoot, toRoot: root7, hashes })).toBe(isGood);
   },
 );
 
-test("an attestation's leaf is made of the bytes of its signature", async () => {
+test("the leaf of an attestation is computed from the bytes of its signature", async () => {
   const digest = createHash("sha256").update("a.b.c").digest();
   const entry = Buffer.concat([Buffer.from("tvs/v1/attestation\n"), digest]);
   expect(await attestationLeafHash("a.b.c")).toEqual(asHash(leaf(entry)));
 });
 
-test("a tree never grows into a smaller one, whatever roots a proof was made for", async () => {
+test("a consistency proof to a smaller tree is refused, whatever its roots", async () => {
   const around = (inner: Buffer) =>
     asHash(leaves.slice(2, 5).reduce((node, left) => mth([left, node]), inner));
   const [smaller, larger] = [leaves[0] as Buffer, mth(leaves.slice(0, 2))];
@@ -93,6 +93,6 @@ test("rootOfLeaves computes the roots of RFC 6962", async () => {
   }
 });
 
-test("isSameHash compares whole hashes", () => {
+test("isSameHash compares all bytes of two hashes", () => {
   expect([a, a.subarray(0, 31), b].map((other) => isSameHash(other, a))).toEqual([true, false, false]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as partner from "tvs/partner";
 
-test("the package exports these values and no others", () => {
+test("the partners' package exports exactly these values", () => {
   // biome-ignore format: a list reads better in rows
   expect(Object.keys(partner).sort()).toEqual([
     "ClientError", "Refusal", "clientErrorCodes", "createClient", "createKeySet", "describeAge",
@@ -12,7 +12,7 @@ test("the package exports these values and no others", () => {
   ]);
 });
 
-test("a refusal reason is undecidable only where another input could decide", () => {
+test("the verdict of a refusal reason is undecidable only if another input could decide", () => {
   const verdicts = Object.entries(partner.refusalReasons);
   expect(new Set(verdicts.map(([, { verdict }]) => verdict))).toEqual(new Set(["refused", "undecidable"]));
   const undecidable = verdicts.filter(([, { verdict }]) => verdict === "undecidable");

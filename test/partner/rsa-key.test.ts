@@ -22,13 +22,13 @@ function keysOf(name: string): { n: string }[] {
   return JSON.parse(readFileSync(join(folder, "keys", name), "utf8")).keys;
 }
 
-test("ordinary keys do not have the ROCA fingerprint", () => {
+test("ordinary RSA keys do not have the ROCA fingerprint", () => {
   for (const key of keysOf("jwks.json")) expect(hasRocaFingerprint(modulusOf(key))).toBe(false);
   const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   expect(hasRocaFingerprint(modulusOf(publicKey.export({ format: "jwk" })))).toBe(false);
 });
 
-test("a modulus of the broken generator has the ROCA fingerprint", () => {
+test("an RSA modulus of the broken generator has the ROCA fingerprint", () => {
   const weak = modulusOf(keysOf("jwks-roca.json").at(-1) ?? {});
   expect(weak.toString(2)).toHaveLength(2048);
   expect(hasRocaFingerprint(weak)).toBe(true);
@@ -42,7 +42,7 @@ const good = { kty: "RSA", kid, n: keys.active.jwk.n as string, e: "AQAB" };
 const modulus = (first: number, bytes: number) =>
   Buffer.concat([Buffer.of(first), Buffer.alloc(bytes - 1, 0xff)]).toString("base64url");
 
-test("a vetted key has what verifying needs, and is named by its thumbprint", async () => {
+test("vetRsaKey returns the members that verifying needs, and the key id is the thumbprint", async () => {
   const vetted = vetRsaKey({ ...good, x5t: "x" }) as VettedKey;
   expect(vetted).toEqual({ jwk: { ...good, use: "sig", alg: "RS256" } as never, modulusBytes: 256 });
   expect(await thumbprintOf(vetted.jwk)).toBe(kid);
@@ -67,7 +67,7 @@ test.each<[changes: JsonObject]>([
   [{ e: "AQAAAQ" }],
   [{ n: modulus(0x80, 256) }],
   [{ n: modulus(0xff, 1024) }],
-])("a key with %j is accepted", (changes) => {
+])("an RSA key with %j is accepted", (changes) => {
   expect(vetRsaKey({ ...good, ...changes })).toHaveProperty("modulusBytes");
 });
 
@@ -106,11 +106,11 @@ test.each<[changes: JsonObject, reason: string, detail: string]>([
     "KEY_SET_ROCA",
     `Key ${kid} was made by a generator known to be broken: it can be factored.`,
   ],
-])("a key with %j is refused as %s", (changes, reason, detail) => {
+])("an RSA key with %j is refused as %s", (changes, reason, detail) => {
   expect(vetRsaKey({ ...good, ...changes })).toMatchObject({ reason, detail } as never);
 });
 
-test("a key verifies only what it signed, also after the cryptography has failed once", async () => {
+test("an RSA key verifies only what it signed, even after the cryptography library has failed once", async () => {
   const key = vetRsaKey(good) as VettedKey;
   const [input, other] = [Uint8Array.of(1, 2), Uint8Array.of(1, 3)];
   const signature = new Uint8Array(sign("sha256", input, keys.active.privateKey));
@@ -122,4 +122,5 @@ test("a key verifies only what it signed, also after the cryptography has failed
   expect(await isSignedBy(key, { signingInput: input, signature: signature.slice(1) })).toBe(false);
 });
 
-test("a key that is not RSA is ignored", () => expect(vetRsaKey({ kty: "EC", crv: "P-256" })).toBeNull());
+test("vetRsaKey returns null for a key that is not RSA", () =>
+  expect(vetRsaKey({ kty: "EC", crv: "P-256" })).toBeNull());

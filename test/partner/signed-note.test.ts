@@ -24,7 +24,7 @@ function read(note: string | Uint8Array) {
   return signed;
 }
 
-test("another implementation's signed note verifies", async () => {
+test("the signed note of another implementation verifies", async () => {
   const key = await readVerifierKey(peterKey);
   const { text, signatures } = read(peterNote);
   if (key === null || signatures[0] === undefined) throw new Error("unread");
@@ -36,18 +36,18 @@ test("another implementation's signed note verifies", async () => {
   expect(await verifyEd25519(key.publicKey, message, signatures[0].signature.slice(1))).toBe(false);
 });
 
-test("a signed note is written as it was read", () => {
+test("a signed note is written exactly as it was read", () => {
   const { text, signatures } = read(peterNote);
   expect(formatNote(text, signatures)).toBe(peterNote);
   expect(read(new TextEncoder().encode(peterNote))).toEqual({ text, signatures });
 });
 
-test("a note's signatures follow the last empty line", () => {
+test("the signatures of a signed note follow its last empty line", () => {
   expect(read(`one\n\ntwo\n\n${peterLine}`).text).toBe("one\n\ntwo\n");
   expect(read(`a\n\n${peterLine}`).text).toBe("a\n");
 });
 
-test("a note may have up to 64 signatures", () => {
+test("a signed note may have up to 64 signatures", () => {
   const other = (index: number) => peterLine.replace("PeterNeumann", `witness.example/${index}`);
   const lines = (count: number) => Array.from({ length: count }, (_, index) => other(index)).join("");
   expect(read(`text\n\n${lines(16)}`).signatures).toHaveLength(16);
@@ -68,10 +68,10 @@ test.each([
     `${peterText}\n`],
   ["nothing but signatures", "The checkpoint has no signatures.", `\n\n${peterLine}`],
   ["no last line feed", "The checkpoint ends in the midst of its signatures.", peterNote.slice(0, -1)],
-  ["a line that is no signature", noLine, `${peterNote}surplus\n`],
+  ["a line that is not a signature", noLine, `${peterNote}surplus\n`],
   ["an empty line at the end", `${noSignatures}, or a surplus blank line at its end.`, `${peterNote}\n`],
   ["two signatures of one key", "Two signatures are of the same key.", `${peterNote}${peterLine}`],
-  ["a hyphen for the dash", noLine, peterNote.replace("—", "-")],
+  ["a hyphen in place of the dash", noLine, peterNote.replace("—", "-")],
   ["something behind the signature", noLine, peterNote.replace(/\n$/, " x\n")],
   ["something before the dash", noLine, peterNote.replace("—", "x—")],
   ["a plus in the name", noLine, peterNote.replace("— Peter", "— Peter+")],
@@ -79,37 +79,37 @@ test.each([
   ["a space that is not ASCII", noLine, peterNote.replace("— Peter", "— Pe\u00a0ter")],
   ["base64 that is not canonical", noLine, peterNote.replace("nAM=\n", "nAN=\n")],
   ["base64 without padding", noLine, peterNote.replace("nAM=\n", "nAM\n")],
-  ["a signature that is a key id alone", noLine, "text\n\n— name x08gow==\n"],
+  ["a signature that is only a key id", noLine, "text\n\n— name x08gow==\n"],
   ["a carriage return", "The checkpoint holds control characters.", peterNote.replace("\n", "\r\n")],
-  ["half a character", "The checkpoint holds control characters.",
+  ["a truncated UTF-8 character", "The checkpoint holds control characters.",
     peterNote.replace("cryptography", "\ud83d")],
   ["megabytes", "The checkpoint is longer than any log writes.", `${"x".repeat(600_000)}\n\n${peterLine}`],
   ["a line that would fill a state file", "longer than any log",
     `${peterNote}— ${'"'.repeat(500_000)} x08gowAA\n`],
-])("a note with %s is refused: %s", (_name, detail, note) => {
+])("a signed note with %s is refused: %s", (_name, detail, note) => {
   const signed = readNote(note);
   expect(signed instanceof Refusal && signed.reason).toBe("PROOF_MALFORMED");
   expect((signed as Refusal).detail).toContain(detail);
 });
 
-test("a note must be UTF-8, and a byte order mark is part of its text", () => {
+test("a signed note must be UTF-8, and a byte order mark is part of its text", () => {
   const bad = readNote(Uint8Array.of(0xff, ...new TextEncoder().encode(peterNote)));
   expect(bad).toMatchObject({ detail: "The checkpoint is not valid UTF-8." } as never);
   const marked = read(Uint8Array.of(0xef, 0xbb, 0xbf, ...new TextEncoder().encode(peterNote)));
   expect(marked.text.startsWith("\ufeff")).toBe(true);
 });
 
-test("a timestamped signature covers its time", () => {
+test("a timestamped signature of a note covers its time", () => {
   expect(new TextDecoder().decode(timestampedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
 });
 
-test("a verifier key has one form", async () => {
+test("a log's verifier key is written exactly as it was read", async () => {
   const key = await readVerifierKey(peterKey);
   expect(key?.name).toBe("PeterNeumann");
   expect(await formatVerifierKey("PeterNeumann", key?.publicKey ?? new Uint8Array())).toBe(peterKey);
 });
 
-test("a verifier key's id depends on the type of signature", async () => {
+test("the id of a log's verifier key depends on the type of signature", async () => {
   const publicKey = new Uint8Array(32);
   expect(await keyIdOf("a.example/log", 1, publicKey)).not.toBe(await keyIdOf("a.example/log", 4, publicKey));
 });
@@ -120,18 +120,18 @@ test.each([
   ["another id", peterKey.replace("c74f20a3", "c74f20a4")],
   ["an id in upper case", peterKey.replace("c74f20a3", "C74F20A3")],
   ["another key", peterKey.replace("ARpc", "ARpd")],
-  ["a key that is cut short", peterKey.slice(0, -4)],
-  ["a letter that is none of base64", `${peterKey}!`],
+  ["a truncated key", peterKey.slice(0, -4)],
+  ["a character that is not base64", `${peterKey}!`],
   ["something before its name", `x+${peterKey}`],
-  ["spare bits", `${peterKey.slice(0, -1)}X`],
+  ["non-zero spare bits in base64", `${peterKey.slice(0, -1)}X`],
   ["no name", peterKey.slice("PeterNeumann".length)],
   ["nothing", ""],
   ["a name of a million letters", "a".repeat(1_000_000) + peterKey],
-])("a verifier key with %s is refused", async (_name, text) => {
+])("a log's verifier key with %s is refused", async (_name, text) => {
   expect(await readVerifierKey(text)).toBeNull();
 });
 
-test("a verifier key with a wrong name, length or type is refused, although its id is right", async () => {
+test("a log's verifier key with a wrong name, length or type is refused, even if its id is correct", async () => {
   const key = new Uint8Array(32);
   for (const name of ["a b", "a\ud83d"])
     expect(await readVerifierKey(await formatVerifierKey(name, key))).toBeNull();

@@ -14,7 +14,7 @@ const row = {
   nameMatches: null,
 };
 
-test("a statement's form has every row, and unknown members are ignored", () => {
+test("readStatementForm reads every row of a statement, and ignores unknown members", () => {
   const rows = [
     row,
     { ...row, tId: null, regNo: null, eligible: false, status: "EXPIRED", reasons: ["X"], nameMatches: true },
@@ -31,7 +31,7 @@ test.each<[change: Partial<Record<keyof typeof row, JsonValue>>]>([
     (one): [object] => [one],
   ),
   [{ eligible: true, status: "EXPIRED" }],
-])("a statement's row with %j is refused", (change) => {
+])("a statement row with %j is refused", (change) => {
   const bad = { ...row, ...change };
   const rows = { reason: "STATEMENT_MALFORMED", detail: "The row in place 2 is malformed." };
   expect(readStatementForm({ signature, rows: [row, bad] })).toMatchObject(rows as never);
@@ -62,11 +62,11 @@ test.each<[given: string | JsonValue, reason: string]>([
   [{ signature: envelope }, "IS_AN_ENVELOPE"],
   ["hello {}", "NOT_AN_ENVELOPE"],
   [{ statementId: "x", rows: [], signature: "a.b" }, "JWS_MALFORMED"],
-])("the text %j is no statement but %s", (given, reason) => {
+])("the text %j is not a statement but %s", (given, reason) => {
   expect(readStatementForm(given)).toMatchObject({ reason } as never);
 });
 
-test("a statement is known by its type or its members", () => {
+test("a statement is recognised by its type or its members", () => {
   const statements = [signature, { signature }, { statementId: 1, rows: 1 }];
   const others = [
     envelope,
@@ -82,7 +82,7 @@ test("a statement is known by its type or its members", () => {
   expect([...others, ...more].map(isStatement)).toEqual([...others, ...more].map(() => false));
 });
 
-test("a row's leaf is made of a fixed line and the row", async () => {
+test("the leaf of a statement row is computed from a fixed line and the row", async () => {
   const parts = [Buffer.of(0), Buffer.from(`tvs/v1/statement-row\n${canonicalJson(row)}`)];
   const leaf = createHash("sha256").update(Buffer.concat(parts)).digest();
   expect(Buffer.from(await rowLeafHash(row as StatementRow))).toEqual(leaf);

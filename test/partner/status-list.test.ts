@@ -36,7 +36,7 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 
 const all = Object.entries(envelopes);
 
-test.each(Object.entries(kinds))("the verdicts with a list %s are right", async (name, kind) => {
+test.each(Object.entries(kinds))("every envelope gets the right verdict by a list %s", async (name, kind) => {
   const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
   expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
   const found = await Promise.all(
@@ -45,7 +45,7 @@ test.each(Object.entries(kinds))("the verdicts with a list %s are right", async 
   expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
 });
 
-test("the verdicts stay without a list, and a line says that no list was asked", async () => {
+test("verification without a status list keeps the verdicts, and says that no list was checked", async () => {
   expect(all).toHaveLength(21);
   for (const [name, one] of all) {
     const { reason, checks, statusList: found } = await verifyEnvelope(one.input, options);
@@ -59,7 +59,7 @@ test("the verdicts stay without a list, and a line says that no list was asked",
   }
 });
 
-test("the verification reports the status list's address, index, time and status", async () => {
+test("the result of a verification has the status list's URL, index, time and status", async () => {
   const place = { uri, idx: 3, signedAt: "2026-03-01T11:00:00Z" };
   const good = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack())] });
   expect(good.statusList).toEqual({ ...place, withdrawn: false });
@@ -70,7 +70,7 @@ test("the verification reports the status list's address, index, time and status
   expect(bad.checks.at(-1)?.detail).toBe(`It is withdrawn, by the status list of ${place.signedAt}.`);
 });
 
-test("a status list counts for as long as the caller says, and never after its own end", async () => {
+test("a status list is accepted up to the age that the caller sets, and never after its expiry", async () => {
   const statusLists = [statusList(pack())];
   expect(await reasonOf(yes, { statusLists, maxListAgeSeconds: 3600 })).toBeNull();
   expect(await reasonOf(yes, { statusLists, maxListAgeSeconds: 3599 })).toBe("STATUS_LIST_STALE");
@@ -78,7 +78,7 @@ test("a status list counts for as long as the caller says, and never after its o
   expect(await reasonOf(yes, { statusLists: old, maxListAgeSeconds: 1e9 })).toBe("STATUS_LIST_STALE");
 });
 
-test("a status list is opened again after the cryptography has failed", async () => {
+test("a status list is opened again after the cryptography library has failed", async () => {
   for (const step of ["importKey", "verify"] as const) {
     const fresh = await createKeySet({ jwks, issuer });
     const statusLists = [statusList(pack())];
@@ -92,7 +92,7 @@ test("a status list is opened again after the cryptography has failed", async ()
   }
 });
 
-test("a status list is opened once for a key set, and 64 lists are kept at most", async () => {
+test("a status list is opened once for each key set, and at most 64 opened lists are kept", async () => {
   const fresh = await createKeySet({ jwks, issuer });
   const open = (texts: readonly string[]) => openStatusLists(texts, fresh);
   const texts = Array.from({ length: 64 }, (_, n) => `no token ${n}`);
@@ -105,7 +105,7 @@ test("a status list is opened once for a key set, and 64 lists are kept at most"
   expect(again).not.toBe(first[0]);
 });
 
-test("a status list is no envelope, and an envelope no status list", async () => {
+test("a status list is refused as an envelope, and an envelope as a status list", async () => {
   expect(await reasonOf(statusList(pack()))).toBe("HEADER_TYP");
   const token = String(envelope({ sub: uri }).signature);
   expect(await reasonOf(yes, { statusLists: [token] })).toBe("STATUS_LIST_UNUSABLE");
@@ -131,13 +131,13 @@ test.each<[change: Parameters<typeof envelope>[0], list: string, detail: string]
     signTexts(JSON.stringify({ alg: "RS256", kid: keys.active.kid, typ: "statuslist+jwt" }), "[]", "active"),
     "The status list is no signed token.",
   ],
-])("a status list is unusable in the case of %j", async (change, list, detail) => {
+])("a status list is unusable with %j", async (change, list, detail) => {
   const given = { ...options, statusLists: [list] };
   const { reason, checks } = await verifyEnvelope(JSON.stringify(envelope(change)), given);
   expect([reason, checks.at(-1)?.detail]).toEqual(["STATUS_LIST_UNUSABLE", detail]);
 });
 
-test("a status list may have outer white space, no ttl, and an issuer with final slashes", async () => {
+test("a status list may have surrounding white space, no ttl, and an issuer with final slashes", async () => {
   for (const list of [
     ` ${statusList(pack())}\n`,
     statusList(pack(), { ttl: undefined }),
@@ -151,7 +151,7 @@ test("a status list may have outer white space, no ttl, and an issuer with final
   expect(await reasonOf(input, given)).toBeNull();
 });
 
-test("the limits of a status list are exact", async () => {
+test("the limits for time, age and size of a status list are exact", async () => {
   const signedAt = (iat: number, ...withdrawn: number[]) => [statusList(pack(...withdrawn), { iat })];
   const soon = (by: number) => reasonOf(yes, { statusLists: signedAt(seconds(now) + by) });
   expect([await soon(60), await soon(61)]).toEqual([null, "STATUS_LIST_UNUSABLE"]);
@@ -182,7 +182,7 @@ const vectors: [bits: number, size: number, places: number[], values: string, ls
 ];
 
 test.each(vectors)(
-  "the draft's vector of %i bits and %i bytes is read",
+  "the test vector with %i bits and %i bytes is read",
   async (bits, size, places, values, lst) => {
     const list = await readPlaces({ bits, lst });
     if (list instanceof Refusal) throw new Error(list.detail);
@@ -198,7 +198,7 @@ test.each(vectors)(
 
 const shared = sharedFolder();
 
-test("a list that unpacks to a thousand times what it may is refused before it fills memory", async () => {
+test("a status list that decompresses to a thousand times the limit is refused before it fills memory", async () => {
   const packed = createDeflate({ level: 9 });
   const written = new Response(packed as unknown as ReadableStream).bytes();
   for (let mebibytes = 0; mebibytes < 256; mebibytes++) packed.write(new Uint8Array(2 ** 20));
@@ -220,7 +220,7 @@ test("a list that unpacks to a thousand times what it may is refused before it f
 
 const lists = [statusList(pack())];
 
-test("an offline pack is read as it is served", () => {
+test("an offline pack is read as the service sends it", () => {
   expect(readOfflinePack(offlinePack(keyHistory, lists))).toMatchObject({
     issuer,
     keyHistory,
@@ -229,22 +229,25 @@ test("an offline pack is read as it is served", () => {
 });
 
 test.each([
-  ["no JSON", "pack"],
-  ["no object", "[]"],
-  ["a member twice", `{"issuer":"x",${offlinePack(keyHistory, lists).slice(1)}`],
+  ["malformed JSON", "pack"],
+  ["another JSON value than an object", "[]"],
+  ["a duplicate member", `{"issuer":"x",${offlinePack(keyHistory, lists).slice(1)}`],
   ["no issuer", offlinePack(keyHistory, lists, { issuer: 1 })],
   ["no time", offlinePack(keyHistory, lists, { madeAt: null })],
   ["no key history", offlinePack(keyHistory, lists, { keyHistory: undefined })],
   ["no key set", offlinePack(keyHistory, lists, { jwks: [] })],
   ["null", "null"],
-  ["a list that is no text beside one", offlinePack(keyHistory, [...lists, 7 as unknown as string])],
-  ["lists that are no texts", offlinePack(keyHistory, lists, { statusLists: [{}] })],
-  ["no list of lists", offlinePack(keyHistory, lists, { statusLists: undefined })],
+  [
+    "a status list that is not a text beside one that is",
+    offlinePack(keyHistory, [...lists, 7 as unknown as string]),
+  ],
+  ["status lists that are not texts", offlinePack(keyHistory, lists, { statusLists: [{}] })],
+  ["no array of status lists", offlinePack(keyHistory, lists, { statusLists: undefined })],
 ])("an offline pack with %s is refused", (_, text) => {
   expect(readOfflinePack(text)).toBeNull();
 });
 
-test("an offline pack verifies with its own keys, under a pinned anchor only", async () => {
+test("an offline pack verifies envelopes with its own keys, and under a pinned anchor only", async () => {
   const read = readOfflinePack(offlinePack(keyHistory, lists));
   const { statusLists = [] } = read ?? {};
   const verdict = async (anchor: string) =>

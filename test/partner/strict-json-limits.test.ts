@@ -7,7 +7,7 @@ test("readStrictJson refuses a million brackets without exhausting the stack", (
   expect(readStrictJson("[".repeat(1_000_000) + "]".repeat(1_000_000))).toBeInstanceOf(Refusal);
 });
 
-test("readStrictJson refuses what would take gigabytes, before it is parsed", () => {
+test("readStrictJson refuses a text that would use gigabytes of memory, before parsing it", () => {
   // That the end is missing is never looked at.
   expect(readStrictJson("[".repeat(2_000_000))).toEqual(refuse("JSON_TOO_DEEP"));
   expect(readStrictJson(`[${"{},".repeat(maxJsonValues)}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));

@@ -19,7 +19,7 @@ function nested(depth: number): string {
 const harmlessLength = 1024 * 1024;
 
 const refused: [string, string | Uint8Array, JsonReason][] = [
-  ["nothing", "", "JSON_MALFORMED"],
+  ["an empty text", "", "JSON_MALFORMED"],
   ["trailing bytes", "{} {}", "JSON_MALFORMED"],
   ["a trailing comma", "[1,]", "JSON_MALFORMED"],
   ["a byte order mark", "\uFEFF{}", "JSON_MALFORMED"],
@@ -27,7 +27,7 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
   ["a raw control character", '"\u0000"', "JSON_MALFORMED"],
   ["bytes that are not UTF-8", Uint8Array.of(0x22, 0xff, 0x22), "INPUT_NOT_UTF8"],
   ["overlong UTF-8", Uint8Array.of(0x22, 0xc0, 0x80, 0x22), "INPUT_NOT_UTF8"],
-  ["a duplicate", '{"a":1,"a":1}', "JSON_DUPLICATE_MEMBER"],
+  ["a duplicate member", '{"a":1,"a":1}', "JSON_DUPLICATE_MEMBER"],
   ["a duplicate in another spelling", '{"a":1,"\\u0061":2}', "JSON_DUPLICATE_MEMBER"],
   ["a duplicate deep inside", '[{"x":[{"y":{"a":1,"b":2,"a":3}}]}]', "JSON_DUPLICATE_MEMBER"],
   ["a duplicate whose first value is nested", '{"a":{"b":{"c":1}},"a":2}', "JSON_DUPLICATE_MEMBER"],
@@ -36,9 +36,9 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
   ["a duplicate empty name", '{"":1,"":2}', "JSON_DUPLICATE_MEMBER"],
   ["a duplicate with escaped quotes", '{"a\\"":1,"a\\u0022":2}', "JSON_DUPLICATE_MEMBER"],
   ["a duplicate after escaped backslashes", '{"x":"\\\\","a":1,"a":2}', "JSON_DUPLICATE_MEMBER"],
-  ["half of a pair", '"\\ud800"', "JSON_LONE_SURROGATE"],
-  ["half of a pair in a name", '{"\\uDC00":1}', "JSON_LONE_SURROGATE"],
-  ["half of a pair, unescaped", '"\ud800"', "JSON_LONE_SURROGATE"],
+  ["a lone surrogate", '"\\ud800"', "JSON_LONE_SURROGATE"],
+  ["a lone surrogate in a member name", '{"\\uDC00":1}', "JSON_LONE_SURROGATE"],
+  ["an unescaped lone surrogate", '"\ud800"', "JSON_LONE_SURROGATE"],
   ["an infinite number", "[1e400]", "JSON_NUMBER_RANGE"],
   ["a whole number beyond 2^53", "9007199254740993", "JSON_NUMBER_RANGE"],
   ["a whole number below -2^53", "-9007199254740993", "JSON_NUMBER_RANGE"],
@@ -48,12 +48,12 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
     `${'{"a":'.repeat(maxJsonDepth + 1)}1${"}".repeat(maxJsonDepth + 1)}`,
     "JSON_TOO_DEEP",
   ],
-  ["half of a pair before a number out of range", '["\\ud800",1e400]', "JSON_LONE_SURROGATE"],
-  ["half of a pair behind one", '[1e400,"\\ud800"]', "JSON_NUMBER_RANGE"],
-  ["half of a pair before too deep nesting", `["\\ud800",${nested(maxJsonDepth)}]`, "JSON_TOO_DEEP"],
-  ["half of a pair beside a duplicate", '{"a":"\\ud800","a":1}', "JSON_DUPLICATE_MEMBER"],
-  ["a string alone without an end", '"abc', "JSON_MALFORMED"],
-  ["a string without an end", '["abc', "JSON_MALFORMED"],
+  ["a lone surrogate before a number out of range", '["\\ud800",1e400]', "JSON_LONE_SURROGATE"],
+  ["a number out of range before a lone surrogate", '[1e400,"\\ud800"]', "JSON_NUMBER_RANGE"],
+  ["a lone surrogate before too deep nesting", `["\\ud800",${nested(maxJsonDepth)}]`, "JSON_TOO_DEEP"],
+  ["a lone surrogate in a duplicate member", '{"a":"\\ud800","a":1}', "JSON_DUPLICATE_MEMBER"],
+  ["an unterminated string as the whole text", '"abc', "JSON_MALFORMED"],
+  ["an unterminated string", '["abc', "JSON_MALFORMED"],
   ["a string that ends in an escaped quote", '["abc\\"', "JSON_MALFORMED"],
 ];
 
@@ -95,7 +95,7 @@ test.each([
   ["{}", false],
   [1, false],
   [undefined, false],
-] as [JsonValue | undefined, boolean][])("%p is an object: %p", (value, isOne) =>
+] as [JsonValue | undefined, boolean][])("isJsonObject returns for %p: %p", (value, isOne) =>
   expect(isJsonObject(value)).toBe(isOne),
 );
 
@@ -108,8 +108,9 @@ test.each([
   ["JSON_MALFORMED", 1, false],
   ["INPUT_NOT_UTF8", 1, false],
   ["INPUT_TOO_LARGE", 1, false],
-] as [JsonReason, number, boolean][])("%s of %d characters was parsed: %p", (reason, length, was) =>
-  expect(isParsed(" ".repeat(length), refuse(reason))).toBe(was),
+] as [JsonReason, number, boolean][])(
+  "isParsed, after the refusal %s of a text of %d characters, returns %p",
+  (reason, length, was) => expect(isParsed(" ".repeat(length), refuse(reason))).toBe(was),
 );
 
 test.each([
@@ -121,9 +122,9 @@ test.each([
     ["1", '"a,]b\\","', '[2,{"x":[3,4]}]', '{"y":5,"z":"}"}'],
   ],
   ['{"a":1,"b": [1,2] ,"c":{"d":1,"e":2}}', ['"a":1', '"b": [1,2]', '"c":{"d":1,"e":2}']],
-])("sliceJson gives the parts of %s", (text, parts) => expect(sliceJson(text)).toEqual(parts));
+])("sliceJson returns the parts of %s", (text, parts) => expect(sliceJson(text)).toEqual(parts));
 
-test("sliceMembers gives the members of an object as they are written", () => {
+test("sliceMembers returns the members of an object exactly as they are written", () => {
   const text = '{ "a" : 1 , "\\u0061":"x:y","a\\"b": {"c":[1, 2]} }';
   expect(sliceMembers(text)).toEqual([
     { name: "a", value: "1" },
@@ -132,7 +133,7 @@ test("sliceMembers gives the members of an object as they are written", () => {
   ]);
 });
 
-test("a text of more than a megabyte that is too deep is refused before it is parsed", () => {
+test("readStrictJson refuses a text of more than a megabyte that is nested too deeply, before parsing it", () => {
   const longest = "[ ".repeat(maxJsonDepth + 1).padEnd(harmlessLength, " ");
   expect(readStrictJson(longest)).toEqual(refuse("JSON_MALFORMED"));
   expect(readStrictJson(`${longest} `)).toEqual(refuse("JSON_TOO_DEEP"));

@@ -86,7 +86,7 @@ function sentenceOf({ valid, checks }: Verification): string {
 const both = { jwks: "jwks.json", keyHistory: "history.jose" };
 
 for (const fixture of cases) {
-  test(`the envelope ${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
+  test(`the envelope fixture ${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
     const found = await verifyAll(read("inputs", fixture.input), await optionsOf(fixture));
     expect(found.map(({ reason }) => reason)).toEqual(
       fixture.reasons as (keyof typeof refusalReasons | null)[],
@@ -95,7 +95,7 @@ for (const fixture of cases) {
   });
 }
 
-test("every reason has a fixture", () => {
+test("every refusal reason of envelopes has a fixture", () => {
   const ofProofs = logCases.map(({ reason }) => reason);
   const covered = new Set([
     ...cases.flatMap(({ reasons }) => reasons),
@@ -106,7 +106,7 @@ test("every reason has a fixture", () => {
   expect([...covered].sort()).toEqual(Object.keys(refusalReasons).sort());
 });
 
-test("the fixtures' envelopes are those that the helpers sign", () => {
+test("the envelope fixtures equal those that the test helpers sign", () => {
   const ofRetiredKey = { iat: Date.parse("2025-07-01T00:00:00Z") / 1000 };
   for (const [name, made] of [
     ["valid.json", envelope()],
@@ -115,7 +115,7 @@ test("the fixtures' envelopes are those that the helpers sign", () => {
     expect(read("inputs", name).toString()).toBe(pretty(made));
 });
 
-test("a valid envelope reports what is signed and every check", async () => {
+test("verifying a valid envelope returns the signed values and the result of each check", async () => {
   const verification = await verifyEnvelope(read("inputs", "valid.json").toString(), await optionsOf(both));
   expect(verification).toMatchObject({
     valid: true,
@@ -134,7 +134,7 @@ test("a valid envelope reports what is signed and every check", async () => {
   );
 });
 
-test("a verification reports nothing as signed without a good signature of a sound key", async () => {
+test("a verification returns values as signed only after a good signature by an acceptable key", async () => {
   const unsigned = { verificationId: null, issuer: null, audience: null, verifiedAt: null, result: null };
   for (const name of ["payload-changed.json", "kid-unknown.json", "compromised.json", "alg-none.json"]) {
     const verification = await verifyEnvelope(read("inputs", name).toString(), await optionsOf(both));
@@ -142,7 +142,7 @@ test("a verification reports nothing as signed without a good signature of a sou
   }
 });
 
-test("an edited envelope still shows the signed values", async () => {
+test("verifying an edited envelope still returns the signed values", async () => {
   const verification = await verifyEnvelope(
     read("inputs", "outer-result.json").toString(),
     await optionsOf(both),
@@ -156,7 +156,7 @@ test("an edited envelope still shows the signed values", async () => {
   });
 });
 
-test("checks after the failed one are not reached", async () => {
+test("verification does not reach the checks after the failed one", async () => {
   const verification = await verifyEnvelope(
     read("inputs", "issuer-mismatch.json").toString(),
     await optionsOf(both),
@@ -167,7 +167,7 @@ test("checks after the failed one are not reached", async () => {
   expect(rest).toEqual(Array(3).fill([null, "Not reached."]));
 });
 
-test("a compromised key's earlier envelope is valid with a warning", async () => {
+test("an envelope signed before its key was compromised is valid with a warning", async () => {
   const text = read("inputs", "valid-before-compromise.json").toString();
   const { checks, warnings } = await verifyEnvelope(text, await optionsOf(both));
   expect(checks.find(({ name }) => name === "compromise")?.detail).toContain("compromised later");
@@ -176,7 +176,7 @@ test("a compromised key's earlier envelope is valid with a warning", async () =>
   expect(refused.warnings).toEqual([]);
 });
 
-test("the refusal of another document names its kind", async () => {
+test("the refusal of another document names the type of that document", async () => {
   const options = await optionsOf(both);
   const nameOf = async (input: string) => {
     const { verdict, checks } = await verifyEnvelope(input, options);
@@ -196,7 +196,7 @@ test("the refusal of another document names its kind", async () => {
   expect(await nameOf('{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}')).toContain("not signed");
 });
 
-test("a header with the members of a refusal is not a refusal", async () => {
+test("a JWS header with the members of a refusal is not mistaken for a refusal", async () => {
   const header = Buffer.from(JSON.stringify({ alg: "none", ...refuse("KID_UNKNOWN") })).toString("base64url");
   const verification = await verifyEnvelope(`${header}.e30.AA`, await optionsOf(both));
   expect(verification.reason).toBe("HEADER_ALG");
@@ -210,11 +210,11 @@ test.each([
   [{ exp: seconds(now) - 59 }, null],
   [{ nbf: seconds(now) + 61 }, "TOKEN_NOT_YET_VALID"],
   [{ nbf: seconds(now) + 60 }, null],
-])("the limit %j is honoured, with a minute for clocks that differ", async (limit, reason) => {
+])("the time limit %j of the claims applies, with a minute's tolerance", async (limit, reason) => {
   expect((await verifyChanged(limit)).reason).toBe(reason as never);
 });
 
-test("an unknown key is reported with the claimed issuer when that is another", async () => {
+test("the refusal of an unknown key names the claimed issuer if it is another one", async () => {
   const options = await optionsOf(both);
   const foundWith = async (iss: string) => {
     const found = await verifyEnvelope(JSON.stringify(envelope({ iss }, "stranger")), options);
@@ -241,12 +241,12 @@ test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], expected
   [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
   [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
   [{}, [3], unnamed],
-])("the status list is asked about %j with %j withdrawn", async (change, withdrawn, expected) => {
+])("the status list decides about %j if it withdraws %j", async (change, withdrawn, expected) => {
   const found = await verifyChanged(change, { statusLists: [statusList(pack(...withdrawn))] });
   expect([sentenceOf(found), found.valid]).toEqual([expected, !expected.startsWith("status:")]);
 });
 
-test("the caller's clock tolerance and list age decide about a status list", async () => {
+test("the caller's clock tolerance and list age apply to a status list", async () => {
   const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
   const reasonOf = async (given: Partial<VerifyOptions>) => (await verifyChanged(place, given)).reason;
   expect(await reasonOf(ahead(60))).toBeNull();
@@ -266,14 +266,14 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-])("a type that must be %p is %p: %p", (own, typ, reason) => {
+])("a JWS type that must be %p is accepted as %p: %p", (own, typ, reason) => {
   const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
   expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
 });
 
 const text = read("inputs", "valid.json").toString();
 
-test("an injected verifier decides about the signature", async () => {
+test("an injected verifier decides whether the signature is valid", async () => {
   const options = await optionsOf(both);
   const asked: string[] = [];
   const verifySignature = (kid: string) => asked.push(kid) > 0;
@@ -295,7 +295,7 @@ test("an injected verifier that fails leaves the envelope undecided", async () =
   expect(rejected.checks.find(({ ok }) => ok === false)?.name).toBe("signature");
 });
 
-test("an injected verifier is not asked about a signature of the wrong length", async () => {
+test("an injected verifier is not called for a signature of the wrong length", async () => {
   const options = await optionsOf(both);
   const verifySignature = () => true;
   const shortened = read("inputs", "signature-length.json").toString();
@@ -324,19 +324,19 @@ test("verifyEnvelope throws for wrong options", async () => {
   }
 });
 
-test("verifyEnvelope uses the machine's time by default", async () => {
+test("verifyEnvelope uses the current time by default", async () => {
   const { now: _now, ...options } = await optionsOf(both);
   const text = read("inputs", "valid-retired-key.json").toString();
   expect(await verifyEnvelope(text, options)).toMatchObject({ valid: true });
 });
 
-test("the caller may set the clock tolerance", async () => {
+test("the caller can set verifyEnvelope's clock tolerance", async () => {
   const options = { ...(await optionsOf(both)), clockToleranceSeconds: 0 };
   const ahead = await verifyEnvelope(read("inputs", "valid-clock-ahead.json").toString(), options);
   expect(ahead.reason).toBe("ISSUED_IN_FUTURE");
 });
 
-test("verifyEnvelope accepts a parsed envelope, and refuses other values", async () => {
+test("verifyEnvelope accepts a parsed envelope, and refuses values of other types", async () => {
   const reading = readStrictJson(read("inputs", "valid.json"));
   const value = reading instanceof Refusal ? null : reading;
   expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);

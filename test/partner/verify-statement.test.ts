@@ -65,7 +65,7 @@ function signed(count: number, { claims = {}, header = {}, numbers }: Change = {
   return { ...statement, ...said, rows, signature };
 }
 
-test("a statement verifies, with its list and each row", async () => {
+test("verifyStatement accepts a genuine statement with its list and each row", async () => {
   const verification = await verifyStatement(shown, options);
   expect(verification).toMatchObject({ valid: true, reason: null, result: null, audience, issuer });
   const { purpose, policyVersion, list, summary, rows } = statement;
@@ -73,7 +73,7 @@ test("a statement verifies, with its list and each row", async () => {
   expect(verification.checks.filter(({ ok }) => ok === false)).toEqual([]);
 });
 
-test.each([1, 2, 3, 5, 64, 257, 2000])("a statement of %i rows verifies unchanged only", async (count) => {
+test.each([1, 2, 3, 5, 64, 257, 2000])("verifyStatement accepts %i rows only if unchanged", async (count) => {
   const one = signed(count);
   expect(await verifyStatement(JSON.stringify(one), options)).toMatchObject({ valid: true });
   const reasonOf = async (rows: readonly object[]) =>
@@ -134,7 +134,7 @@ const cases: [string, (statement: SignedStatement) => unknown, RefusalReason][] 
   ["an envelope", () => foundEnvelope, "IS_AN_ENVELOPE"],
 ];
 
-test.each(cases)("a statement with %s is refused", async (_what, change, reason) => {
+test.each(cases)("verifyStatement refuses a statement with %s", async (_what, change, reason) => {
   const verification = await verifyStatement(JSON.stringify(change(statement)), options);
   expect([verification.valid, verification.reason]).toEqual([false, reason]);
   expect(verification.statement?.rows ?? null).toBeNull();
@@ -163,12 +163,12 @@ test.each<[claims: object, expected: string]>([
     { [limit]: "9" },
     "The claim exp or nbf is not a number.",
   ]),
-])("a statement with the claims %j is refused with what is wrong", async (claims, expected) => {
+])("verifyStatement refuses the claims %j, and names the fault", async (claims, expected) => {
   const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
   expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: expected });
 });
 
-test("a statement may have limits, counts of zero and a list without a reference", async () => {
+test("verifyStatement accepts a statement with limits, zero counts and a list without a reference", async () => {
   const claims = { exp: Date.parse(now) / 1000 + 1, nbf: 1, list: { name: "X" } };
   const one = { ...signed(1, { claims }), list: { name: "X" } };
   expect(await verifyStatement(JSON.stringify(one), options)).toMatchObject({ valid: true });
@@ -179,7 +179,7 @@ test("a statement may have limits, counts of zero and a list without a reference
   expect(await verifyStatement(JSON.stringify(none), options)).toMatchObject({ valid: true });
 });
 
-test("the verification of a statement says what was checked", async () => {
+test("verifyStatement reports each check that it made", async () => {
   const whole = (await verifyStatement(shown, options)).checks.map(({ detail }) => detail);
   expect([whole[0], ...whole.slice(-2)]).toEqual([
     "A well-formed statement, strict JSON, canonical base64url.",
@@ -204,7 +204,7 @@ test("findStatementDifference compares a statement with its signed claims", asyn
   expect(await reasonOf({ ...statement, issuedAt: 7 }, {})).toBe("OUTER_VERIFIED_AT_DIFFERS");
 });
 
-test("a statement for another partner is refused without its rows", async () => {
+test("verifyStatement refuses a statement for another partner, and returns none of its rows", async () => {
   const { valid, statement: stated } = await verifyStatement(shown, { ...options, audience: "x" });
   const { purpose, policyVersion, list } = statement;
   expect([valid, stated]).toEqual([

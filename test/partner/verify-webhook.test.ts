@@ -22,7 +22,7 @@ function inputOf({ body, signature, secret, now }: Vector) {
 }
 
 for (const vector of vectors) {
-  test(`the webhook vector ${vector.name}: ${vector.reason ?? "valid"}`, async () => {
+  test(`the webhook test vector ${vector.name}: ${vector.reason ?? "valid"}`, async () => {
     const found = await verifyWebhook(inputOf(vector));
     expect([found.valid, found.reason]).toEqual([vector.valid, vector.reason]);
     expect(found.event).toEqual(vector.valid ? JSON.parse(vector.body) : null);
@@ -31,13 +31,13 @@ for (const vector of vectors) {
   });
 }
 
-test("every refusal reason has a vector", () => {
+test("every refusal reason of webhooks has a test vector", () => {
   const covered = new Set(vectors.flatMap(({ reason }) => (reason === null ? [] : [reason])));
   const reasons = [...covered].sort();
   expect(reasons).toEqual(Object.keys(webhookRefusalReasons).sort() as typeof reasons);
 });
 
-test("a webhook's time is reported only when it is signed", async () => {
+test("verifyWebhook returns a delivery's time only if it is signed", async () => {
   const [good] = vectors;
   const late = vectors.find(({ name }) => name === "301 seconds late");
   const forged = vectors.find(({ name }) => name === "a changed time");
@@ -54,7 +54,7 @@ const verifySigned = (rawBody: string | Uint8Array) => {
   return verifyWebhook({ rawBody, signature: `t=1772366400,v1=${digest}`, secret: "whsec_x", now });
 };
 
-test("a webhook's body is an event when it has all members of one", async () => {
+test("verifyWebhook returns the body as an event if it has all members of an event", async () => {
   const event = { eventId: "a", eventType: "b", occurredAt: "c", data: {} };
   expect(await verifySigned(JSON.stringify(event))).toMatchObject({ valid: true, event });
   const others = [{ eventId: 7 }, { eventType: null }, { occurredAt: 7 }, { data: [] }, { data: "" }];
@@ -63,18 +63,18 @@ test("a webhook's body is an event when it has all members of one", async () => 
     expect(await verifySigned(body)).toMatchObject({ valid: true, event: null });
 });
 
-test("the signature header begins with its time", async () => {
+test("the signature header of a webhook begins with its time", async () => {
   const [good] = vectors as [Vector];
   const found = await verifyWebhook({ ...inputOf(good), signature: `v1=0,${good.signature}` });
   expect(found.reason).toBe("SIGNATURE_HEADER_MALFORMED");
 });
 
-test("a caller may choose another replay window", async () => {
+test("a caller of verifyWebhook can set the replay window", async () => {
   const late = vectors.find(({ name }) => name === "301 seconds late") as Vector;
   expect((await verifyWebhook({ ...inputOf(late), toleranceSeconds: 301 })).valid).toBe(true);
 });
 
-test("an empty or damaged secret, or a wrong date, throws", async () => {
+test("verifyWebhook throws for an empty or damaged secret, or a wrong date", async () => {
   const [good] = vectors as [Vector];
   await expect(verifyWebhook({ ...inputOf(good), secret: "" })).rejects.toThrow(
     new TypeError("verifyWebhook needs the webhook secret"),
@@ -99,6 +99,6 @@ test.each<[secret: string, problem: string | null]>([
   ["\uFEFFx", "It begins with a byte order mark, or is in UTF-16: save it as UTF-8 without a mark."],
   ["w\0h\0", "It is in UTF-16: save it as UTF-8 without a mark."],
   ["whsec_ x", "It has white space: give the secret alone."],
-])("the secret %j has the problem %p", (secret, problem) => {
+])("the webhook secret %j has the problem %p", (secret, problem) => {
   expect(findSecretProblem(secret)).toBe(problem);
 });

@@ -11,7 +11,7 @@ import { build, hostTarget, projectFolder, readTarget } from "../../.ci/build.ts
 import { describeMachine } from "../bench/machine.ts";
 
 type Trial = {
-  /** Below `test/`. */
+  /** The path of the test file below `test/`. */
   readonly file: string;
   readonly promise: string;
   readonly attempt: string;
@@ -91,7 +91,7 @@ const trials: readonly Trial[] = [
   },
 ];
 
-/** How often the tests try, unless the environment says otherwise. */
+/** The number of tries of each test, unless an environment variable sets it. */
 const counts = {
   whole: {
     TVS_KILLS: "20",
@@ -112,11 +112,11 @@ const counts = {
 type Outcome = Trial & {
   readonly isKept: boolean;
   readonly seconds: number;
-  /** What the tests tried, by noun. */
+  /** The number of tries, by what was tried. */
   readonly tried: Readonly<Record<string, number>>;
 };
 
-/** Runs one file of tests. What it says is printed if it fails. */
+/** Runs one test file, and prints its output if it fails. */
 async function run(trial: Trial, folder: string, env: Record<string, string | undefined>): Promise<Outcome> {
   const began = performance.now();
   const file = join(folder, trial.file.replaceAll("/", "-"));
@@ -162,7 +162,7 @@ The path names the test below \`test/\`. \`npm run prove -- faults\` runs the te
 `;
 }
 
-/** @returns the number of promises that did not hold */
+/** Runs the chosen trials. @returns the number of failed ones */
 async function prove(folder: string): Promise<number> {
   const { values, positionals: words } = parseArgs({
     options: { quick: { type: "boolean", default: false } },

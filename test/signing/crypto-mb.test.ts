@@ -33,7 +33,7 @@ function withFault(pkcs8: Uint8Array, name: "p" | "q" | "dp" | "dq" | "qi"): Uin
 describe.if(cryptoMb !== null)("eight signatures at once", () => {
   const inLanes = (pkcs8: Uint8Array) => (cryptoMb as CryptoMb).loadKey(pkcs8);
 
-  test("crypto_mb makes the known signature in every lane", () => {
+  test("crypto_mb makes the known signature in each of its eight lanes", () => {
     const key = inLanes(knownKey());
     const made = key?.sign(new Array(lanes).fill(knownHash)) ?? [];
     expect(made.map((one) => Buffer.from(one).toString("base64url"))).toEqual(
@@ -59,7 +59,7 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
   });
 
   test.each(["p", "q", "dp", "dq", "qi"] as const)(
-    "a key with a fault in %s signs by OpenSSL instead",
+    "OpenSSL signs if the key of crypto_mb has a fault in %s",
     (name) => {
       const openssl = inOpenssl(knownKey());
       const key = { loaded: openssl, lanes: inLanes(withFault(knownKey(), name)) };

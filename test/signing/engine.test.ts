@@ -50,7 +50,7 @@ async function withSigner(
 
 for (const { name, isHere, options, unreadableKey = noKey } of engines) {
   describe.if(isHere)(`signing with ${name}`, () => {
-    test("the signer signs with the named key: the active key, and the pending key", async () => {
+    test("the signer signs with the key that the call names, active or pending", async () => {
       const ring = await aRing("active", "pending");
       await withSigner(options, ring, async (signer) => {
         for (const [kid, other] of [
@@ -65,7 +65,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
       });
     });
 
-    test("the signer gives each of many callers its own signatures, in order", async () => {
+    test("the signer returns to each of many callers its own signatures, in order", async () => {
       const ring = await aRing("active", "pending");
       await withSigner(options, ring, async (signer) => {
         const asked = range(60).map((call) => {
@@ -109,7 +109,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
       });
     });
 
-    test("the signer refuses a key that was not loaded", async () => {
+    test("the signer refuses a key that is not loaded", async () => {
       const ring = await aRing("active", "pending");
       await withSigner(options, null, async (signer) => {
         expect(await rejection(signOne(signer, ring.active.kid, "x"))).toMatchObject(noKey);
@@ -118,7 +118,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
       });
     });
 
-    test("the signer keeps the old keys when the new keys cannot be opened", async () => {
+    test("the signer keeps the old keys if the new keys cannot be opened", async () => {
       const before = await aRing("active", "pending");
       await withSigner(options, before, async (signer) => {
         const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };

@@ -6,7 +6,7 @@ import { findLibcrypto, openLibcrypto } from "../../src/signing/openssl.ts";
 const file = findLibcrypto();
 
 test.if(file !== undefined)(
-  "OpenSSL writes into its own memory only, also after a garbage collection",
+  "OpenSSL writes only into its own memory, even after garbage collection",
   async () => {
     const key = (await openLibcrypto(file ?? "")).loadKey(knownKey());
     let overwritten = 0;

@@ -77,7 +77,7 @@ async function admitted(options: Partial<QueueOptions>, size: number): Promise<n
   return count;
 }
 
-test("a single check is signed before batches, and every fourth signature is a batch's while both wait", async () => {
+test("the signing queue puts single checks before batches, but gives batches every fourth signature", async () => {
   const { queue, made } = openQueue();
   const batches = range(100).map((i) => queue.sign("k", [`batch ${i}`], true));
   const singles = range(40).map((i) => queue.sign("k", [`single ${i}`], false));
@@ -90,11 +90,11 @@ test("a single check is signed before batches, and every fourth signature is a b
   expect(sorted("batch")).toEqual(range(100).map((i) => `batch ${i}`));
 });
 
-test("64 callers with batches of 20 are admitted, even by one slow thread", async () => {
+test("the signing queue admits 64 callers with batches of 20, even with one slow thread", async () => {
   expect(await admitted({ signatureMs: 1.5 }, 20)).toBeGreaterThanOrEqual(64);
 });
 
-test("a call that would wait longer than two seconds is refused", async () => {
+test("the signing queue refuses a call that would wait longer than two seconds", async () => {
   expect(await admitted({ signatureMs: 0.5 }, 100)).toBe(41);
   expect(await admitted({ signatureMs: 0.5, parallel: () => 2 }, 100)).toBe(81);
 });
@@ -126,7 +126,7 @@ test("a single check is queued behind single checks only, a batch behind all cal
     expect(await rejection(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
 });
 
-test("the queue learns how long a signature takes, and one pause does not mislead it", async () => {
+test("the signing queue learns how long a signature takes, and one pause does not mislead it", async () => {
   const { helper, sign } = aHelper(1);
   const { queue } = openQueue({ inPlace: null, helpers: [helper] });
   async function signIn(ms: number): Promise<void> {

@@ -39,7 +39,7 @@ function cLibrary(): string | undefined {
   return /\/\S*(?:libc\.so|ld-musl)\S*/.exec(readFileSync("/proc/self/maps", "utf8"))?.[0];
 }
 
-test("the chosen signing engine is logged in one line, and signs", async () => {
+test("the chosen signing engine is logged in one line, and it signs", async () => {
   const ring = await aRing("active", "pending");
   await withSigner({ engine: "auto" }, async (signer) => {
     await signer.load(ring);
@@ -51,7 +51,7 @@ test("the chosen signing engine is logged in one line, and signs", async () => {
   });
 });
 
-test.if(hasOpenSsl)("a service signs without crypto_mb where it cannot be used, unless it is demanded", () =>
+test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unless it is required", () =>
   withTempDir(async (folder) => {
     const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
     for (const cryptoMbFile of libraries) {
@@ -67,7 +67,7 @@ test.if(hasOpenSsl)("a service signs without crypto_mb where it cannot be used, 
   }),
 );
 
-test("a service falls back to WebCrypto where OpenSSL is missing or is another library, and logs that in one line", () =>
+test("a service uses WebCrypto if OpenSSL is missing or is another library, and logs this in one line", () =>
   withTempDir(async (folder) => {
     const ring = await aRing("active", "pending");
     await writeFile(join(folder, "text.so"), "no library");

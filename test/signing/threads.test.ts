@@ -18,7 +18,7 @@ beforeEach(() => {
 afterEach(() => configureLog(() => {}));
 
 describe.if(findLibcrypto() !== undefined)("signer threads", () => {
-  test("a thread starts when signatures wait; if it is killed, no signature is lost and another thread starts", async () => {
+  test("a signer thread starts when signatures wait; if it is killed, no signature is lost and another one starts", async () => {
     const ring = await aRing("active", "pending");
     const { kid } = ring.active;
     const { options, workers } = signerThreads(2);

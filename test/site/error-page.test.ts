@@ -17,7 +17,7 @@ afterAll(() => world.close());
 const asBrowser = { Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
 test.each(["/nowhere", "/a/b/c", "/v1/inter-agency/help/nothing", "/logo", "/verify-envelope/none.js"])(
-  "a browser's failure at %s is a page in the site's frame",
+  "a browser's failing request for %s gets an error page in the site's layout",
   async (path) => {
     const response = await world.call(path, { headers: asBrowser });
     const html = await response.text();
@@ -33,7 +33,7 @@ test.each(["/nowhere", "/a/b/c", "/v1/inter-agency/help/nothing", "/logo", "/ver
   },
 );
 
-test("a browser's wrong method gets 405 with a page and the allowed methods", async () => {
+test("a browser's request with a wrong method gets 405 with a page that names the allowed methods", async () => {
   const response = await world.call("/verify-envelope", { method: "POST", headers: asBrowser });
   expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
   expect(await response.text()).toContain(failures[405].title);
@@ -43,7 +43,7 @@ test.each([
   [503, new TvsError("STORE_UNAVAILABLE", "no such file: /secret")],
   [500, new Error("the secret cause")],
   [400, new TvsError("REQUEST_INVALID", "wrong")],
-])("a browser's failure with status %p is explained in words, without its cause", async (status, failure) => {
+])("the error page for status %p explains the failure without its cause", async (status, failure) => {
   const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
   app.get("/broken", () => {
     throw failure;
@@ -62,7 +62,7 @@ test.each([
   expect(response.headers.has("Retry-After")).toBe(status === 503);
 });
 
-test("an address of thousands of slashes does not grow the page", async () => {
+test("a URL of thousands of slashes does not make the error page larger", async () => {
   const response = await world.call(`/nowhere${"/".repeat(4_000)}`, { headers: asBrowser });
   expect(response.status).toBe(404);
   const plain = await (await world.call("/nowhere", { headers: asBrowser })).text();
@@ -79,7 +79,7 @@ const cases: [path: string, accept: string | undefined, status: number][] = [
 ];
 
 test.each(cases)(
-  "a program's failure at %s with Accept %p has the contract's body",
+  "a program's failing request for %s with Accept %p gets the contract's error body",
   async (path, accept, status) => {
     const response = await world.call(path, { headers: accept === undefined ? {} : { Accept: accept } });
     expect(response.status).toBe(status);

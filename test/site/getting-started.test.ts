@@ -14,7 +14,7 @@ function linksOf(html: string): string[] {
   return pages.map((href) => new URL(href, `http://service.test${path}`).pathname);
 }
 
-test("the getting-started page of a live service is written for the service's own address, which may change", async () => {
+test("the getting-started page of a live service uses the service's current issuer URL", async () => {
   const html = await (await world.call(path)).text();
   expect(html).toContain("&quot;https://teachers.example/v1/inter-agency/$call&quot;");
   expect(html).toContain("--issuer https://teachers.example ");
@@ -25,7 +25,7 @@ test("the getting-started page of a live service is written for the service's ow
   );
 });
 
-test("the getting-started page of a live service warns that calls count, and holds no key and no made-up teachers", async () => {
+test("the getting-started page of a live service warns that calls are charged, and has no key and no invented teachers", async () => {
   const response = await world.call(path);
   const html = await response.text();
   expect(html).toContain("This is the live service.");
@@ -34,7 +34,7 @@ test("the getting-started page of a live service warns that calls count, and hol
   expect(response.headers.get("Cache-Control")).toBe("no-store");
 });
 
-test("the getting-started page of a live service allows no script but its own file, and needs none to change the language", async () => {
+test("the getting-started page of a live service allows only its own script file, and changes the language without it", async () => {
   const response = await world.call(path);
   const policy = response.headers.get("Content-Security-Policy");
   expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");
@@ -49,7 +49,7 @@ test("the getting-started page of a live service allows no script but its own fi
   }
 });
 
-test("the getting-started page of a live service links to the operator's contact if the site names one", async () => {
+test("the getting-started page of a live service links to the operator's contact if the site has one", async () => {
   const withLink = async () => (await (await world.call(path)).text()).split('href="#contact"').length - 1;
   expect(await withLink()).toBe(0);
   const site = { ...defaultSite, contact: { email: "help@council.example" } };
@@ -59,7 +59,7 @@ test("the getting-started page of a live service links to the operator's contact
   expect(await (await world.call(path)).text()).toContain('id="contact"');
 });
 
-test("the getting-started page of a live service links only to pages that exist, and other pages link to it", async () => {
+test("the getting-started page of a live service links only to existing pages, and other pages link to it", async () => {
   const html = await (await world.call(path)).text();
   for (const link of new Set(linksOf(html))) {
     expect([link, (await world.call(link)).status]).toEqual([link, 200]);
@@ -69,7 +69,7 @@ test("the getting-started page of a live service links only to pages that exist,
   }
 });
 
-test("the getting-started page of a sandbox says what each teacher shows", async () => {
+test("the getting-started page of a sandbox says what each sandbox teacher demonstrates", async () => {
   const sandbox = await openSite();
   try {
     const html = await (await fetch(sandbox.url + path)).text();

@@ -13,7 +13,7 @@ function linksOf(html: string, path: string): URL[] {
   return hrefs.map((href) => new URL(href, `http://service.test${path}`));
 }
 
-test("the manual's index has every topic under its group, with and without a slash at the end", async () => {
+test("the manual's index lists every topic under its group, with and without a slash at the end of the URL", async () => {
   const html = await textOf(folder);
   for (const { title } of topicGroups) expect(html).toContain(`<h2>${title}</h2>`);
   for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
@@ -25,7 +25,7 @@ test("the manual's index has every topic under its group, with and without a sla
 });
 
 test.each(topics.map(({ name }) => name))(
-  "the manual's page %s has its title, its headings with ids, and the site's frame",
+  "the manual's page %s has its title, its headings with ids, and the site's layout",
   async (name) => {
     const response = await world.call(folder + name);
     expect(response.status).toBe(200);

@@ -20,7 +20,7 @@ test.each([
   ["+234 (803) 000 0001", "+2348030000001", "phone"],
   ["2348030000001", "2348030000001", "phone"],
   ["teacher01@example.org", "teacher01@example.org", "email"],
-])("the search term %p is read as %p, a %s", (text, term, kind) => {
+])("the lookup form reads the search term %p as %p, of the kind %s", (text, term, kind) => {
   expect(readTerm(text)).toEqual({ term, kind: kind as "tId" });
 });
 

@@ -45,7 +45,7 @@ test.each<[string, string, number]>([
   expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
 });
 
-test("the public form is sent by POST, so that no search term becomes part of an address", async () => {
+test("the public form is sent by POST, so that no search term becomes part of a URL", async () => {
   const response = await world.call("/");
   const html = await response.text();
   expect(response.status).toBe(200);
@@ -54,7 +54,7 @@ test("the public form is sent by POST, so that no search term becomes part of an
   expect(verdictIn(html)).toBe(lookup.title);
 });
 
-test("the public page works without a script, and loads nothing but its icon", async () => {
+test("the public page works without a script, and loads only its icon", async () => {
   const html = await (await world.call("/")).text();
   expect(html).not.toMatch(/<script|\son\w+=|\sstyle=|@import|url\(/);
   expect(html.match(/<(link|img|iframe|object)\b[^>]*>/g)).toEqual([
@@ -64,7 +64,7 @@ test("the public page works without a script, and loads nothing but its icon", a
   expect(icon.headers.get("Content-Type")).toBe("image/svg+xml");
 });
 
-test("the public page allows its one style by its hash, and nothing else", async () => {
+test("the public page allows only its own style, by the style's hash", async () => {
   const response = await world.call("/");
   const policy = response.headers.get("Content-Security-Policy") ?? "";
   const style = /<style>(.*)<\/style>/s.exec(await response.text())?.[1] ?? "";
@@ -82,7 +82,7 @@ test("the public page allows its one style by its hash, and nothing else", async
   expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
 });
 
-test("a link with a search term shows only the empty form", async () => {
+test("a link with a search term shows the empty form only", async () => {
   const html = await (await world.call(`/?searchTerm=${known.nin}`)).text();
   expect(verdictIn(html)).toBe(lookup.title);
   expect(html).not.toContain(known.nin);
@@ -109,7 +109,7 @@ test.each([
   expect(html).toContain("(Africa/Lagos)");
 });
 
-test("the public page gives the same answer as the API", async () => {
+test("the public page and the API give the same answer", async () => {
   for (const term of [known.regNo, legacy.regNo, revokedNo, laterNo]) {
     const answer = (await (
       await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`)
@@ -120,7 +120,7 @@ test("the public page gives the same answer as the API", async () => {
   }
 });
 
-test("the public page says nothing about a revocation", async () => {
+test("the public page never says that a licence was revoked", async () => {
   const html = await (await ask(revokedNo)).text();
   expect(html).toContain(lookup.noLicense);
   expect(html).not.toMatch(/revok|misconduct|2025|November/i);
@@ -133,7 +133,7 @@ test("the public page links to a photo without loading it, and escapes the regis
   expect(html).toContain("A &amp; B &lt;i&gt;");
 });
 
-test("the public page never repeats a personal number, and offers no link with one", async () => {
+test("the public page never repeats a personal number, and has no link with one", async () => {
   const html = await (await ask(known.nin)).text();
   expect(html).not.toContain(known.nin);
   expect(html).toContain(`href="./?tId=${known.tId}"`);
@@ -149,7 +149,7 @@ test("the public page never repeats a personal number, and offers no link with o
   expect(address).not.toContain("nobody@example.org");
 });
 
-test("a lookup link shows the same page as the form, and takes no personal number", async () => {
+test("a lookup link shows the same page as the form, and is refused with a personal number", async () => {
   const html = await (await ask(known.regNo)).text();
   const link = /href="\.(\/\?regNo=[^"]+)"/.exec(html)?.[1] ?? "";
   const again = await world.call(link);
@@ -172,7 +172,7 @@ test("a lookup link shows the same page as the form, and takes no personal numbe
 
 const [, year = ""] = known.regNo.split("/");
 
-test("the public page asks about a mistyped number by a link, and the API does not", async () => {
+test("the public page links to the number that was probably meant by a mistyped one, and the API does not", async () => {
   const typed = known.regNo.replace(year, year.replace("0", "O"));
   const html = await (await ask(typed)).text();
   expect(verdictIn(html)).toBe(lookup.nobody);
@@ -184,7 +184,7 @@ test("the public page asks about a mistyped number by a link, and the API does n
   expect(other).not.toContain(lookup.didYouMean);
 });
 
-test("a refused term that may be personal is not shown again, and the page says so", async () => {
+test("the public page does not show a refused term again if it may be personal, and says so", async () => {
   const emptied = 'aria-describedby="term-error term-hint term-emptied"';
   const name = await (await ask("Adaeze Okafor")).text();
   expect([name.includes(emptied), name.includes(lookup.emptied)]).toEqual([true, true]);
@@ -196,7 +196,7 @@ test("a refused term that may be personal is not shown again, and the page says 
 
 const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobody];
 
-test("the public page of a database that is gone is 503 and says nothing about the teacher", async () => {
+test("the public page answers 503 if the database does not answer, and says nothing about the teacher", async () => {
   const broken = await openTestService();
   await broken.operator.driver.close();
   for (const response of [await ask(known.regNo, broken), await broken.call(`/?tId=${known.tId}`)]) {
@@ -230,7 +230,7 @@ test.each([
   },
 );
 
-test("the public page refuses a form of another kind, or a far too large one", async () => {
+test("the public page refuses a form that is not form-encoded (415) or is too large (413)", async () => {
   const json = await world.call("/", {
     body: { searchTerm: "1" },
     headers: { "Content-Type": "application/json" },
@@ -240,7 +240,7 @@ test("the public page refuses a form of another kind, or a far too large one", a
   expect([large.status, (await large.text()).includes(lookup.formWrong)]).toEqual([413, true]);
 });
 
-test("every public page weighs under 30 kB with all that it loads, uncompressed", async () => {
+test("every public page loads less than 30 kB in total, uncompressed", async () => {
   const icon = (await (await world.call("/icon.svg")).text()).length;
   const pages = [
     await world.call("/"),

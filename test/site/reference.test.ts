@@ -13,7 +13,7 @@ const world = sharedTestService();
 
 const nonceOf = (html: string) => /csp-nonce" content="([^"]+)"/.exec(html)?.[1] ?? "";
 
-test("the reference page loads from this service, calls this service alone, and has a nonce for each request", async () => {
+test("the API reference loads only from this service, calls only this service, and has a nonce for each request", async () => {
   const responses = await Promise.all([world.call(docs), world.call(docs)]);
   const nonces = await Promise.all(responses.map(async (response) => nonceOf(await response.text())));
   expect(new Set(nonces).size).toBe(2);
@@ -35,14 +35,14 @@ test("the reference page loads from this service, calls this service alone, and 
   }
 });
 
-test("the reference page names no address of another site", async () => {
+test("the API reference contains no URL of another site", async () => {
   const html = await (await world.call(docs)).text();
   expect(html).not.toMatch(/(?:https?:)?\/\/[\w-]+\./);
   for (const option of ["telemetry", "withDefaultFonts", "agent", "mcp", "proxyUrl", "hideClientButton"])
     expect(html).toContain(`"${option}": `);
 });
 
-test("the reference page finds every file and page that it names", async () => {
+test("the API reference names only files and pages that exist", async () => {
   const html = await (await world.call(docs)).text();
   const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"#]+)"/g)].map(([, name = ""]) => name);
   const paths = new Set(names.map((name) => new URL(name, `http://service.test${docs}`).pathname));
@@ -52,7 +52,7 @@ test("the reference page finds every file and page that it names", async () => {
   for (const path of paths) expect([path, (await world.call(path)).status]).toEqual([path, 200]);
 });
 
-test("the reference page has the site's name, the site's colour and the issuer's path as soon as they change", async () => {
+test("the API reference shows the site's name, its colour and the issuer's path as soon as they change", async () => {
   const site = { ...defaultSite, name: "Council </title> of Teachers", accent: "#0b4f9c" };
   const set = async (settings: { site: string; issuer: string }) => {
     await world.operator.stores.settings.write(settings);
@@ -69,7 +69,7 @@ test("the reference page has the site's name, the site's colour and the issuer's
   await set({ site: JSON.stringify(defaultSite), issuer: "https://teachers.example" });
 });
 
-test("the reference page of a live service has no key and no notice of a sandbox", async () => {
+test("the API reference of a live service has no key and no notice of a sandbox", async () => {
   const html = await (await world.call(docs)).text();
   expect(html).not.toMatch(/tvs_(?:live|test)_/);
   expect(html).not.toContain("Sandbox.");
@@ -83,7 +83,7 @@ const ask = async (remoteAddress: string) => {
   return (await answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress)).text();
 };
 
-test("the reference page of a sandbox has the demo key for a reader on this machine, and for no other reader", async () => {
+test("the API reference of a sandbox has the demo key for a reader on this machine only", async () => {
   expect(await ask("127.0.0.1")).toContain(`"token": "${demo.apiKey}"`);
   const page = await ask("192.0.2.7");
   expect(page).not.toContain(demo.apiKey);
@@ -91,7 +91,7 @@ test("the reference page of a sandbox has the demo key for a reader on this mach
   expect(page).toContain("<strong>Sandbox.</strong>");
 });
 
-test("Scalar's script begins with its licence and is compressed under a tag of its own", async () => {
+test("Scalar's script begins with its licence, and its compressed form has a separate ETag", async () => {
   const plain = await world.call(script);
   const packed = await world.call(script, { headers: { "Accept-Encoding": "br, gzip;q=0.5" } });
   const text = await plain.text();
@@ -117,7 +117,7 @@ test.each(["gzip;q=0", "br", "gzipped;q=1, identity", "x-gzip;q=0.0"])(
   },
 );
 
-test("Scalar's script is 304 for a client that has it", async () => {
+test("Scalar's script gets 304 for a client that has it", async () => {
   for (const coding of ["gzip", "identity"]) {
     const headers = { "Accept-Encoding": coding };
     const etag = (await world.call(script, { headers })).headers.get("ETag") ?? "";
@@ -127,7 +127,7 @@ test("Scalar's script is 304 for a client that has it", async () => {
   }
 });
 
-test("the manual's page errors has a row for each code, with the code as its address", async () => {
+test("the manual's page errors has a row for each error code, with the code as its anchor", async () => {
   const html = await (await world.call("/v1/inter-agency/help/errors")).text();
   for (const [code, { status, meaning }] of Object.entries(errorCodes)) {
     const [, row = ""] = html.split(`<tr id="${code}">`);

@@ -46,11 +46,11 @@ function sentencesIn(code: string): string[] {
   return [...new Set([...texts, ...[...constants].map(([, text = ""]) => text)])];
 }
 
-test.each(files)("the file %s of the site contains no sentence for readers", (name) => {
+test.each(files)("the source file %s of the site contains no sentence for readers", (name) => {
   expect(sentencesIn(readFileSync(join(folder, name), "utf8"))).toEqual([]);
 });
 
-test("a sentence in a program is found in the text, the attributes and the constants", () => {
+test("sentencesIn finds sentences in the text, the attributes and the constants of a program", () => {
   const code =
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a program's text
     'const a = "Some words"; html`<p>${x(`<b>Inner ${1}</b>`)}</p><a aria-label="Go on">${b} here</a><br>Last ${c}</br>`';
@@ -85,7 +85,7 @@ function* keyed(part: unknown, name = ""): Generator<[name: string, names: strin
   else for (const [key, inner] of Object.entries(part as object)) yield* keyed(inner, key);
 }
 
-test("each value that a sentence's key names is in at least one form of the sentence, and no other value is", () => {
+test("a sentence uses each value that its key names in at least one form, and no other value", () => {
   for (const [name, names, texts] of keyed([pageTexts, form, guide, envelope])) {
     const used = texts.flatMap((text) => [...text.matchAll(/\{(\w+)\}/g)].map(([, one = ""]) => one));
     const chosen = texts.length > 1 ? names.slice(0, 1) : [];

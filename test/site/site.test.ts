@@ -39,36 +39,33 @@ const pages = [
   "/nowhere/at/all",
 ];
 
-test.each(pages)(
-  "the operator's name and contact are in head and foot of %s as soon as they are changed",
-  async (path) => {
-    await remember(council);
-    const html = await pageOf(path);
-    const top = "../".repeat(path.split("/").length - 2) || "./";
-    expect(html).toContain("<span>Council of Teachers &amp; Schools</span>");
-    expect(html).toMatch(/<title>[^<]+ – Council of Teachers &amp; Schools<\/title>/);
-    expect(html).toContain(`<img class="logo" src="${top}logo" alt="">`);
-    expect(html).toContain(`href="${top}site.css?0b4f9c"`);
-    for (const part of [
-      "mailto:help@council.example",
-      "tel:+23490000000",
-      ">council.example<",
-      "1 Road, Abuja",
-    ])
-      expect([part, html.includes(part)]).toEqual([part, true]);
-    for (const link of [council.privacyUrl, council.accessibilityUrl, council.reportUrl])
-      expect([link, html.includes(`href="${link}"`)]).toEqual([link, true]);
+test.each(pages)("the operator's name and contact are in head and foot of %s at once", async (path) => {
+  await remember(council);
+  const html = await pageOf(path);
+  const top = "../".repeat(path.split("/").length - 2) || "./";
+  expect(html).toContain("<span>Council of Teachers &amp; Schools</span>");
+  expect(html).toMatch(/<title>[^<]+ – Council of Teachers &amp; Schools<\/title>/);
+  expect(html).toContain(`<img class="logo" src="${top}logo" alt="">`);
+  expect(html).toContain(`href="${top}site.css?0b4f9c"`);
+  for (const part of [
+    "mailto:help@council.example",
+    "tel:+23490000000",
+    ">council.example<",
+    "1 Road, Abuja",
+  ])
+    expect([part, html.includes(part)]).toEqual([part, true]);
+  for (const link of [council.privacyUrl, council.accessibilityUrl, council.reportUrl])
+    expect([link, html.includes(`href="${link}"`)]).toEqual([link, true]);
 
-    await remember({ ...council, name: "Another Council" });
-    expect(await pageOf(path)).toContain("Another Council");
-    await remember(defaultSite);
-    const plain = await pageOf(path);
-    expect(plain).not.toContain("Council");
-    expect(plain).toContain(englishTexts.service);
-  },
-);
+  await remember({ ...council, name: "Another Council" });
+  expect(await pageOf(path)).toContain("Another Council");
+  await remember(defaultSite);
+  const plain = await pageOf(path);
+  expect(plain).not.toContain("Council");
+  expect(plain).toContain(englishTexts.service);
+});
 
-test("the logo is served under a policy that forbids everything", async () => {
+test("the logo is served with a content security policy that forbids everything", async () => {
   await remember(council);
   const response = await world.call("/logo");
   expect(await response.text()).toBe(picture);
@@ -91,7 +88,7 @@ test("the public page says where to report a wrong record", async () => {
   expect(await pageOf(answer)).not.toContain(englishTexts.lookup.wrong);
 });
 
-test("the OpenAPI document names whose service it is, and whom to ask", async () => {
+test("the OpenAPI document names the service's operator and contact", async () => {
   const infoOf = async () => (await (await world.call("/v1/inter-agency/openapi.json")).json()).info;
   await remember(council);
   const { email, url } = council.contact;
@@ -111,7 +108,7 @@ test.each([
   "/v1/inter-agency/docs",
   "/v1/inter-agency/help/",
   "/v1/inter-agency/help/keys",
-])("the page %s describes itself to search engines in one sentence, and is sent compressed", async (path) => {
+])("the page %s has a one-sentence description for search engines, and is sent compressed", async (path) => {
   const response = await world.call(path, { headers: { "Accept-Encoding": "gzip" } });
   expect(response.headers.get("Content-Encoding")).toBe("gzip");
   expect(response.headers.get("Vary")).toContain("Accept-Encoding");
@@ -122,7 +119,7 @@ test.each([
   expect(html).toContain(`<meta property="og:description" content="${description}">`);
 });
 
-test("an answer about a person and a failure are closed to search engines, and are sent compressed", async () => {
+test("search engines may not index an answer about a person or an error page, and both are sent compressed", async () => {
   for (const path of [`/?regNo=${encodeURIComponent(known.regNo)}`, "/nowhere"]) {
     const headers = { ...browser.headers, "Accept-Encoding": "gzip" };
     const response = await world.call(path, { headers });
@@ -132,7 +129,7 @@ test("an answer about a person and a failure are closed to search engines, and a
   }
 });
 
-test("security.txt names the site's contact for half a year, and is 404 where there is none", async () => {
+test("security.txt names the site's contact for half a year, and gets 404 without a contact", async () => {
   const path = "/.well-known/security.txt";
   await remember(council);
   const response = await world.call(path);
@@ -153,7 +150,7 @@ test("security.txt names the site's contact for half a year, and is 404 where th
   await remember(defaultSite);
 });
 
-test("crawlers are asked to leave out the API's lookup", async () => {
+test("robots.txt asks crawlers to skip the API's lookup", async () => {
   expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
 });
 
@@ -161,7 +158,7 @@ test.each([
   ["/docs", "v1/inter-agency/docs"],
   ["/v1/inter-agency", "inter-agency/docs"],
   ["/v1/inter-agency/", "docs"],
-])("%s leads to the reference", async (path, way) => {
+])("%s redirects to the API reference", async (path, way) => {
   const response = await world.call(path);
   expect([response.status, response.headers.get("Location")]).toEqual([302, way]);
 });

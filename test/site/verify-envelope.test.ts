@@ -18,7 +18,7 @@ async function filesOf(html: string): Promise<string[]> {
   );
 }
 
-test("the envelope page lets the script connect to this service, or, with pasted keys, to nobody", async () => {
+test("the envelope page's script may connect only to this service, or, with pasted keys, to nobody", async () => {
   expect(await policyOf(path)).toContain("connect-src 'self'");
   expect(await policyOf(`${path}?keys=pasted`)).toContain("connect-src 'none'");
   for (const address of [path, `${path}?keys=pasted`]) {
@@ -30,14 +30,14 @@ test("the envelope page lets the script connect to this service, or, with pasted
   }
 });
 
-test("the envelope page says without JavaScript what to do, and shows no form that would do nothing", async () => {
+test("the envelope page without JavaScript explains what to do, and shows no form", async () => {
   const html = await (await world.call(path)).text();
   expect(html).toContain("This page needs JavaScript");
   expect(html).toContain("tvs verify envelope.json --key-history");
   expect(html).toMatch(/<div id="tool" hidden/);
 });
 
-test("the envelope page begins with the issuer in force", async () => {
+test("the envelope page contains the current issuer", async () => {
   expect(await (await world.call(path)).text()).toContain('value="https://teachers.example"');
   await world.operator.stores.settings.write({ issuer: 'https://moved.example/"x' });
   await world.service.configuration.refresh();
@@ -46,7 +46,7 @@ test("the envelope page begins with the issuer in force", async () => {
   await world.service.configuration.refresh();
 });
 
-test("the envelope page names its files by their content, and finds all of them", async () => {
+test("the names of the envelope page's files contain a hash of the content, and every file is served", async () => {
   const html = await (await world.call(path)).text();
   const files = await filesOf(html);
   expect(files).toHaveLength(3);
@@ -58,14 +58,14 @@ test("the envelope page names its files by their content, and finds all of them"
   expect((await world.call(`${path}/app-0000.js`)).status).toBe(404);
 });
 
-test("the envelope page gives the digest of its script, which the browser then insists on", async () => {
+test("the envelope page gives the digest of its script (integrity), which the browser checks", async () => {
   const html = await (await world.call(path)).text();
   const [, file = "", integrity] = /src="([^"]+app-[^"]+)" integrity="([^"]+)"/.exec(html) ?? [];
   const body = await (await world.call(`/${file}`)).text();
   expect(`sha384-${createHash("sha384").update(body).digest("base64")}`).toBe(integrity ?? "");
 });
 
-test("the envelope page and its first files weigh under 50 kB as they are sent", async () => {
+test("the envelope page and its first files are under 50 kB as they are sent", async () => {
   const html = await (await world.call(path)).text();
   const first = (await filesOf(html)).filter((file) => /\/(app|page)-/.test(file));
   const addresses = [path, ...first.map((file) => `/${file}`)];
@@ -97,7 +97,7 @@ async function answered(put: () => Promise<void>, load: () => Promise<Response>)
   return (await answer).text();
 }
 
-test("the page's service worker gives what the network answered, also where the device has no room to keep it", async () => {
+test("the envelope page's service worker answers from the network even if the device has no room for its cache", async () => {
   const full = () => Promise.reject(new DOMException("full", "QuotaExceededError"));
   expect(await answered(full, async () => new Response("fresh"))).toBe("fresh");
 });

@@ -79,21 +79,21 @@ const cases: Case[] = [
   ["an idempotency key whose answer is not kept", keyed(at + keepIdempotencyMs + 1), answered(at), null],
 ];
 
-test.each(cases)("decide checks a call with %s", (_what, call, now, broken) => {
+test.each(cases)("decide finds the broken precondition of a call with %s", (_what, call, now, broken) => {
   expect(decide(aCall(call), now)).toBe(broken);
   // Without its precondition, and with nothing else changed, the call is stored.
   if (broken === null) return;
   expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
 });
 
-test("every precondition is broken by a case", () => {
+test("each precondition of a call is broken by one of the test's cases", () => {
   const broken = new Set(cases.map(([, , , name]) => name));
   expect(
     Object.keys(preconditions).filter((name) => !broken.has(name as keyof typeof preconditions)),
   ).toEqual([]);
 });
 
-test("a stored call charges its windows and takes its key for the calls after it in the group", () => {
+test("a stored call charges the quota and uses its idempotency key for the later calls of its group", () => {
   const now = used(8, 0);
   expect(decide(aCall(keyed(at)), now)).toBeNull();
   expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
@@ -102,7 +102,7 @@ test("a stored call charges its windows and takes its key for the calls after it
   expect([...now.used.values()]).toEqual([10, 2]);
 });
 
-test("a refused call charges nothing and leaves its key unused", () => {
+test("a refused call charges nothing and does not use its idempotency key", () => {
   const now = used(10, 5);
   expect(decide(aCall(keyed(at)), now)).toBe("minute");
   expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);

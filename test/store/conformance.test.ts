@@ -25,7 +25,7 @@ describeDrivers("stores", (_kind, opened) => {
     driver = opened.driver();
   });
 
-  test("new teachers after a restore get ids above all earlier ids, whatever the clock says", async () => {
+  test("new teachers after a restore get ids above all earlier ids, even if the clock went back", async () => {
     const [teachers, lists] = [createTeacherStore(driver), createStatusListStore(driver)];
     const status = createStatusStore(driver);
     const come = async (regNo: string) => {
@@ -55,7 +55,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(counts.VALID + counts.EXPIRED + counts.NOT_FOUND + counts.REVOKED).toBe(count + 5);
   });
 
-  test("a new register begins at a revision of its own", async () => {
+  test("a new register begins with a random revision", async () => {
     const settings = createSettingsStore(driver);
     const keys = createKeyStore(driver);
     // Whichever test comes first, this register has not begun.
@@ -112,7 +112,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await used()).toEqual({ 160000: 1, 600000: 4, 660000: 2 });
   });
 
-  test("a teacher's change, its history and its events are stored together or not at all", async () => {
+  test("a change of a teacher, its history and its events are stored together or not at all", async () => {
     const teachers = createTeacherStore(driver);
     const write = aTeacherWrite("A/1/B/1");
     expect(await teachers.apply([write])).toEqual([true]);
@@ -165,7 +165,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await teachers.findEach([])).toEqual([]);
   });
 
-  test("a lost lease finishes no delivery, and releaseAll makes no retry early", async () => {
+  test("a delivery whose lease was lost is not finished, and releaseAll makes no retry earlier", async () => {
     const webhooks = createWebhookStore(driver);
     const outbox = createOutbox(driver, createCommits(driver));
     await createPartnerStore(driver).add(aPartner("taken"), anApiKey("taken", "taken-key"));

@@ -119,7 +119,7 @@ describeDrivers("events", (_kind, database) => {
     }
   }
 
-  test("events go to the partners that the domain's rule names, for any subscriptions, lookups and disabled partners", async () => {
+  test("events go to the partners that the domain's rule names, for all subscriptions, lookups and disabled partners", async () => {
     for (let round = 0; round < 25; round++) {
       const [terms, verified, watched] = [await drawTerms(), await drawVerified(), await drawWatched()];
       const planned = await storeEvents();

@@ -59,7 +59,7 @@ for (const kind of driverKinds) {
       );
     };
 
-    test("an import inserts and updates teachers, and leaves unchanged ones", async () => {
+    test("an import inserts and updates teachers, and does not write unchanged ones", async () => {
       const rows = Array.from({ length: 120 }, (_, n) =>
         row(`all/${n}`.replace("/", "-"), { nin: String(99_900_000_000 + n) }),
       );
@@ -74,7 +74,7 @@ for (const kind of driverKinds) {
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
-    test("the history of an import has its codes with counts and locations, without values", async () => {
+    test("the stored record of an import has its codes with counts and locations, without values", async () => {
       const wrong = Array.from({ length: 30 }, (_, n) =>
         row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
       );
@@ -113,7 +113,7 @@ for (const kind of driverKinds) {
       expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
-    test("a chunk is planned from the records of its own transaction", async () => {
+    test("a chunk of an import is planned from the records of its own transaction", async () => {
       const run = await beginImport(imports);
       const done = await imports.commit(run, async (transaction) => {
         expect(await transaction.apply([newTeacher("B/1/1/1")])).toEqual([true]);
@@ -177,7 +177,7 @@ for (const kind of driverKinds) {
       expect(found).toEqual([{ n: 200 }]);
     });
 
-    test("an import stops when another import has begun", async () => {
+    test("an import stops if another import has begun", async () => {
       const run = await beginImport(imports);
       const other = await beginImport(imports);
       expect(await commitChunk(imports, run, [], { ...run, applied: 1 })).toBeNull();

@@ -16,7 +16,7 @@ describeDrivers("the leader's lease", (kind, database) => {
   const age = (ms: number) =>
     driver.batch([{ sql: "UPDATE leader SET expires_at = expires_at - ?", args: [ms] }]);
 
-  test("one service holds and renews the leader's lease, until it ends or is given back", async () => {
+  test("one service gets and renews the leader's lease, until the lease ends or is given back", async () => {
     expect(await lease.isHeld()).toBe(false);
     expect([await lease.take("one"), await lease.take("other")]).toEqual([true, false]);
     await age(leaseMs - 2_000);
@@ -38,13 +38,13 @@ describeDrivers("the leader's lease", (kind, database) => {
     for (const one of services) await one.close();
   });
 
-  test("the leader's lease can be taken after the database's clock was set back", async () => {
+  test("the leader's lease can be acquired after the database's clock was set back", async () => {
     await lease.take("one");
     await age(-3_600_000);
     expect([await lease.isHeld(), await lease.take("other")]).toEqual([false, true]);
   });
 
-  test("each transaction checks the leader's lease, so that a service that lost it writes nothing", async () => {
+  test("each transaction of the leader checks its lease, so that a service that lost it writes nothing", async () => {
     await lease.take("one");
     const leading = createLeaderDriver(driver, "one");
     const write = (name: string) => ({

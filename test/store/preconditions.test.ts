@@ -55,7 +55,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   const anAnswer = (count = 1): Attestation[] =>
     Array.from({ length: count }, () => anAttestation(++serial, { partnerId: `partner-${serial}` }));
 
-  test("each precondition alone refuses the call that breaks it", async () => {
+  test("a call that breaks a single precondition is refused", async () => {
     const teacher = await put("G/1/A/1");
     const other = { by: "regNo", value: "G/1/A/1" } as const;
     const starts = { minute: 1_800_000, day: 86_400_000 };
@@ -123,7 +123,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   ];
 
   // One after the other: a rotation is followed by the compromise of the key that it made active.
-  test("a call is refused when the configuration changed after its authentication", async () => {
+  test("a call is refused if the configuration changed after its authentication", async () => {
     for (const [what, change] of changes) {
       const answeredBy = await revision();
       expect([what, await isStored({ revision: answeredBy })]).toEqual([what, true]);
@@ -153,7 +153,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     ],
   ];
 
-  test.each(ways)("an answer is refused when %s changed the record that it read", async (what, change) => {
+  test.each(ways)("an answer is refused if %s changed the record that it shows", async (what, change) => {
     const { regNo } = await put(`R/${what.length}/A/1`);
     const stored = await put(regNo);
     const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
@@ -166,7 +166,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
   });
 
-  test("an answer about nobody is refused after the hidden teacher of that number is shown", async () => {
+  test("an answer about nobody is refused if a hidden teacher with that number became visible", async () => {
     const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
     const { ninIndex: nin } = await put(regNo, {
       hidden: true,
@@ -184,7 +184,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     for (const read of readings) expect(await isStored({ read })).toBe(false);
   });
 
-  test("an idempotency key can be used again after its answer has expired, or when a compromised key signed its answer", async () => {
+  test("an idempotency key can be used again if its answer expired or was signed by a compromised key", async () => {
     const record = (createdAt: number, body: string) => ({
       idempotency: {
         id: new Uint8Array(32).fill(3),
@@ -213,7 +213,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     expect([await prune(last + 1, 9), await kept()]).toEqual([1, []]);
   });
 
-  test("a batch of a hundred answers is stored whole, or not at all after a change of one record", async () => {
+  test("a batch of a hundred answers is stored as a whole, or not at all if one record changed", async () => {
     const teachers = createTeacherStore(driver);
     const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
     await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));

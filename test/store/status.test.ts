@@ -45,7 +45,7 @@ describeDrivers("figures", (_kind, database) => {
     await partners.disable("odd", 5);
   });
 
-  test("the figures count what is stored, by the day of the service's time zone", async () => {
+  test("the register's figures count the stored data, by the day in the service's time zone", async () => {
     const keys = await createKeyStore(driver).list();
     const figures = await readFigures(createStatusStore(driver), keys, { calendar, now });
     expect(figures.teachers).toEqual({
@@ -67,13 +67,13 @@ describeDrivers("figures", (_kind, database) => {
     expect(await createStatusStore(driver).schemaVersion()).toBe(schemaVersion);
   });
 
-  test("a sample of licences reads every fourth record only", async () => {
+  test("the estimate of licences reads only every fourth record", async () => {
     const counts = await createStatusStore(driver).licenses("2026-06-15", 4);
     // Records 1, 5 and 9: valid, expired yesterday, beginning tomorrow.
     expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0, inactive: 0 });
   });
 
-  test("idempotency records are counted without reading them all", async () => {
+  test("idempotency records are counted without reading all of them", async () => {
     const insert =
       "INSERT INTO idempotency (id, fingerprint, created_at, headers, body) VALUES (?, ?, 1, '{}', '')";
     const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
@@ -93,7 +93,7 @@ describeDrivers("figures", (_kind, database) => {
     expect(await find(now + 1_000)).toBe(6);
   });
 
-  test("the store refuses a third live key, and shortens no other key", async () => {
+  test("the store refuses a third live key of a partner, and then does not shorten the first key's life", async () => {
     const partners = createPartnerStore(driver);
     const add = (keyId: string, expiresAt: number) =>
       partners.addKey(anApiKey("keys", keyId), { shortened: { keyId: "first", expiresAt }, maxLive: 2 });
@@ -104,7 +104,7 @@ describeDrivers("figures", (_kind, database) => {
   });
 });
 
-test("the counts by licence of more than 100,000 teachers are an estimate that adds up", () =>
+test("the licence counts of more than 100,000 teachers are an estimate that adds up to the total", () =>
   withStores(async ({ driver }) => {
     // Every fourth licence has expired; the others hold.
     const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)

@@ -111,7 +111,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     return stored;
   }
 
-  test("each field of a teacher's record is stored, and every reader finds it", async () => {
+  test("each field of a teacher's record is stored, and every reader reads it", async () => {
     expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
       true,
       true,

@@ -15,7 +15,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
   const numbers = (from: number, count: number) =>
     Array.from({ length: count }, (_, n) => `R/A/B/${from + n}`);
 
-  test("a watch list applies each change whole or not at all, up to its limit, also with two writers", async () => {
+  test("a watch list applies each change as a whole or not at all, up to its limit, even with two writers", async () => {
     const [driver, other] = [database.driver(), await database.another()];
     const stores = [createWatchStore(driver), createWatchStore(other)] as const;
     try {
@@ -62,7 +62,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     }
   });
 
-  test("a partner's change is refused when its credential or its terms have changed since it was authenticated", async () => {
+  test("a change of a watch list is refused if the partner's credential or terms changed since authentication", async () => {
     const driver = database.driver();
     const [watches, webhooks] = [createWatchStore(driver), createWebhookStore(driver)];
     const partners = createPartnerStore(driver);
@@ -79,7 +79,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 
-  test("events to fetch are deleted after thirty days, oldest first, without the newest of the older ones", async () => {
+  test("events for fetching are deleted after thirty days, oldest first, except the newest of the old ones", async () => {
     const driver = database.driver();
     const partners = createPartnerStore(driver);
     const now = 100 * 86_400_000;

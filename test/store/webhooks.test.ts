@@ -15,7 +15,7 @@ async function subscribe(world: TestWebhooks, ...[id, terms]: [string, object?])
   await world.subscribe(id, "http://127.0.0.1:9/hook", terms);
 }
 
-test("a delivery of the sweep has the time of the sweep, not of the expiry", () =>
+test("a delivery that a sweep causes has the time of the sweep, not of the expiry", () =>
   withWebhooks(async (world) => {
     await world.put("A/B/C/1");
     await subscribe(world, "board");

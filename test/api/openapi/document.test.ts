@@ -41,7 +41,7 @@ test("the OpenAPI document refers only to its own components, and uses each of t
   expect(defined.filter((ref) => !used.has(ref))).toEqual([]);
 });
 
-test("the OpenAPI document has no two components whose names differ only in case, which generators write to one file", () => {
+test("the OpenAPI document has no two components whose names differ only in case", () => {
   const names = new Set(
     Object.values(document.components as Json).flatMap((kind) => Object.keys(kind as Json)),
   );
@@ -63,13 +63,13 @@ test("the OpenAPI document describes every schema, every member and every parame
   expect(silent).toEqual([]);
 });
 
-test.each(schemaNames)("the OpenAPI document shows an example of %s, and every example is valid", (name) => {
+test.each(schemaNames)("the OpenAPI document has an example of %s, and every example is valid", (name) => {
   const { examples: shown } = resolve(`#/components/schemas/${name}`) as { examples: unknown[] };
   expect(shown.length).toBeGreaterThan(0);
   for (const example of shown) expect(validationErrors(name, example)).toEqual([]);
 });
 
-test("the OpenAPI document shows valid examples beside the responses", () => {
+test("the examples beside the responses of the OpenAPI document are valid", () => {
   for (const [, { schema, example, examples: named }] of objects(document)) {
     const name = /[^/]+$/.exec(String((schema as Json | undefined)?.$ref))?.[0];
     if (name === undefined || !schemaNames.includes(name)) continue;
@@ -82,7 +82,7 @@ test("the OpenAPI document shows valid examples beside the responses", () => {
   }
 });
 
-test("the OpenAPI document takes its enumerations from the contract", () => {
+test("the enumerations of the OpenAPI document are those of the contract", () => {
   const enumOf = (name: string) => (resolve(`#/components/schemas/${name}`) as { enum: string[] }).enum;
   expect(enumOf("VerificationPurpose")).toEqual([...contract.purposes]);
   expect(enumOf("LicenseStatus")).toEqual([...contract.licenseStatuses]);
@@ -93,7 +93,7 @@ test("the OpenAPI document takes its enumerations from the contract", () => {
   expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
 });
 
-test("the OpenAPI document names the codes of every error, and every code of a call", () => {
+test("the OpenAPI document names the codes of every error response, and every code that a call can get", () => {
   const named = new Set<string>();
   const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
   const answers = operations.flatMap(({ responses }) =>
@@ -110,7 +110,7 @@ test("the OpenAPI document names the codes of every error, and every code of a c
   expect(left).toEqual(["REQUEST_MALFORMED"]);
 });
 
-test("the OpenAPI document has a sentence for every word of its lists, in their order", () => {
+test("the OpenAPI document explains every value of its enumerations in a sentence, in their order", () => {
   const schemas = Object.entries(resolve("#/components/schemas") as Record<string, Json>);
   const lists = schemas.filter(([, schema]) => Array.isArray(schema.enum));
   expect(lists.map(([name]) => name)).toContain("Reason");
@@ -121,7 +121,7 @@ test("the OpenAPI document has a sentence for every word of its lists, in their 
   }
 });
 
-test("the OpenAPI document states the security of every operation and webhook, and its license", () => {
+test("the OpenAPI document states the license, and the security of every operation and webhook", () => {
   const operations = [...Object.values(document.paths), ...Object.values(document.webhooks as Json)]
     .flatMap((path) => Object.values(path as Record<string, Json>))
     .map(({ operationId, security }) => [operationId, Array.isArray(security)]);
@@ -129,24 +129,27 @@ test("the OpenAPI document states the security of every operation and webhook, a
   expect(document.info).toMatchObject({ license: { name: "MIT" } });
 });
 
-test.each(contract.eventTypes)("the OpenAPI document shows %s as the service would send it", (type) => {
-  const example = examples.eventOf(type);
-  const { tId, regNo, licenseStatus, certificateStatus, previousStatus } = example.data;
-  const after = { license: licenseStatus, certificate: certificateStatus, active: true };
-  const isCertificate = type.startsWith("certificate.");
-  const before = { ...after, [isCertificate ? "certificate" : "license"]: previousStatus };
-  const isDeactivation = type === "teacher.deactivated";
-  const occurredAt = Date.parse(example.occurredAt);
-  const events = createEvents(
-    before as Statuses,
-    { ...after, active: !isDeactivation },
-    { tId, regNo, occurredAt },
-  );
-  const sent = events.map(({ body }) => ({ ...JSON.parse(body), eventId: example.eventId }));
-  expect(sent).toEqual([example]);
-});
+test.each(contract.eventTypes)(
+  "the OpenAPI example of the event %s equals the event that is sent",
+  (type) => {
+    const example = examples.eventOf(type);
+    const { tId, regNo, licenseStatus, certificateStatus, previousStatus } = example.data;
+    const after = { license: licenseStatus, certificate: certificateStatus, active: true };
+    const isCertificate = type.startsWith("certificate.");
+    const before = { ...after, [isCertificate ? "certificate" : "license"]: previousStatus };
+    const isDeactivation = type === "teacher.deactivated";
+    const occurredAt = Date.parse(example.occurredAt);
+    const events = createEvents(
+      before as Statuses,
+      { ...after, active: !isDeactivation },
+      { tId, regNo, occurredAt },
+    );
+    const sent = events.map(({ body }) => ({ ...JSON.parse(body), eventId: example.eventId }));
+    expect(sent).toEqual([example]);
+  },
+);
 
-test("the OpenAPI document names the delivery headers of the contract", () => {
+test("the OpenAPI document lists the delivery headers of the contract", () => {
   const operation = (document.webhooks as { statusChange: { post: { parameters: { name: string }[] } } })
     .statusChange;
   expect(operation.post.parameters.map(({ name }) => name)).toEqual([
@@ -165,7 +168,7 @@ const signAll = async (_kid: string, inputs: readonly string[]) =>
   inputs.map((input) => base64url(sign("sha256", Buffer.from(input), keys.active.privateKey)));
 
 test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
-  "the example envelopes are what the service would send",
+  "each example envelope of the OpenAPI document equals the envelope that the service signs for its values",
   async (envelope) => {
     const { verificationId, issuer, audience, result } = envelope;
     const issuedAt = Date.parse(envelope.verifiedAt) / 1000;
@@ -175,7 +178,7 @@ test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
   },
 );
 
-test("the example envelopes verify with the example key set, key history and status list", async () => {
+test("the OpenAPI document's envelopes verify with its example key set, key history and status list", async () => {
   const { issuer, audience } = examples;
   const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
   const outcome = await verifyEnvelope(JSON.stringify(examples.foundEnvelope), {

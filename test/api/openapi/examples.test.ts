@@ -130,19 +130,19 @@ async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<
 
 const publicly = (term: string) => `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
 
-test("the public lookup answers as the document shows", async () => {
+test("the service's public lookup answer equals the OpenAPI document's example", async () => {
   expect(await world.ask(publicly(regNo))).toEqual(examples.publicFound);
   expect(await world.ask(publicly("XX/1/2/3"))).toEqual(examples.publicNotFound);
 });
 
-test("the envelopes for a found teacher and for nobody are as the document shows", async () => {
+test("the service's envelopes for a found teacher and for nobody equal the OpenAPI document's examples", async () => {
   const check = { as: "full", body: examples.eligibilityCheck } as const;
   await expectAsShown(await world.ask(`${prefix}/eligibility-check`, check), examples.foundEnvelope);
   const nobody = await world.ask(`${prefix}/lookup/by-tid/999999`, { as: "full" });
   await expectAsShown(nobody, examples.notFoundEnvelope);
 });
 
-test("a batch is answered as the document shows", async () => {
+test("the service's answer to a batch equals the OpenAPI document's example", async () => {
   const answer = (await world.ask(`${prefix}/batch`, { as: "full", body: examples.batchCheck })) as {
     count: number;
     results: unknown[];
@@ -152,7 +152,7 @@ test("a batch is answered as the document shows", async () => {
   await expectAsShown(answer.results[1], examples.notFoundEnvelope);
 });
 
-test("a statement over a list is as the document shows", async () => {
+test("the service's statement over a list equals the OpenAPI document's example", async () => {
   const answer = await world.ask(`${prefix}/rosters`, { as: "full", body: examples.rosterRequest });
   const { statementId, signature, signatureKid, rows, ...rest } = answer as SignedStatement;
   const {
@@ -166,7 +166,7 @@ test("a statement over a list is as the document shows", async () => {
   expect(rows).toEqual(shownRows);
 });
 
-test("an expired licence of the old system and its reasons are as the document shows", async () => {
+test("the service's answer about an expired licence of the old system equals the OpenAPI document's example", async () => {
   const other = await openExampleWorld();
   await other.put(expired);
   const body = { identifier: { regNo }, purpose: "BODYA_EXAMINER_CREDENTIAL_CHECK" };
@@ -175,7 +175,7 @@ test("an expired licence of the old system and its reasons are as the document s
   await other.close();
 });
 
-test("the key set and the health are as the document shows", async () => {
+test("the service's key set and health answer equal the OpenAPI document's examples", async () => {
   const [shown] = examples.jwks.keys;
   const { keys } = (await world.ask(`${prefix}/.well-known/jwks.json`)) as typeof examples.jwks;
   expect(keys.map((key) => Object.keys(key).sort())).toEqual(keys.map(() => Object.keys(shown ?? {}).sort()));
@@ -183,7 +183,7 @@ test("the key set and the health are as the document shows", async () => {
   expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid });
 });
 
-test("the signature of the event that the document shows is genuine", async () => {
+test("the signature of the OpenAPI document's example event verifies", async () => {
   const { webhookEvent, webhookSecret: secret, shownHeaders } = examples;
   const rawBody = JSON.stringify(webhookEvent);
   const signature = shownHeaders["X-AGENCY-Signature"] ?? "";
@@ -199,7 +199,7 @@ test("the signature of the event that the document shows is genuine", async () =
   expect(outcome).toMatchObject({ valid: true });
 });
 
-test("the document's teacher is the first of a sandbox, whose answers there are those that it shows", () => {
+test("the teacher of the OpenAPI document's examples is the first teacher of a sandbox", () => {
   const [first] = sandboxTeachers;
   expect(first).toMatchObject({ ...teacher, regNo, nin: examples.nin });
   expect(first?.profile).toEqual({ qualifications: profile.qualifications, employment: profile.employment });
@@ -253,17 +253,17 @@ const cases: [name: string, path: string, init: Init][] = [
   ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
 ];
 
-test.each(cases)("the app refuses as the document's response %s shows", async (name, path, init) => {
+test.each(cases)("the service's refusal equals the OpenAPI example response %s", async (name, path, init) => {
   expect(await world.ask(path, init)).toEqual(shown(name));
 });
 
-test("an empty log is answered as the document shows", async () => {
+test("the answers of an empty log equal the OpenAPI document's examples", async () => {
   const other = await openExampleWorld();
   expect(await other.ask(`${prefix}/log/checkpoint`)).toEqual(shown("NoCheckpoint"));
   await other.close();
 });
 
-test("a key that was used with another body is refused as the document shows", async () => {
+test("the refusal of an idempotency key with another body equals the OpenAPI document's example", async () => {
   const headers = { "Idempotency-Key": "examples" };
   await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 1 }) });
   const again = await world.ask(eligibility, { as: "full", headers, body: checkOf({ tId: 2 }) });

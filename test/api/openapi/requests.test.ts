@@ -43,7 +43,7 @@ function withoutWords($ref: string): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => !(name in words)));
 }
 
-test.each(schemas)("the document describes %s as the routes check it", (name, schema) => {
+test.each(schemas)("the OpenAPI schema %s equals the schema that the routes use", (name, schema) => {
   const { $schema: _, ...checked } = toJsonSchema(schema, {
     target: "draft-2020-12",
     // An object is checked not to be an array before it is read as one; the schema is the part after that.
@@ -53,7 +53,7 @@ test.each(schemas)("the document describes %s as the routes check it", (name, sc
   expect(rulesOf({ $ref: `#/components/schemas/${name}` })).toEqual(checked as Json);
 });
 
-test("every schema that the routes check is in the list", () => {
+test("every request schema of the routes is compared with the OpenAPI document", () => {
   const listed = schemas.map(([, schema]) => schema);
   const isMissing = ([, schema]: [string, v.GenericSchema]) => !listed.includes(schema);
   expect(Object.entries(requests).filter(isMissing)).toEqual([]);

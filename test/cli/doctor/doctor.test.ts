@@ -56,7 +56,7 @@ test("tvs doctor warns where a batch would take longer than a caller waits for i
   expect(signingCheck({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
 });
 
-test("tvs doctor makes neither a data directory nor a database", () =>
+test("tvs doctor creates neither a data folder nor a database", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "none");
     const { code, ok, of, stderr } = await doctor(dataDir);
@@ -70,7 +70,7 @@ test("tvs doctor makes neither a data directory nor a database", () =>
     expect(await readdir(dataDir)).toEqual([]);
   }));
 
-test("tvs doctor finds open file modes, settings that serve would refuse, and a pending key that may be promoted", () =>
+test("tvs doctor finds file modes that others can read, settings that serve would refuse, and a pending key that may be promoted", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     await withTestContext(dataDir, async ({ driver }) => {
@@ -90,7 +90,7 @@ test("tvs doctor finds open file modes, settings that serve would refuse, and a 
     expect(of("configuration")).toMatchObject(refused);
   }));
 
-test("tvs doctor fails for a master key that is missing, of another database, or unreadable", () =>
+test("tvs doctor fails if the master key is missing, unreadable, or of another database", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     const key = join(dataDir, "master.key");
@@ -108,7 +108,7 @@ test("tvs doctor fails for a master key that is missing, of another database, or
     expect(await found()).toMatchObject({ result: "fail", found: expect.stringContaining("is missing") });
   }));
 
-test("tvs doctor fails for an empty file, another program's database and a damaged one", () =>
+test("tvs doctor fails if the database is an empty file, damaged, or another program's", () =>
   withTempDir(async (dataDir) => {
     const file = join(dataDir, "tvs.db");
     await writeFile(file, "");
@@ -136,7 +136,7 @@ test("tvs doctor fails for an empty file, another program's database and a damag
     );
   }));
 
-test("tvs doctor fails for a clock behind the data and for a newer program's schema", () =>
+test("tvs doctor fails if the clock is earlier than the data, or the schema is of a newer program", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     await withTestContext(dataDir, async ({ driver, clock }) => {
@@ -151,7 +151,7 @@ test("tvs doctor fails for a clock behind the data and for a newer program's sch
     expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
   }));
 
-test("tvs doctor fails for a foreign trigger, and no other command runs", () =>
+test("tvs doctor fails if the database has a trigger that tvs did not make, and other commands are refused", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     const sql = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
@@ -167,7 +167,7 @@ test("tvs doctor fails for a foreign trigger, and no other command runs", () =>
     );
   }));
 
-test("tvs doctor counts leftover copies of the database engine and names a foreign owner of its file", () =>
+test("tvs doctor counts leftover copies of the database engine, and warns if another user owns the current copy", () =>
   withTempDir(async (folder) => {
     const uid = process.getuid?.() ?? -1;
     const check = (as: number) => checkTempDirectory({ BUN_TMPDIR: folder }, as);
@@ -191,7 +191,7 @@ const ending = (notAfter: string) => {
   return makeCertificate({ commonName: "service", ...dates });
 };
 
-test("tvs doctor checks the end of the TLS chain, its key, and who may read the key", () =>
+test("tvs doctor checks when the TLS certificate chain expires, its key, and who may read the key", () =>
   withTempDir(async (folder) => {
     const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     const ends = ["2027-01-01", "2026-07-01", "2026-06-01"];
@@ -223,7 +223,7 @@ test.each([
   [10 * 2 ** 20, "fail", "writes are about to be refused"],
   [500 * 2 ** 20, "warn", "before the next import or backup"],
   [5 * 2 ** 30, "ok", null],
-] as const)("tvs doctor says what a disk with %d bytes free means", (bytes, result, advice) => {
+] as const)("tvs doctor gives the right result for a disk with %d free bytes", (bytes, result, advice) => {
   const check = checkDisk(readConfig({ data: "/" }, {}), () => bytes);
   expect([check.result, check.advice]).toEqual([result, advice && expect.stringContaining(advice)]);
 });

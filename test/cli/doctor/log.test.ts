@@ -60,7 +60,7 @@ test("tvs doctor shows the log's name and its pinned checkpoint", () =>
     });
   }));
 
-test("tvs doctor reports a pinned checkpoint that others can write, is ahead, of another log, unreadable or missing", () =>
+test("tvs doctor reports a pinned checkpoint that is missing, unreadable, ahead, of another log, or writable by others", () =>
   withLog(2, async ({ folder, look, driver }) => {
     const file = join(folder, "log.checkpoint");
     const { note = "" } = (await createLogStore(driver).newest()) ?? {};
@@ -86,7 +86,7 @@ test("tvs doctor reports a pinned checkpoint that others can write, is ahead, of
     );
   }));
 
-test("tvs doctor warns of a retention that was written into the database by hand", () => {
+test("tvs doctor warns if the retention was written into the database by hand", () => {
   const config = readConfig({ "master-key": masterKey }, {});
   const said = new Map(Object.entries(retentionSettings("7y", secrets)));
   const none = { oldest: null, now };
@@ -102,7 +102,7 @@ test("tvs doctor warns of a retention that was written into the database by hand
   });
 });
 
-test("tvs doctor warns of an attestation that retention should have deleted a day ago", () => {
+test("tvs doctor warns of an attestation that should have been deleted a day ago", () => {
   const config = readConfig({ "master-key": masterKey }, {});
   const said = new Map(Object.entries(retentionSettings("90d", secrets)));
   const aged = (days: number) => ({ oldest: { id: 7, issuedAt: now - days * 24 * hourMs }, now });

@@ -34,15 +34,33 @@ const fromProxy = { ...off, clientCertFrom: ["10.0.0.5"] };
 const onlyAddresses = { ...off, trustedProxies: ["10.0.0.5/32"] };
 
 test.each([
-  ["none", off, 0, null, null],
-  ["none, behind a proxy", { ...off, trustedProxies: ["127.0.0.1"] }, 0, null, null],
-  ["some, and who knows how the service is started", off, 2, null, null],
-  ["some, at a port of their own", { ...off, tls, trustedProxies: ["127.0.0.1"] }, 2, null, null],
-  ["from the world", { ...off, clientCertFrom: ["0.0.0.0/0"] }, 1, /0\.0\.0\.0\/0$/, "seen"],
-  ["from a proxy", fromProxy, 1, /10\.0\.0\.5, which must/, "must be 401"],
-  ["from a proxy for nobody", fromProxy, 0, /no certificate/, "leave --client-cert-from"],
+  ["no certificate", off, 0, null, null],
+  ["no certificate, behind a proxy", { ...off, trustedProxies: ["127.0.0.1"] }, 0, null, null],
+  ["some certificates, and unknown options of the service", off, 2, null, null],
   [
-    "from a proxy for addresses",
+    "some certificates, at a separate TLS port",
+    { ...off, tls, trustedProxies: ["127.0.0.1"] },
+    2,
+    null,
+    null,
+  ],
+  [
+    "Client-Cert trusted from every address",
+    { ...off, clientCertFrom: ["0.0.0.0/0"] },
+    1,
+    /0\.0\.0\.0\/0$/,
+    "seen",
+  ],
+  ["Client-Cert trusted from a proxy", fromProxy, 1, /10\.0\.0\.5, which must/, "must be 401"],
+  [
+    "Client-Cert trusted from a proxy, without any certificate",
+    fromProxy,
+    0,
+    /no certificate/,
+    "leave --client-cert-from",
+  ],
+  [
+    "a proxy that is trusted for addresses only",
     onlyAddresses,
     1,
     /not believed from 10\.0\.0\.5\/32$/,
@@ -55,7 +73,7 @@ test.each([
   if (warned !== null) expect(check.found).toMatch(warned);
 });
 
-test("tvs doctor warns for 24 hours of a Client-Cert that could not be read, with the form that it needs", () => {
+test("tvs doctor warns for 24 hours of a Client-Cert header that could not be read, and shows the right format", () => {
   const config = { clientCertFrom: ["10.0.0.5"], trustedProxies: [], tls: undefined };
   const unreadableAt = new Date(now - 3_600_000).toISOString();
   const check = checkClientCertificates(config, { certificates: 1, unreadableAt, now });
@@ -66,7 +84,7 @@ test("tvs doctor warns for 24 hours of a Client-Cert that could not be read, wit
   expect(later.found).not.toContain("could not be read");
 });
 
-test("tvs doctor names a receiver whose host has no IP address, with its partner", async () => {
+test("tvs doctor names a webhook receiver whose host has no IP address, and its partner", async () => {
   expect(await checkReceivers([])).toMatchObject({ result: "ok" });
   const numbered = { partnerId: "a", url: "https://192.0.2.1/x" };
   const both = [numbered, { partnerId: "b", url: "https://[2001:db8::1]:9/" }];
@@ -79,7 +97,7 @@ test("tvs doctor names a receiver whose host has no IP address, with its partner
   expect(check.advice).toContain("tvs partners webhook set");
 });
 
-test("tvs doctor warns of a database that others may read", () =>
+test("tvs doctor warns if other users may read the database", () =>
   withTempDir(async (dataDir) => {
     await chmod(dataDir, 0o700);
     await withTestContext(dataDir, async () => {});

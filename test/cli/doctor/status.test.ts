@@ -6,7 +6,7 @@ import { withTempDir } from "../../harness/folder.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-test("tvs status shows the figures, and whether a service holds the database", () =>
+test("tvs status shows the register's figures, and whether a service has the database open", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const { operator, close } = await openService(

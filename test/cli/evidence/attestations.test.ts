@@ -58,7 +58,7 @@ async function check(input: string | Uint8Array) {
 }
 
 describe("tvs attestations list and show", () => {
-  test("attestations list finds one teacher by any identifier, and narrows by partner, time and count", async () => {
+  test("tvs attestations list finds a teacher by any identifier, and filters by partner, time and --limit", async () => {
     const list = async (...args: string[]): Promise<{ reference: string }[]> =>
       JSON.parse((await tvs("list", "--json", "--teacher", ...args)).stdout);
     const about = await list("a/b/c/1");
@@ -70,7 +70,7 @@ describe("tvs attestations list and show", () => {
     expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
   });
 
-  test("attestations list finds the calls of a key, and revoking the key says how many there were", async () => {
+  test("tvs attestations list --key finds an API key's calls, and revoking the key prints their number", async () => {
     const folder = join(dataDir, "leaked");
     await attest(folder);
     const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
@@ -95,7 +95,7 @@ describe("tvs attestations list and show", () => {
     );
   });
 
-  test("attestations show prints the whole attestation without a NIN or its index", async () => {
+  test("tvs attestations show prints the whole attestation without a NIN or its blind index", async () => {
     const { verificationId, signature, result } = sample(1);
     const { code, stdout } = await tvs("show", verificationId, "--json");
     expect(code).toBe(0);
@@ -116,7 +116,7 @@ describe("tvs attestations list and show", () => {
 });
 
 describe("tvs attestations check", () => {
-  test("an envelope, a bare signature, a batch, an array and lines are attested and unaltered", async () => {
+  test("tvs attestations check accepts an envelope, a bare signature, a batch, an array and NDJSON lines", async () => {
     const lines = envelopes.map((one) => JSON.stringify(one)).join("\n");
     const inputs: [string, number][] = [
       [JSON.stringify(sample(), null, 2), 1],
@@ -134,12 +134,16 @@ describe("tvs attestations check", () => {
   });
 
   test.each<[string, (one: SignedEnvelope) => object, string]>([
-    ["result", ({ result }) => ({ result: { ...result, eligible: false } }), "OUTER_RESULT_DIFFERS"],
-    ["audience", () => ({ audience: "other" }), "OUTER_AUDIENCE_DIFFERS"],
-    ["missing member", () => ({ issuer: undefined }), "ENVELOPE_MALFORMED"],
-    ["signature", (one) => ({ signature: otherSignature(one) }), "SIGNATURE_DIFFERS"],
-    ["broken signature", () => ({ signature: "x" }), "SIGNATURE_DIFFERS"],
-  ])("an envelope with another %s is known but altered", async (_, change, reason) => {
+    [
+      "a changed result",
+      ({ result }) => ({ result: { ...result, eligible: false } }),
+      "OUTER_RESULT_DIFFERS",
+    ],
+    ["a changed audience", () => ({ audience: "other" }), "OUTER_AUDIENCE_DIFFERS"],
+    ["a missing member", () => ({ issuer: undefined }), "ENVELOPE_MALFORMED"],
+    ["another signature", (one) => ({ signature: otherSignature(one) }), "SIGNATURE_DIFFERS"],
+    ["a malformed signature", () => ({ signature: "x" }), "SIGNATURE_DIFFERS"],
+  ])("tvs attestations check finds an envelope with %s altered", async (_, change, reason) => {
     const envelope = { ...sample(), ...change(sample()) };
     const { code, results } = await check(JSON.stringify(envelope));
     expect(code).toBe(1);
@@ -155,7 +159,7 @@ describe("tvs attestations check", () => {
     return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
   }
 
-  test("an envelope of another service is unknown and makes the exit code 1", async () => {
+  test("tvs attestations check exits with 1 for an envelope of another service, because it is unknown", async () => {
     const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
     expect(code).toBe(1);
     expect(results).toMatchObject([
@@ -164,7 +168,7 @@ describe("tvs attestations check", () => {
     ]);
   });
 
-  test("an unreadable part of the input does not hide the other verdicts", async () => {
+  test("an unreadable part of the input does not hide the verdicts of tvs attestations check on the other parts", async () => {
     const verdictsOf = async (text: string) => {
       const { code, results } = await check(`${sample().signature}\n${text}`);
       return [code, ...results.map((one: { verdict: string }) => one.verdict)];
@@ -173,7 +177,7 @@ describe("tvs attestations check", () => {
     expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
   });
 
-  test("an input without an envelope exits with 2 and one line", async () => {
+  test("tvs attestations check of an input without an envelope exits with 2 and one line", async () => {
     for (const input of ["", "[]", "\n\n"]) {
       const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
       await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
@@ -182,7 +186,7 @@ describe("tvs attestations check", () => {
   });
 });
 
-describe("a log whose older end was deleted", () => {
+describe("a log whose oldest attestations were deleted", () => {
   let prunedDir: string;
   let old: SignedEnvelope;
 
@@ -200,7 +204,7 @@ describe("a log whose older end was deleted", () => {
   const run = (...args: string[]) => runTvs(["attestations", ...args], { dataDir: prunedDir });
   const said = /attestations from before \d{4}-\d\d-\d\dT[\d:.]+Z have been deleted \(they are kept for 1y\)/;
 
-  test("a deleted attestation may have existed, as show and check say", async () => {
+  test("tvs attestations show and check say that a deleted attestation may have existed", async () => {
     const shown = await run("show", old.verificationId);
     expect(shown.code).toBe(1);
     expect(shown.stderr).toMatch(said);
@@ -213,7 +217,7 @@ describe("a log whose older end was deleted", () => {
     expect(checked.stderr).toMatch(said);
   });
 
-  test("attestations list names the deletion only if the list may be incomplete", async () => {
+  test("tvs attestations list mentions deleted attestations only if its list may lack some of them", async () => {
     expect((await run("list")).stderr).toMatch(said);
     expect((await run("list", "--since", "2999-01-01")).stderr).toBe("");
     expect((await run("list", "--limit", "1")).stderr).toBe("");

@@ -82,7 +82,7 @@ async function look(folder: string, ...more: string[]) {
 }
 
 describe("tvs log check", () => {
-  test("tvs log check remembers the first checkpoint, and each later one that is proven to grow out of it", () =>
+  test("tvs log check stores the first checkpoint, and each later one that is proven to extend it", () =>
     withTempDir(async (folder) => {
       await show(makeTree(3));
       expect(await look(folder)).toMatchObject({
@@ -100,8 +100,8 @@ describe("tvs log check", () => {
 
   test.each([
     ["another tree of the same size", () => makeTree(5, 4), "forked"],
-    ["a larger tree that does not go on from before", () => makeTree(9, 4), "forked"],
-    ["a smaller tree, though the log knows no larger one", () => makeTree(4), "shrunk"],
+    ["a larger tree that does not extend the stored one", () => makeTree(9, 4), "forked"],
+    ["a smaller tree if the log cannot prove a larger one", () => makeTree(4), "shrunk"],
   ])("tvs log check exits with 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
@@ -117,7 +117,7 @@ describe("tvs log check", () => {
     }),
   );
 
-  test("an earlier checkpoint is the same log if the seen tree has grown out of it", () =>
+  test("tvs log check accepts an earlier checkpoint if the log proves that it grew into the stored one", () =>
     withTempDir(async (folder) => {
       await show(makeTree(7));
       const { state } = await look(folder);
@@ -129,7 +129,7 @@ describe("tvs log check", () => {
       expect(await look(folder)).toMatchObject({ code: 1, said: { verdict: "forked" } });
     }));
 
-  test("a new log with all seen entries counts as grown, whatever its number", () =>
+  test("tvs log check accepts a new log of any number that has all entries of the stored checkpoint", () =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
@@ -139,8 +139,8 @@ describe("tvs log check", () => {
 
   test.each([
     ["has fewer entries", () => makeTree(4)],
-    ["has other entries", () => makeTree(7, 4)],
-  ])("tvs log check exits with 2 once for a new log that %s, and then watches the new log", (_name, make) =>
+    ["has different entries", () => makeTree(7, 4)],
+  ])("tvs log check exits with 2 once for a new log that %s, and then with 0", (_name, make) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
@@ -188,7 +188,7 @@ describe("tvs log check", () => {
       },
       "something else as a proof of consistency",
     ],
-  ])("a checkpoint %s is not decided and not remembered", (_name, change, words) =>
+  ])("tvs log check exits with 2 for a checkpoint %s, and does not store it", (_name, change, words) =>
     withTempDir(async (folder) => {
       await show(makeTree(1));
       const { state } = await look(folder);
@@ -199,7 +199,7 @@ describe("tvs log check", () => {
     }),
   );
 
-  test("an unreadable state file or key, or a service that does not answer, gets exit code 2", () =>
+  test("tvs log check exits with 2 for an unreadable state file or key, or if the service does not answer", () =>
     withTempDir(async (folder) => {
       await show(makeTree(1));
       writeFileSync(join(folder, "seen.json"), '{"checkpoints":[]}');

@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 
 describe("tvs log", () => {
-  test("tvs log key prints the key that signed the printed checkpoint over every attestation", async () => {
+  test("tvs log key prints the key that signed the checkpoint of tvs log checkpoint, which covers every attestation", async () => {
     const { stdout: keys } = await tvs("log", "key");
     const key = await readVerifierKey(keys.trim());
     const { stdout: note } = await tvs("log", "checkpoint");
@@ -54,7 +54,7 @@ describe("tvs log", () => {
     ]);
   });
 
-  test("commands before the first tvs serve say that there is no log", async () => {
+  test("tvs log commands before the first tvs serve say that there is no log", async () => {
     const data = join(dataDir, "new");
     await withContext(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
     const run = (command: string) => runTvs(["log", command], { dataDir: data });
@@ -64,7 +64,7 @@ describe("tvs log", () => {
 });
 
 describe("tvs attestations prove", () => {
-  test("tvs attestations prove proves an attestation by its id or its leaf hash", async () => {
+  test("tvs attestations prove finds an attestation by its verification id or its leaf hash, and proves it", async () => {
     const { stdout: proof } = await tvs("attestations", "prove", verificationId);
     const described = await json("attestations", "prove", verificationId);
     expect(described).toMatchObject({ leafIndex: 1, treeSize: 3, proof, origin: "verify.example.org/log" });
@@ -79,7 +79,7 @@ describe("tvs attestations prove", () => {
     expect((await tvs("attestations", "prove", "--leaf", described.leafHash)).stdout).toBe(proof);
   });
 
-  test("tvs attestations prove writes the proof to a new file only", async () => {
+  test("tvs attestations prove --out writes only a new file", async () => {
     const file = join(elsewhere, "one.tlog-proof");
     const written = await tvs("attestations", "prove", verificationId, "--out", file);
     expect(written).toMatchObject({ code: 0, stdout: "" });
@@ -87,7 +87,7 @@ describe("tvs attestations prove", () => {
     expect((await tvs("attestations", "prove", verificationId, "--out", file)).code).toBe(2);
   });
 
-  test("tvs attestations prove exits with 1 for an unknown leaf and with 2 for a wrong argument", async () => {
+  test("tvs attestations prove exits with 1 for an unknown leaf hash and with 2 for a wrong argument", async () => {
     const unknown = anAttestation(9).verificationId;
     expect((await tvs("attestations", "prove", unknown)).code).toBe(1);
     expect((await tvs("attestations", "prove", "--leaf", "0".repeat(64))).code).toBe(1);
@@ -97,7 +97,7 @@ describe("tvs attestations prove", () => {
 });
 
 describe("tvs log audit", () => {
-  test("tvs log audit reports by exit code and JSON whether the log is whole", async () => {
+  test("tvs log audit reports in its exit code and its JSON whether the log is complete and unaltered", async () => {
     expect((await tvs("log", "audit")).stdout).toEndWith("\nall attestations are as they were logged\n");
     expect(await json("log", "audit")).toMatchObject({
       verdict: "whole",

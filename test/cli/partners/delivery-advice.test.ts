@@ -21,7 +21,7 @@ function aDeadOne(changes: Partial<Delivery> = {}): Delivery {
   return aDelivery({ state: "dead", dueAt: null, finishedAt: now, attempts: 11, ...changes });
 }
 
-test("an attempt is explained with its status", () => {
+test("tvs explains a delivery attempt by its HTTP status", () => {
   expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(
     "The endpoint answered with 503, which is not 2xx.",
   );
@@ -30,7 +30,7 @@ test("an attempt is explained with its status", () => {
 });
 
 test.each(Object.keys(deliveryErrors))(
-  "the next step for a dead delivery after %s is the remedy, then the retry",
+  "the advice on a delivery that failed with %s names the remedy first, then the retry",
   (lastError) => {
     const words = nextStep(aDeadOne({ lastError }), running);
     expect(words).toMatch(/^.{20,}; then tvs webhooks retry d1$/);
@@ -39,7 +39,7 @@ test.each(Object.keys(deliveryErrors))(
 );
 
 test.each(["ENDPOINT_INVALID", "ADDRESS_REFUSED"])(
-  "the next step after %s names --allow-private-webhooks",
+  "the advice on a delivery that failed with %s names --allow-private-webhooks",
   (lastError) => {
     expect(explainAttempt({ error: lastError, status: null })).toContain("without --allow-private-webhooks");
     const step = nextStep(aDeadOne({ lastError }), running);
@@ -84,6 +84,6 @@ test.each<[name: string, delivery: Delivery, situation: typeof running, words: R
   ["held after five days", held, disabled("failing"), /^it is held: .*five days.*webhook enable agency/],
   ["pending without a service", aDelivery(), { ...running, serviceRunning: false }, /start tvs serve/],
   ["delivered", aDelivery({ state: "delivered" }), running, /^nothing/],
-])("the next step is right for a delivery that is %s", (_name, delivery, situation, words) => {
+])("tvs gives the right advice on a delivery that is %s", (_name, delivery, situation, words) => {
   expect(nextStep(delivery, situation)).toMatch(words);
 });

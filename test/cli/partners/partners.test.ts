@@ -26,7 +26,7 @@ const run = (...args: string[]) => runTvs(["partners", ...args], { dataDir });
 const json = (...args: string[]) =>
   runJson<ReturnType<typeof JSON.parse>>(["partners", ...args], { dataDir });
 
-test("tvs partners add prints the record with a key that is shown this once", async () => {
+test("tvs partners add prints the partner's record, and its API key only this once", async () => {
   const purposes = ["EMPLOYER_BACKGROUND_CHECK"];
   const may = ["--scopes", "batch, eligibility", "--purposes", ...purposes, "--batch-cost", "item"];
   const quotas = ["--per-minute", "5", "--per-day", "9"];
@@ -43,7 +43,7 @@ test("tvs partners add prints the record with a key that is shown this once", as
   }
 });
 
-test("tvs partners add names the partner's first page only if an issuer was set", async () => {
+test("tvs partners add prints the URL of the getting-started page only if an issuer is set", async () => {
   const folder = join(dataDir, "without-issuer");
   const add = async (id: string) =>
     (await onTerminal(["partners", "add", id, ...terms], { dataDir: folder })).text.replace(/\s+/g, "");
@@ -56,7 +56,7 @@ test("tvs partners add names the partner's first page only if an issuer was set"
   expect(await add("late")).toContain(`${issuer}/v1/inter-agency/getting-started`);
 });
 
-test("tvs partners add refuses an id that is taken, and leaves the partner as it was", async () => {
+test("tvs partners add refuses an existing partner id, and leaves that partner unchanged", async () => {
   await json("add", "taken", ...terms);
   const again = run("add", "taken", ...terms.with(1, "Another"));
   await expectRefusal(again, 1, 'partner "taken" already exists');
@@ -65,16 +65,16 @@ test("tvs partners add refuses an id that is taken, and leaves the partner as it
 
 test.concurrent.each([
   ["an unknown scope", terms.with(3, "all,eligibility"), "--scopes"],
-  ["a quota that is no number", terms.with(7, "many"), "--per-minute"],
+  ["a quota that is not a number", terms.with(7, "many"), "--per-minute"],
   ["an empty name", terms.with(1, " "), "--name"],
   ["a missing quota", terms.slice(0, 8), "--per-day"],
-  ["another batch cost", [...terms, "--batch-cost", "free"], "--batch-cost"],
-])("tvs partners add with %s names the option and makes nothing", async (_, flags, named) => {
+  ["an unknown batch cost", [...terms, "--batch-cost", "free"], "--batch-cost"],
+])("tvs partners add with %s is refused with the option's name", async (_, flags, named) => {
   await expectRefusal(run("add", "unmade", ...flags), 2, named);
   expect((await run("show", "unmade")).code).toBe(1);
 });
 
-test("tvs partners set changes what is named and nothing else", async () => {
+test("tvs partners set changes only the given options", async () => {
   await json("add", "changing", ...terms);
   const changed = await json("set", "changing", "--per-minute", "7", "--batch-cost", "item");
   expect(changed).toMatchObject({ perMinute: 7, perDay: 1000, batchCost: "item", name: "An Agency" });
@@ -82,7 +82,7 @@ test("tvs partners set changes what is named and nothing else", async () => {
   expect(await json("show", "changing")).toMatchObject({ perMinute: 7, scopes: ["batch"] });
 });
 
-test("tvs partners set changes the filter and the watch limit, and records only what differs", async () => {
+test("tvs partners set changes the event filter and the watch limit, and records only real changes", async () => {
   const usual = { watchLimit: 100_000, eventFilter: { events: [...eventTypes], teachers: "all" } };
   expect(await json("add", "filtered", ...terms)).toMatchObject(usual);
   const own = ["--watch-limit", "5", "--teachers", "watched"];
@@ -100,7 +100,7 @@ test("tvs partners set changes the filter and the watch limit, and records only 
   await expectRefusal(run("set", "filtered", "--teachers", "some"), 2, "--teachers");
 });
 
-test("tvs partners show shows keys, certificates and the use of the open quota windows", async () => {
+test("tvs partners show shows keys, certificates and the quota used in the current minute and day", async () => {
   await json("add", "counted", ...terms);
   await withTestContext(dataDir, async ({ driver, clock }) => {
     const startsAt = (ms: number) => Math.floor(clock.now() / ms) * ms;
@@ -116,7 +116,7 @@ test("tvs partners show shows keys, certificates and the use of the open quota w
   expect((await run("show", "nobody")).code).toBe(1);
 });
 
-test("a partner has two live keys at most, and the old one ends after the overlap", async () => {
+test("a partner has at most two live keys, and the old key expires after the overlap", async () => {
   const first = await json("add", "rotating", ...terms);
   const second = await json("key", "issue", "rotating", "--overlap", "1h");
   expect(second).toMatchObject({ partnerId: "rotating", previous: { keyId: first.keyId } });
@@ -131,7 +131,7 @@ test("a partner has two live keys at most, and the old one ends after the overla
   expect((await run("key", "issue", "rotating")).code).toBe(0);
 });
 
-test("revoking the last key says that no key is left", async () => {
+test("tvs partners key revoke says if the partner has no key left", async () => {
   const { keyId } = await json("add", "lastkey", ...terms);
   const { code, stderr } = await run("key", "revoke", keyId);
   expect(code).toBe(0);
@@ -144,7 +144,7 @@ async function fileWith(name: string, content: string | Uint8Array): Promise<str
   return file;
 }
 
-test("tvs partners cert adds and lists a certificate by its fingerprint, and removes it by any spelling", async () => {
+test("tvs partners cert adds, lists and removes a certificate by its fingerprint, in any spelling", async () => {
   const { certPem, keyPem, fingerprint256 } = await makeCertificate({ commonName: "agency" });
   const file = await fileWith("good.pem", `${keyPem}\n${certPem}`);
   await json("add", "federal", ...terms);
@@ -160,7 +160,7 @@ test("tvs partners cert adds and lists a certificate by its fingerprint, and rem
   expect((await run("cert", "remove", "federal", "ab:cd")).code).toBe(2);
 });
 
-test("tvs partners cert add reads DER too, and gives a certificate to one partner only", async () => {
+test("tvs partners cert add reads DER too, and refuses a certificate that another partner has", async () => {
   const { der } = await makeCertificate({ commonName: "shared" });
   const file = await fileWith("shared.der", der);
   await json("add", "owner", ...terms);

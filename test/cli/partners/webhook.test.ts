@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-test("tvs partners webhook set prints a secret that stays when the endpoint is set again", async () => {
+test("tvs partners webhook set prints a secret, and keeps it when the endpoint is set again", async () => {
   await world.addPartner("agency");
   const made = await world.json(`partners webhook set agency ${publicUrl}`);
   expect(Object.keys(made)).toEqual(["partnerId", "url", "secret"]);
@@ -40,7 +40,7 @@ test("tvs partners webhook set prints a secret that stays when the endpoint is s
   expect([all.teachers, all.events.length]).toEqual(["all", allTypes]);
 });
 
-test("no other command prints a webhook's secret", async () => {
+test("no command except tvs partners webhook set and rotate-secret prints a webhook's secret", async () => {
   await world.addPartner("quiet");
   const { secret } = await world.json(`partners webhook set quiet ${publicUrl}`);
   const own = ["show", "disable", "enable"].map((name) => `partners webhook ${name} quiet`);
@@ -63,13 +63,13 @@ test.each([
   expect((await world.run("partners webhook show bare")).code).toBe(1);
 });
 
-test("tvs partners webhook set --allow-private-webhooks accepts http and private addresses, and says that serve must too", async () => {
+test("tvs partners webhook set --allow-private-webhooks accepts private addresses and http, and says that serve needs the option too", async () => {
   await world.addPartner("private");
   const line = "partners webhook set private http://127.0.0.1:9/x --allow-private-webhooks";
   expect(await world.run(line)).toMatchObject({ code: 0, stderr: expect.stringContaining("tvs serve") });
 });
 
-test("tvs partners webhook rotate-secret makes a new secret, and says until when the old one signs too", async () => {
+test("tvs partners webhook rotate-secret prints a new secret, and until when the old one signs too", async () => {
   await world.addPartner("rotating");
   const { secret } = await world.json(`partners webhook set rotating ${publicUrl}`);
   const begun = Date.now();
@@ -84,7 +84,7 @@ test("tvs partners webhook rotate-secret makes a new secret, and says until when
   expect(atOnce.previousSecretUntil).toBeNull();
 });
 
-test("disabling an endpoint holds its deliveries and enabling it lets them go", async () => {
+test("disabling a webhook endpoint holds its deliveries, and enabling it releases them", async () => {
   await world.addPartner("switched");
   await world.json(`partners webhook set switched ${publicUrl}`);
   const { deliveryId } = await world.json("partners webhook test switched");
@@ -101,7 +101,7 @@ test("disabling an endpoint holds its deliveries and enabling it lets them go", 
   expect((await world.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
 });
 
-test("removing an endpoint makes its deliveries dead", async () => {
+test("removing a webhook endpoint marks its deliveries dead", async () => {
   await world.addPartner("removed");
   await world.json(`partners webhook set removed ${publicUrl}`);
   const { deliveryId } = await world.json("partners webhook test removed");
@@ -125,6 +125,6 @@ test.each([
   ["show nobody", 1, "nobody"],
   ["disable bare", 1, "tvs partners webhook set"],
   ["rotate-secret bare", 1, "tvs partners webhook set"],
-])("tvs partners webhook %s ends with %i and one line", async (words, code, named) => {
+])("tvs partners webhook %s exits with %i and one line", async (words, code, named) => {
   await expectRefusal(world.run(`partners webhook ${words}`), code, named);
 });

@@ -21,7 +21,7 @@ async function subscribe(partnerId: string, port = 9): Promise<string> {
   return (await world.json(`partners webhook set ${partnerId} ${url} --allow-private-webhooks`)).secret;
 }
 
-test("a dead delivery is found, explained and retried with three commands", async () => {
+test("three commands find, explain and retry a dead delivery", async () => {
   const received = Promise.withResolvers<string>();
   const receiver = await startReceiver((socket, request) => {
     socket.end("HTTP/1.1 204 No Content\r\n\r\n");
@@ -66,7 +66,7 @@ test("a dead delivery is found, explained and retried with three commands", asyn
   }
 });
 
-test("tvs webhooks list shows the newest first, by state and partner, up to the limit", async () => {
+test("tvs webhooks list shows the newest deliveries first, filtered by state and partner, up to the limit", async () => {
   await subscribe("listed");
   const retryAt = Date.parse("2099-01-01T00:00:00Z");
   const waiting = await world.addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
@@ -90,7 +90,7 @@ test("tvs webhooks list shows the newest first, by state and partner, up to the 
   expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
 });
 
-test("tvs webhooks retry --dead retries all dead deliveries, of one partner or since a time, and prints how many", async () => {
+test("tvs webhooks retry --dead retries all dead deliveries, or those of a partner or a period, and prints their number", async () => {
   await Promise.all([subscribe("first"), subscribe("second")]);
   const dead = (partnerId: string, at: number) =>
     world.addFailed(partnerId, { error: "TIMEOUT", status: null, at });
@@ -107,7 +107,7 @@ test("tvs webhooks retry --dead retries all dead deliveries, of one partner or s
   expect((await world.json("webhooks list --state dead --partner second")).length).toBe(0);
 });
 
-test("tvs webhooks release ends the hold of a restore, and enabling one endpoint does not", async () => {
+test("tvs webhooks release ends the hold after a restore, which enabling an endpoint does not", async () => {
   const held = await makeWebhookTerminal();
   try {
     await held.addPartner("agency");
@@ -151,6 +151,6 @@ test.concurrent.each([
   ["retry some --dead", 2, "--dead"],
   ["retry --dead --partner nobody", 1, "nobody"],
   ["retry 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
-])("tvs webhooks %s ends with %i and one line", async (words, code, named) => {
+])("tvs webhooks %s exits with %i and one line", async (words, code, named) => {
   await expectRefusal(world.run(`webhooks ${words}`), code, named);
 });

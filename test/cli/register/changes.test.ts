@@ -40,7 +40,7 @@ test.each([
   ["the value of --by first", "--by ada", given, "cli:ada"],
   ["the value of TVS_OPERATOR before sudo's user", "", given, "cli:bola"],
   ["sudo's user", "", { SUDO_USER: "chidi" }, "cli:chidi"],
-] as const)("the actor of a change is %s", async (name, by, env, actor) => {
+] as const)("the recorded actor of a change is %s", async (name, by, env, actor) => {
   const id = `who-${name.replace(/\W/g, "")}`.slice(0, 60);
   await json(`partners add ${id} ${terms} ${by}`.trim(), env);
   expect(await json(`partners history ${id}`)).toMatchObject([
@@ -48,7 +48,7 @@ test.each([
   ]);
 });
 
-test("the actor of a change is the login name of the user id without --by, TVS_OPERATOR and sudo", async () => {
+test("the recorded actor of a change is the login name, if --by, TVS_OPERATOR and SUDO_USER are absent", async () => {
   await json(`partners add login ${terms}`, {
     USER: "somebody",
     LOGNAME: "somebody",
@@ -66,7 +66,7 @@ test.each([
   ["TVS_OPERATOR", { TVS_OPERATOR: "a\u001b[31mb" }],
   ["SUDO_USER", { SUDO_USER: "a\u202eb" }],
 ])(
-  "an actor that is not printable is refused: %s, %j",
+  "an unprintable actor's name is refused: %s, %j",
   async (source, { by, ...env }: Record<string, string>) => {
     const options = { dataDir, env: { SUDO_USER: "", ...env } };
     const words = `partners add unnamed ${terms}`.split(" ");
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test("each change of a partner names its actor, and refused or empty ones are not recorded", async () => {
+test("tvs records the actor of each change of a partner, and records no refused or empty change", async () => {
   const certificate = join(dataDir, "client.pem");
   await writeFile(certificate, (await makeCertificate({ commonName: "whole" })).certPem);
   const { keyId } = await json(`partners add whole ${terms} --by a`);
@@ -134,7 +134,7 @@ test("each change of a partner names its actor, and refused or empty ones are no
   ]);
 });
 
-test("each change of a signing key names its actor, and the list of keys shows the last one", async () => {
+test("tvs records the actor of each change of a signing key, and tvs keys list shows the last actor", async () => {
   const { previousKid, activeKid, pendingKid } = await json("keys rotate --now --by ada");
   const by = async () =>
     new Map((await json("keys list")).map((key: { kid: string; by: string }) => [key.kid, key.by]));
@@ -157,7 +157,7 @@ test("each change of a signing key names its actor, and the list of keys shows t
   ]);
 });
 
-test("each change of a teacher names its actor in the history and in tvs changes", async () => {
+test("tvs records the actor of each change of a teacher in the history and in tvs changes", async () => {
   await json(`teachers deactivate ${regNo} --reason Duplicate --by ada`);
   await json(`teachers reactivate ${regNo} --reason Back --by bola`);
   const history = await json(`teachers history ${regNo} --by ada`);
@@ -166,7 +166,7 @@ test("each change of a teacher names its actor in the history and in tvs changes
   expect(all).toContainEqual(expect.objectContaining({ action: "reactivate", subject: `teacher:${regNo}` }));
 });
 
-test("an import is recorded with its actor under its number", async () => {
+test("tvs changes shows an import by its number, with its actor", async () => {
   const file = join(dataDir, "extract.csv");
   await writeFile(
     file,
@@ -176,7 +176,7 @@ test("an import is recorded with its actor under its number", async () => {
   expect(await json("changes --by importer")).toMatchObject([{ action: "import", subject: "import:1" }]);
 });
 
-test("a change of a setting names its actor, who ran init or started the service", () =>
+test("tvs records who changed a setting: the person who ran init or started the service", () =>
   withTempDir(async (folder) => {
     const data = join(folder, "data");
     const init = "init --issuer https://verify.example.org --name Registry --by ada".split(" ");

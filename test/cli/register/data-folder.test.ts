@@ -28,7 +28,7 @@ const keysOf = async (words: readonly string[], options?: RunOptions) =>
   (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
 
-test("two commands that make a data folder together make one register", async () => {
+test("two commands that create a data folder at the same time create one register", async () => {
   const data = freshPath();
   const words = [...initWords, "--data", data];
   const both = await Promise.all([runProcess(words), runProcess(words)]);
@@ -50,7 +50,7 @@ test("the option --data may be before the command, and takes precedence over TVS
   expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
 });
 
-test("the sandbox has a database of its own", async () => {
+test("a sandbox has a separate database", async () => {
   const data = await aRegister();
   await (await startService({ dataDir: data, args: ["--sandbox"] })).stop();
   const kids = async (...words: string[]) => (await keysOf(["--data", data, ...words])).map(({ kid }) => kid);
@@ -60,7 +60,7 @@ test("the sandbox has a database of its own", async () => {
   expectOneLine(await runTvs(["keys", "list", "--sandbox", ...live]), 1);
 });
 
-test("a file at the path of the data folder or of its parent is refused in one line", async () => {
+test("a file at the path of the data folder or its parent is refused in one line", async () => {
   const file = freshPath("file");
   await writeFile(file, "not a folder");
   for (const data of [file, join(file, "data")]) {
@@ -69,7 +69,7 @@ test("a file at the path of the data folder or of its parent is refused in one l
   }
 });
 
-test("a data folder admits one service, and after kill -9 the next one starts", async () => {
+test("a data folder can be used by one service only, and after kill -9 by the next one", async () => {
   const dataDir = await aRegister();
   await withTestContext(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
   const first = await startService({ dataDir });

@@ -15,7 +15,7 @@ const required = ["--issuer", "https://verify.example.gov", "--name", "Teacher R
 const remembered = (dataDir: string) =>
   withTestContext(dataDir, async ({ stores: { settings } }) => Object.fromEntries(await settings.read()));
 
-test.concurrent("tvs init makes a register with its settings for serve, and prints the next three commands", () =>
+test.concurrent("tvs init creates a register with settings for serve, and prints the next three commands", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const more = "--contact-email help@example.gov --host 127.0.0.2 --time-zone Africa/Accra".split(" ");
@@ -53,7 +53,7 @@ test.concurrent("tvs init makes a register with its settings for serve, and prin
     }
   }));
 
-test.concurrent("tvs init refuses an existing register, and leaves it unchanged", () =>
+test.concurrent("tvs init refuses a data folder that has a register, and leaves that register unchanged", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async () => {});
     const before = await remembered(dataDir);
@@ -71,7 +71,7 @@ test.concurrent.each([
   [[...required, "--contact-email", "nobody"], "--contact-email must be an e-mail address"],
   [[...required, "--keep-attestations", "1d"], "must be forever, or at least 90d"],
   [["--sandbox"], "a sandbox needs no init"],
-])("tvs init %j makes nothing and says why", (args, why) =>
+])("tvs init with %j is refused with the reason, and creates no register", (args, why) =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const { code, stderr } = await runTvs(["init", ...args], { dataDir });
@@ -80,7 +80,7 @@ test.concurrent.each([
   }),
 );
 
-test.concurrent("tvs init asks at a terminal, repeats the question after a wrong answer, and reads Enter as the default", () =>
+test.concurrent("tvs init on a terminal asks its questions, asks again after a wrong answer, and uses the default on Enter", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const typed = [
@@ -109,7 +109,7 @@ test.concurrent("tvs init asks at a terminal, repeats the question after a wrong
     });
   }));
 
-test.concurrent("tvs init makes nothing when the input ends before the last answer", () =>
+test.concurrent("tvs init creates no register if its input ends before the last answer", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const { code, text } = await onTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });

@@ -35,7 +35,7 @@ async function doctor(dataDir: string): Promise<(name: string) => Check | undefi
   return (name) => checks.find((check) => check.name === name);
 }
 
-test.concurrent("a live service that others reach refuses to start without an issuer", () =>
+test.concurrent("tvs serve without an issuer is refused if other machines can reach the service", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const { code, stdout, stderr } = await runTvs(open, { dataDir });
@@ -43,7 +43,7 @@ test.concurrent("a live service that others reach refuses to start without an is
     expect(stderr).toStartWith("tvs: a service that others reach needs its public URL");
   }));
 
-test.concurrent("a live service on loopback without an issuer uses its own address and warns, and a service for others does not use this address", () =>
+test.concurrent("tvs serve without an issuer warns and uses its own URL on loopback, and is refused on other addresses", () =>
   withTempDir(async (dataDir) => {
     const first = await issuerOf(dataDir);
     expect(first.issuer).toBe(first.url);
@@ -56,7 +56,7 @@ test.concurrent("a live service on loopback without an issuer uses its own addre
     expect((await runTvs(open, { dataDir })).code).toBe(2);
   }));
 
-test.concurrent("a live service warns while the stored settings allow webhooks to private addresses", () =>
+test.concurrent("tvs serve warns if the stored settings allow webhooks to private addresses", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const { close } = await openService(

@@ -147,7 +147,7 @@ function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
   }));
 }
 
-test("the manual's page key-theft shows the program's output, line by line", async () => {
+test("the output in the manual's page key-theft equals the program's output, line by line", async () => {
   const page = await readFile(repository("data/help/key-theft.md"), "utf8");
   for (const { lines, printed } of blocksOf(page)) {
     for (const line of lines) {

@@ -7,7 +7,7 @@ import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestContext } from "../../harness/service.ts";
 
-test("tvs policy show prints the policy in force, and with --json a document that tvs policy check accepts", () =>
+test("tvs policy show prints the policy in force, and with --json as a document that tvs policy check accepts", () =>
   withTempDir(async (dataDir) => {
     const policy = {
       version: "2027-01",
@@ -35,7 +35,7 @@ function rule(changes: object) {
   return { certificate: ["VERIFIED"], sources: ["legacy"], categories: [], minDaysRemaining: 0, ...changes };
 }
 
-test("tvs policy check needs no database, and its exit code is 1 for an invalid policy", () =>
+test("tvs policy check needs no database, and exits with 1 for an invalid policy", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const file = join(folder, "policy.json");

@@ -18,7 +18,7 @@ function withSettings(text: string, run: (file: string) => void): Promise<void> 
 const text =
   '# of the service\nTVS_DATA="/var/lib/tvs"\nTVS_PORT=9000\n#TVS_SANDBOX=1\nTVS_MASTER_KEY=sealed\n';
 
-test("a command without --data takes the location of the register, and nothing else, from the installed service's settings", () =>
+test("a command without --data reads only the register's location from the installed service's settings", () =>
   withSettings(text, (file) => {
     const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
     expect(serviceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
@@ -45,7 +45,7 @@ test.each([
   }),
 );
 
-test("the installed service's settings are not trusted where others can write them", () =>
+test("the installed service's settings are refused if other users can write to them", () =>
   withSettings(text, (file) => {
     for (const mode of [0o620, 0o602]) {
       chmodSync(file, mode);
@@ -54,7 +54,7 @@ test("the installed service's settings are not trusted where others can write th
   }));
 
 test.skipIf(process.geteuid?.() !== 0)(
-  "the installed service's settings are not trusted where another user owns them",
+  "the installed service's settings are refused if another user owns them",
   () =>
     withSettings(text, (file) => {
       chmodSync(file, 0o640);
@@ -63,7 +63,7 @@ test.skipIf(process.geteuid?.() !== 0)(
     }),
 );
 
-test("the installed service's settings and a register in the current folder are refused as ambiguous", () =>
+test("a command without --data is refused if the current folder has a register and the installed service has another", () =>
   withTempDir(async (folder) => {
     const here = process.cwd();
     mkdirSync(join(folder, "data"));
@@ -79,14 +79,14 @@ test("the installed service's settings and a register in the current folder are 
     }
   }));
 
-test("missing settings of the installed service change nothing, and a missing named file is refused", () =>
+test("a missing settings file of the installed service is ignored, unless TVS_SERVICE_SETTINGS names it", () =>
   withTempDir(async (folder) => {
     expect(serviceSettings({}, {}, { usual: join(folder, "none") }).file).toBeUndefined();
     const TVS_SERVICE_SETTINGS = join(folder, "none.env");
     expect(() => serviceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
   }));
 
-test("the installed service's settings lead commands to the register, without --data", () =>
+test("commands without --data use the register that the installed service's settings name", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "lib");
     await makeRegister(dataDir);

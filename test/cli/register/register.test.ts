@@ -46,7 +46,7 @@ test.concurrent.each([
   "teachers import FILE",
   "partners add board --name Board --scopes all --purposes all --per-minute 1 --per-day 1",
   "serve --port 0",
-])("a command without a register makes none and is refused: %s", (line) =>
+])("a command on a missing register is refused and creates none: %s", (line) =>
   inEmptyFolder(async ({ folder, dataDir, tvs }) => {
     const file = join(folder, "file");
     writeFileSync(file, "reg_no\nA/B/C/D\n");
@@ -65,7 +65,7 @@ test("the refusal of a missing register names the path of --database", () =>
     expect(readdirSync(folder)).toEqual([]);
   }));
 
-test("the refusal of a missing register names a sandbox that is there", () =>
+test("the refusal of a missing register mentions a sandbox in the same folder", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await mkdir(dataDir);
     writeFileSync(join(dataDir, "sandbox.db"), "x");
@@ -85,24 +85,22 @@ test.concurrent.each([
   ["serve --port 0 --trusted-proxy nonsense", 2],
   ["serve --port 0 --tls-port 0 --tls-cert BROKEN --tls-key BROKEN", 1],
   ["serve --port 0 --keep-attestations 1d", 2],
-] as const)(
-  "a command that may make a register leaves none behind when it is refused: %s",
-  (line, expected) =>
-    inEmptyFolder(async ({ folder, dataDir, tvs }) => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await new Promise((resolve) => server.once("listening", resolve));
-      const { port } = server.address() as { port: number };
-      const broken = join(folder, "broken.csv");
-      writeFileSync(broken, `${csv([row(1)])}"TR/2019/LA/2,Ada`);
-      const words = line.replaceAll("BROKEN", broken).replace("TAKEN", String(port)).split(" ");
-      const { code, stderr } = await tvs(words);
-      server.close();
-      expect({ code, lines: stderr.trimEnd().split("\n").length }).toEqual({ code: expected, lines: 1 });
-      expect(existsSync(dataDir)).toBe(false);
-    }),
+] as const)("a refused command that may create a register leaves none behind: %s", (line, expected) =>
+  inEmptyFolder(async ({ folder, dataDir, tvs }) => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as { port: number };
+    const broken = join(folder, "broken.csv");
+    writeFileSync(broken, `${csv([row(1)])}"TR/2019/LA/2,Ada`);
+    const words = line.replaceAll("BROKEN", broken).replace("TAKEN", String(port)).split(" ");
+    const { code, stderr } = await tvs(words);
+    server.close();
+    expect({ code, lines: stderr.trimEnd().split("\n").length }).toEqual({ code: expected, lines: 1 });
+    expect(existsSync(dataDir)).toBe(false);
+  }),
 );
 
-test("tvs init finishes a register that a kill left unfinished, which other commands refuse", () =>
+test("tvs init completes a register that a kill left incomplete, and other commands refuse it", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await mkdir(dataDir);
     const file = join(dataDir, "tvs.db");
@@ -118,7 +116,7 @@ test("tvs init finishes a register that a kill left unfinished, which other comm
     expect((await tvs(["status"])).code).toBe(0);
   }));
 
-test("tvs init refuses to make a register beside the master key of a missing database", () =>
+test("tvs init is refused if the folder has a master key and no database", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await makeRegister(dataDir);
     for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
@@ -155,7 +153,7 @@ test.if(isRoot)("a command in another user's folder names the user who may read 
 );
 
 test.if(isRoot)(
-  "a command of root in another user's folder is refused with the command to type, without its values",
+  "root is refused in another user's folder, with the command to run instead, without its values",
   () =>
     withOthersRegister(async (dataDir) => {
       const before = readdirSync(dataDir).sort();

@@ -36,7 +36,7 @@ async function rows(csv: string | Uint8Array) {
   return { code, ...JSON.parse(stdout) };
 }
 
-test("tvs roster finds teachers by registration number, teacher id or NIN, and the first filled column counts", async () => {
+test("tvs roster finds each teacher by the first filled column: registration number, teacher id or NIN", async () => {
   const csv = `name,NIN,t_id,reg_no\n,,,a/b/c/1\n,,11,\n,${nin},,\n,31415926536,11,A/B/C/1\n,,13,\n,,99,\n`;
   const answer = await rows(csv);
   const counts = { rows: 6, eligible: 3, percentage: 50 };
@@ -52,14 +52,14 @@ test("tvs roster finds teachers by registration number, teacher id or NIN, and t
   ]);
 });
 
-test("tvs roster prints a table and a summary, and ends with 0 for a list of eligible teachers", async () => {
+test("tvs roster prints a table and a summary, and exits with 0 if every listed teacher is eligible", async () => {
   const { code, stdout } = await roster("\uFEFFreg_no\r\nA/B/C/1\r\n\r\nA/B/C/1\r\n");
   expect(code).toBe(0);
   expect(stdout).toMatch(/^2 +A\/B\/C\/1 +11 +=Ada, the First +VALID +yes +-$/m);
   expect(stdout).toContain("2 of 2 eligible for SCHOOL_EMPLOYMENT_VERIFICATION (100 %)");
 });
 
-test("a row with identifiers of different teachers gets IDENTIFIERS_DISAGREE", async () => {
+test("tvs roster reports IDENTIFIERS_DISAGREE for a row whose identifiers belong to different teachers", async () => {
   const csv = `reg_no,t_id,nin\nA/B/C/1,13,\nA/B/C/1,,${nin}\nX/Y/Z/1,11,\nA/B/C/2,12,${nin}\n`;
   const { results, eligible } = await rows(csv);
   const refused = { eligible: false, found: false, name: null, regNo: null, error: "IDENTIFIERS_DISAGREE" };
@@ -67,7 +67,7 @@ test("a row with identifiers of different teachers gets IDENTIFIERS_DISAGREE", a
   expect(results).toMatchObject([refused, refused, refused, { regNo: "A/B/C/2", error: null }]);
 });
 
-test("a teacher listed under another name is not eligible, and the reason is NAME_DIFFERS", async () => {
+test("tvs roster reports a teacher who is listed under another name as not eligible (NAME_DIFFERS)", async () => {
   const csv = "reg_no,name\nA/B/C/1,Ada the First\nA/B/C/1,Chidi Okeke\nA/B/C/1,\n";
   const { results, eligible } = await rows(csv);
   expect(eligible).toBe(2);
@@ -84,7 +84,7 @@ test("a teacher listed under another name is not eligible, and the reason is NAM
   expect(await runJson<object[]>(["attestations", "list"], { dataDir })).toEqual([]);
 });
 
-test("a row without a usable identifier gets an error code, and no output has a NIN", async () => {
+test("tvs roster reports a row without a usable identifier by an error code, and no output has a NIN", async () => {
   const csv = [
     "reg_no,t_id,nin",
     ",,2.3E+10",
@@ -124,7 +124,7 @@ test("a row without a usable identifier gets an error code, and no output has a 
   }
 });
 
-test("tvs roster --out writes a file for its owner alone, without formulas, and prints only the summary", async () => {
+test("tvs roster --out writes a file that only its owner can read, without formulas, and prints only the summary", async () => {
   const out = join(outDir, "result.csv");
   const { code, stdout } = await roster("reg_no\nA/B/C/1\nA/B/C/3\n", "--out", out);
   expect(code).toBe(1);
@@ -138,7 +138,7 @@ test("tvs roster --out writes a file for its owner alone, without formulas, and 
   ]);
 });
 
-test("tvs roster ends with 2 for an unreadable list, in one line without its values", async () => {
+test("tvs roster exits with 2 for an unreadable list, with one line that repeats none of its values", async () => {
   for (const csv of [
     "",
     "name,phone\nx,y\n",
@@ -180,7 +180,7 @@ async function world(run: (world: { folder: string; dataDir: string; csv: string
   });
 }
 
-test("tvs roster --statement writes a statement that verifies and is attested", () =>
+test("tvs roster --statement writes a statement that verifies, and stores its attestation", () =>
   world(async ({ folder, dataDir, csv }) => {
     const [out, history] = [join(folder, "statement.json"), join(folder, "history.jose")];
     const args = ["roster", csv, ...asked, "--reference", "CENTRE-4711", "--out", out];
@@ -212,7 +212,7 @@ test("tvs roster --statement writes a statement that verifies and is attested", 
     expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
   }));
 
-test("tvs roster --statement refuses a list with a faulty row, and a missing name or file", () =>
+test("tvs roster --statement refuses a list with a faulty row, a missing --out and a missing --list-name", () =>
   world(async ({ folder, dataDir, csv }) => {
     const out = join(folder, "statement.json");
     const bad = join(folder, "bad.csv");
@@ -233,7 +233,7 @@ test("tvs roster --statement refuses a list with a faulty row, and a missing nam
     expect(await runJson<object[]>(["attestations", "list"], { dataDir })).toEqual([]);
   }));
 
-test("tvs roster --statement refuses Windows-1252 without --encoding", async () => {
+test("tvs roster --statement refuses a Windows-1252 list without --encoding", async () => {
   const out = join(outDir, "windows-1252.json");
   const list = Buffer.from("reg_no,name\nA/B/C/1,Zoë Adébáyo\n", "latin1");
   const statement = ["--statement", "--list-name", "School", "--out", out];

@@ -10,7 +10,7 @@ import { png } from "../../harness/png.ts";
 
 const logo = png(3, 2);
 
-test("a site is read with the logo beside its file, stored, and removed by --site none", () =>
+test("the setting --site reads and stores a site file and its logo, and --site none removes them", () =>
   withTempDir(async (folder) => {
     await mkdir(join(folder, "site"));
     const file = join(folder, "site", "site.json");
@@ -38,7 +38,7 @@ test("the error of a missing logo names the logo's file", () =>
     });
   }));
 
-test("status lists are on in a sandbox, unless a setting says otherwise", async () => {
+test("status lists are on in a sandbox and off in a live service, unless a setting says otherwise", async () => {
   const inForce = async (stored: Record<string, string>, flags: Record<string, string>) =>
     (await settingsOf(new Map(Object.entries(stored)), readConfig(flags, {}))).statusList;
   expect(await inForce({}, {})).toBe(false);
@@ -48,7 +48,7 @@ test("status lists are on in a sandbox, unless a setting says otherwise", async 
   expect(await inForce({ status_list: "on" }, {})).toBe(true);
 });
 
-test("a start writes only the settings with a changed value", async () => {
+test("a starting service stores only the settings whose values changed", async () => {
   const first = storedSettings(await settingsOf(new Map(), readConfig({}, {})));
   expect(changedSettings(first, new Map())).toEqual(first);
   const remembered = new Map(Object.entries(first));

@@ -37,7 +37,7 @@ function withFolder(run: (world: World) => Promise<void>): Promise<void> {
 const many = (count: number) =>
   Array.from({ length: count }, (_, n) => row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }));
 
-test.concurrent("tvs teachers import prints one JSON value, or the same counts as text, and nothing on stderr", () =>
+test.concurrent("tvs teachers import prints its counts as text or as one JSON value, and nothing on stderr", () =>
   withFolder(async ({ file, run }) => {
     const extract = await file("extract.csv", [row(1), row(2)]);
     const first = await run(extract, "--json");
@@ -51,7 +51,7 @@ test.concurrent("tvs teachers import prints one JSON value, or the same counts a
     expect(again.stderr).toBe("");
   }));
 
-test.concurrent("tvs teachers import ends with 1 when a row was rejected, and the report says which and why", () =>
+test.concurrent("tvs teachers import exits with 1 if a row was rejected, and its report names the row and the reason", () =>
   withFolder(async ({ file, run, folder }) => {
     const extract = await file("extract.csv", [row(1, { nin: "123", email: "x" }), row(2, { phone: "x" })]);
     const report = join(folder, "report.json");
@@ -69,7 +69,7 @@ test.concurrent("tvs teachers import ends with 1 when a row was rejected, and th
     expect(statSync(report).mode & 0o777).toBe(0o600);
   }));
 
-test.concurrent("tvs teachers import prints the counts by code and the first rejected rows, without values", () =>
+test.concurrent("tvs teachers import prints the number of rows for each code and the first rejected rows, without values", () =>
   withFolder(async ({ file, run }) => {
     const wrong = Array.from({ length: 7 }, (_, n) => row(n, { license_expiry_date: "someday" }));
     wrong[0] = row(0, { license_expiry_date: "someday", nin: "123" });
@@ -94,7 +94,7 @@ test.concurrent("tvs teachers import prints the counts by code and the first rej
     expect(stdout).not.toContain("someday");
   }));
 
-test.concurrent("tvs teachers import ends with 0 when every rejected row is the same as last time, and with 1 when one is new", () =>
+test.concurrent("tvs teachers import exits with 0 if the last import rejected the same rows, and with 1 for a new rejected row", () =>
   withFolder(async ({ file, run }) => {
     const wrong = (number: number) => row(number, { nin: "123" });
     const first = await run(await file("1.csv", [wrong(1), row(2, { nin: "" }), row(3), row(4)]));
@@ -109,7 +109,7 @@ test.concurrent("tvs teachers import ends with 0 when every rejected row is the 
     expect([another.code, another.stderr]).toEqual([1, ""]);
   }));
 
-test.concurrent("tvs teachers import prints that nothing changed when every row was rejected", () =>
+test.concurrent("tvs teachers import says that nothing changed if every row was rejected", () =>
   withFolder(async ({ file, run }) => {
     const { code, stdout } = await run(await file("extract.csv", [row(1, { nin: "x" })]));
     expect([code, stdout]).toEqual([
@@ -134,7 +134,7 @@ test.concurrent("tvs teachers import --template prints an empty extract on stdou
     expect((await run()).stderr).toContain("--template");
   }));
 
-test.concurrent("tvs teachers import ends with 1 when the brake or --strict stopped it, and says what to do", () =>
+test.concurrent("tvs teachers import exits with 1 if the brake or --strict stopped it, and names the remedy", () =>
   withFolder(async ({ file, run }) => {
     await run(await file("a.csv", [row(1), row(2)]));
     const loss = await file("b.csv", [row(1, { license_expiry_date: "2020-01-01" })]);
@@ -152,7 +152,7 @@ test.concurrent("tvs teachers import ends with 1 when the brake or --strict stop
     expect(strict.stderr).toContain("nothing was changed");
   }));
 
-test.concurrent("tvs teachers import names unknown columns, and stops at a misspelled one", () =>
+test.concurrent("tvs teachers import names unknown columns, and refuses a file with a misspelled column", () =>
   withFolder(async ({ file, run }) => {
     const known = [row(1, { lga: "Ikeja", "Remarks (old)": "x" })];
     const people = await run(await file("known.csv", known));
@@ -174,7 +174,7 @@ test.concurrent("tvs teachers import names unknown columns, and stops at a missp
     }
   }));
 
-test.concurrent("tvs teachers import ends with 2 and one line when the file could not be read", () =>
+test.concurrent("tvs teachers import exits with 2 and one line if it cannot read the file", () =>
   withFolder(async ({ file, run, folder, dataDir }) => {
     const broken = await file("broken.csv", `${csv([row(1)])}"TR/2019/LA/2,Ada`);
     for (const path of [broken, join(folder, "none.csv"), folder]) {
@@ -186,7 +186,7 @@ test.concurrent("tvs teachers import ends with 2 and one line when the file coul
     expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
   }));
 
-test("an import that is stopped while it reads the file reports this, and changes nothing", () =>
+test("tvs teachers import that is interrupted while it reads the file reports this, and changes nothing", () =>
   withTempDir(async (folder) => {
     const [extract, dataDir] = [join(folder, "extract.csv"), join(folder, "data")];
     execFileSync("mkfifo", [extract]);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   expect((await run("import", join(folder, "extract.csv"), "--baseline")).code).toBe(0);
 });
 
-test.concurrent("tvs teachers list is in the order of the numbers, with the status of each teacher", async () => {
+test.concurrent("tvs teachers list sorts by registration number and shows the status of each teacher", async () => {
   const { stdout, stderr } = await run("list", "--json");
   expect({ stderr, all: numbers(stdout) }).toEqual({
     stderr: "",
@@ -47,7 +47,7 @@ test.concurrent("tvs teachers list is in the order of the numbers, with the stat
   expect(people.stdout).toMatch(/^TR\/2019\/LA\/3 .* deactivated /m);
 });
 
-test.concurrent("tvs teachers list prints the option for the next page", async () => {
+test.concurrent("tvs teachers list prints the option that shows the next page", async () => {
   const first = await run("list", "--limit", "2", "--json");
   expect({ page: numbers(first.stdout).length, stderr: first.stderr.trim() }).toEqual({
     page: 2,
@@ -69,7 +69,7 @@ test.concurrent("tvs teachers list filters by certificate and status, and refuse
     expect((await run("list", ...words)).code).toBe(2);
 });
 
-test.concurrent("tvs teachers find ends with 1 for nobody and 2 for no term, and repeats no term", async () => {
+test.concurrent("tvs teachers find exits with 1 if it finds nobody and with 2 without a search term, and never repeats the term", async () => {
   const nobody = await run("find", "99988877766", "--json");
   expect({ code: nobody.code, stdout: nobody.stdout }).toEqual({ code: 1, stdout: "[]\n" });
   expect((await run("find", "Zzz")).stdout).toBe("nobody was found\n");
@@ -81,7 +81,7 @@ test.concurrent("tvs teachers find ends with 1 for nobody and 2 for no term, and
   expect((await runTvs(["teachers", "find", "-"], { dataDir, stdin: "x".repeat(5_000) })).code).toBe(2);
 });
 
-test("tvs teachers export writes a file for its owner alone, and never over another", async () => {
+test("tvs teachers export writes a file that only its owner can read, and replaces no file", async () => {
   for (const name of ["register.csv", "register.ndjson"]) {
     const file = join(folder, name);
     const { code, stdout, stderr } = await run("export", file, "--json");

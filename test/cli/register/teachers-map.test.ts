@@ -38,7 +38,7 @@ const answered = {
   dates: "D/M/YYYY",
 };
 
-test("tvs teachers map prints only a mapping on stdout, needs no register, and ends with 1 while it has questions", async () => {
+test("tvs teachers map needs no register, prints only the mapping on stdout, and exits with 1 if it has questions", async () => {
   const path = file("board.csv", board(...rows));
   const { code, stdout, stderr } = await runTvs(["teachers", "map", path, "--data", data]);
   expect(code).toBe(1);
@@ -49,19 +49,16 @@ test("tvs teachers map prints only a mapping on stdout, needs no register, and e
 });
 
 test.each([
-  ["UTF-16 without a mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
-  ["nothing", "", "the file is empty"],
-])(
-  "tvs teachers map ends with 2 for %s, and says what would make it readable",
-  async (_name, content, says) => {
-    await expectRefusal(runTvs(["teachers", "map", file("bad.csv", content)]), 2, says);
-  },
-);
+  ["UTF-16 without a byte order mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
+  ["an empty file", "", "the file is empty"],
+])("tvs teachers map exits with 2 for %s, and names the remedy", async (_name, content, says) => {
+  await expectRefusal(runTvs(["teachers", "map", file("bad.csv", content)]), 2, says);
+});
 
 const wide = `${header};Standing`;
 const content = () => `${[wide, ...rows.map((row) => `${row};STRUCK OFF`)].join("\n")}\n`;
 
-test("tvs teachers map prints its questions, and where to answer them", async () => {
+test("tvs teachers map prints its questions and the file in which to answer them", async () => {
   const { code, stderr, stdout } = await runTvs(["teachers", "map", file("asks.csv", content())]);
   expect(code).toBe(1);
   expect(stderr).toContain(
@@ -93,7 +90,7 @@ const importing = (path: string, ...words: string[]) => [
   ...words,
 ];
 
-test("an applied mapping is remembered, and --forget forgets it", async () => {
+test("tvs teachers import stores the mapping that it used, and tvs teachers map --forget deletes it", async () => {
   const path = file("board.csv", board(...rows));
   const mapping = file("mapping.json", JSON.stringify(answered));
   await runWell(importing(path, "--map", mapping, "--dry-run"));
@@ -116,10 +113,10 @@ test("an applied mapping is remembered, and --forget forgets it", async () => {
 });
 
 test.each([
-  ["no JSON", "{", "it is not JSON"],
+  ["malformed JSON", "{", "it is not JSON"],
   ["an open question", JSON.stringify({ ...answered, open: ["dates"] }), "dates is not decided"],
   ["columns that the file lacks", '{"columns":{"Number":"reg_no"}}', "the file has no column Number"],
-])("an import by a mapping with %s ends with 2 and makes nothing", async (_name, mapping, says) => {
+])("tvs teachers import --map exits with 2 for a mapping with %s", async (_name, mapping, says) => {
   const path = file("board.csv", board(...rows));
   const { code, stderr } = await runTvs(importing(path, "--map", file("wrong.json", mapping)));
   expect(code).toBe(2);

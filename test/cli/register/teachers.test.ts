@@ -32,7 +32,7 @@ async function verify({ driver, clock }: CommandContext, changes: Partial<Attest
   expect(await attest(driver, [row])).not.toBeNull();
 }
 
-test.concurrent("tvs teachers revoke lists the partners who got the answer VALID, and tvs teachers reinstate undoes it", () =>
+test.concurrent("tvs teachers revoke lists the partners who were answered VALID, and tvs teachers reinstate undoes it", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const teacherId = await put(operator);
@@ -66,7 +66,7 @@ test.concurrent("tvs teachers revoke lists the partners who got the answer VALID
     ]);
   }));
 
-test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the record's status", () =>
+test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the teacher's status", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
     const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
@@ -91,7 +91,7 @@ test.concurrent("tvs teachers show, deactivate, reactivate and sweep print the r
     expect(swept).toMatchObject({ expired: 0, started: 0, events: 0 });
   }));
 
-test.concurrent("tvs teachers export-subject prints everything stored about a person, and every lookup by the record and by the NIN", () =>
+test.concurrent("tvs teachers export-subject prints everything stored about a person, including lookups by record and by NIN", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const ninIndex = operator.blindIndex.nin(nin);
@@ -145,7 +145,7 @@ test.concurrent("tvs teachers export-subject prints everything stored about a pe
     expect(human.stdout).not.toContain(nin);
   }));
 
-test.concurrent("tvs teachers export-subject refuses an unknown or malformed NIN without repeating it", () =>
+test.concurrent("tvs teachers export-subject refuses an unknown or malformed NIN, and does not repeat it", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     const nobody = await runTvs(["teachers", "export-subject", "--json"], {

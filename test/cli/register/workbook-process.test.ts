@@ -15,7 +15,7 @@ new Worker(new URL(${JSON.stringify(main)}), {
 });
 setInterval(() => {}, 1000);`;
 
-test("a workbook above the memory limit is refused, and its process is killed", () =>
+test("a workbook that needs more than the memory limit is refused, and the process that reads it is killed", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "reader.ts");
     await writeFile(file, watched(1));

@@ -46,7 +46,7 @@ function unfinished(dataDir: string, file: string): string[] {
   return [process.execPath, "-e", script];
 }
 
-test.concurrent("tvs backup --keep keeps the newest of its own names and touches no other file", () =>
+test.concurrent("tvs backup --keep keeps the newest of its own backups and touches no other file", () =>
   withBackup(async ({ folder, file: good, tvs }) => {
     const to = `${folder}/backups`;
     mkdirSync(to);
@@ -70,7 +70,7 @@ test.concurrent("tvs backup --keep keeps the newest of its own names and touches
     await expectRefusal(tvs("backup", to), 2, "--keep N");
   }));
 
-test.concurrent("a second backup in the same second gets a later name", () =>
+test.concurrent("a second backup in the same second gets a later file name", () =>
   withTempDir(async (folder) => {
     const config = readConfig({ data: folder }, {});
     const first = await backupPath(folder, config);
@@ -78,7 +78,7 @@ test.concurrent("a second backup in the same second gets a later name", () =>
     expect((await backupPath(folder, config)) > first).toBe(true);
   }));
 
-test.concurrent("tvs backup --keep beside names of the future keeps the new backup, and ends with 1", () =>
+test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in its name, and keeps the new backup", () =>
   withBackup(async ({ folder, file: good, tvs }) => {
     const to = `${folder}/backups`;
     mkdirSync(to);
@@ -91,7 +91,7 @@ test.concurrent("tvs backup --keep beside names of the future keeps the new back
     expect([code, stderr]).toEqual([1, expect.stringContaining(line)]);
   }));
 
-test.concurrent("tvs backup --keep removes the partial file of a killed backup, not one that is being written", () =>
+test.concurrent("tvs backup --keep removes the partial file of a killed backup, but not one that is being written", () =>
   withBackup(async ({ folder, dataDir, tvs }) => {
     const to = `${folder}/backups`;
     mkdirSync(to);
@@ -119,7 +119,7 @@ test.concurrent("tvs backup --keep removes the partial file of a killed backup, 
     expect(readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
   }));
 
-test.concurrent("tvs backup describes the backup, and says that the master key is elsewhere, and where", () =>
+test.concurrent("tvs backup prints a summary of the backup, and that the master key is not in it and where it is", () =>
   withBackup(async ({ folder, dataDir, tvs }) => {
     const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
     expect([code, stderr]).toEqual([0, ""]);
@@ -160,7 +160,7 @@ test.concurrent("tvs backup refuses a database that does not exist, and a databa
       await expectRefusal(tvs(...words, "--database", "http://127.0.0.1:9"), 1, "tvs help libsql");
   }));
 
-test.concurrent("tvs backup verify ends with 0 for a good backup, 1 for a bad one, 2 for an unreadable one", () =>
+test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad one, and 2 for an unreadable one", () =>
   withBackup(async ({ folder, file, dataDir, tvs }) => {
     const good = await tvs("backup", "verify", file, "--json");
     expect([good.code, good.stderr]).toEqual([0, ""]);
@@ -178,7 +178,7 @@ test.concurrent("tvs backup verify ends with 0 for a good backup, 1 for a bad on
     expect(absent.stderr).toContain("the master key was not checked");
   }));
 
-test.concurrent("tvs restore into an empty folder says where the master key belongs, and then the register works", () =>
+test.concurrent("tvs restore into an empty folder says where to put the master key, with which the register then works", () =>
   withBackup(async ({ folder, dataDir, file, tvs }) => {
     const there = `${folder}/new`;
     const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
@@ -197,7 +197,7 @@ test.concurrent("tvs restore into an empty folder says where the master key belo
     expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
   }));
 
-test.concurrent("tvs restore over a database needs --force, keeps the old one, and names keys rotated since", () =>
+test.concurrent("tvs restore over a database needs --force, keeps the old database, and names keys that were rotated since", () =>
   withBackup(async ({ file, tvs }) => {
     const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);
     expect((await tvs("restore", file)).code).toBe(1);
@@ -213,7 +213,7 @@ test.concurrent("tvs restore over a database needs --force, keeps the old one, a
     expect(JSON.parse(released.stdout)).toEqual({ released: true });
   }));
 
-test.concurrent("tvs restore is refused while a service runs, for another master key, and for a sandbox's backup", () =>
+test.concurrent("tvs restore is refused while a service runs, with another master key, and for a sandbox's backup", () =>
   withBackup(async ({ folder, dataDir, file, tvs }) => {
     const open = await openService(readConfig({ data: dataDir }, {}));
     await expectRefusal(tvs("restore", file, "--force"), 1, "stop it first");

@@ -5,7 +5,7 @@ import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 
-test("a file that is far too large for a key, a certificate or a policy is refused in one line", () =>
+test("a 64 MiB file given as a key, a certificate or a policy is refused in one line", () =>
   withTempDir(async (folder) => {
     const [file, body] = [join(folder, "large.pem"), join(folder, "body")];
     writeFileSync(file, "");

@@ -55,7 +55,7 @@ function expectNoOutput(path: string, config: Config, words: string, inputs: rea
   expect(() => prepareOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
 }
 
-test.concurrent("an output file is never one of the register's, under any of its names", () =>
+test.concurrent("an output path is refused if it names a file of the register, directly or through a link", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
     symlinkSync(dataDir, join(folder, "way"));
@@ -74,7 +74,7 @@ test.concurrent("an output file is never one of the register's, under any of its
     expect((await run("doctor", "--full")).code).toBe(0);
   }));
 
-test.concurrent("an output file is never a database elsewhere nor its log, lock or key, but may lie beside them", () =>
+test.concurrent("an output path is refused if it is a database outside the data folder, or that database's log, lock or key", () =>
   withTempDir(async (folder) => {
     const [extract, elsewhere] = [join(folder, "extract.csv"), join(folder, "elsewhere")];
     writeFileSync(extract, csv([row(1)]));
@@ -92,7 +92,7 @@ test.concurrent("an output file is never a database elsewhere nor its log, lock 
     expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
   }));
 
-test.concurrent("an output file replaces no file without --force, and a file as a whole with it", () =>
+test.concurrent("an output file replaces an existing file only with --force, and then by a rename", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
     const files = ["report.json", "copy.db", "list.csv"].map((name) => join(folder, name));
@@ -142,7 +142,7 @@ test.concurrent("an output path is refused if it is an input, a folder, a device
     expect(existsSync(join(folder, "none"))).toBe(false);
   }));
 
-test.concurrent("an output whose name was taken during the work replaces nothing, and is kept elsewhere", () =>
+test.concurrent("if another program creates the output file during the work, that file stays, and the output is kept under another name", () =>
   withTempDir(async (folder) => {
     const config = readConfig({ data: join(folder, "data") }, {});
     for (const force of [false, true]) {

@@ -11,7 +11,7 @@ import { withStores } from "../../harness/store.ts";
 
 const configOf = (data: string, key?: string) => readConfig({ data }, { TVS_MASTER_KEY: key });
 
-test("the first use of a database makes a master key file for its owner alone, and stores its check value", () =>
+test("the first use of a database creates a master key file that only its owner can read, and stores a check value", () =>
   withStores(async ({ folder, settings }) => {
     const made = await openVault(configOf(folder), settings);
     const file = join(folder, "master.key");
@@ -21,13 +21,13 @@ test("the first use of a database makes a master key file for its owner alone, a
     expect((await openVault(configOf(folder), settings)).check).toBe(made.check);
   }));
 
-test("the first use of a database uses an existing key file, such as after a kill", () =>
+test("the first use of a database uses an existing master key file, such as after a kill", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), `${masterKey}\n`);
     expect((await openVault(configOf(folder), settings)).check).toBe(secrets.check);
   }));
 
-test("the first use of a database with the key in the environment writes no file, and stores only a derived value", () =>
+test("the first use of a database with the master key in the environment writes no file, and stores only a derived value", () =>
   withStores(async ({ folder, settings }) => {
     await openVault(configOf(folder, masterKey), settings);
     expect(existsSync(join(folder, "master.key"))).toBe(false);
@@ -36,14 +36,14 @@ test("the first use of a database with the key in the environment writes no file
     expect(values).not.toContain(masterKey);
   }));
 
-test("the first use of a database stores no check value if the key cannot be written", () =>
+test("the first use of a database stores no check value if the master key file cannot be written", () =>
   withStores(async ({ folder, settings }) => {
     const config = { ...configOf(folder), masterKeyFile: join(folder, "missing", "master.key") };
     expect(await rejection(openVault(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
     expect((await settings.read()).has("master_key_check")).toBe(false);
   }));
 
-test("a database that has a master key is refused without it, and no other one is made", () =>
+test("a database whose master key is missing is refused, and no new master key is made", () =>
   withStores(async ({ folder, settings }) => {
     await openVault(configOf(folder), settings);
     unlinkSync(join(folder, "master.key"));
@@ -53,7 +53,7 @@ test("a database that has a master key is refused without it, and no other one i
     expect(existsSync(join(folder, "master.key"))).toBe(false);
   }));
 
-test("a database that has a master key is refused with another one, by file or by environment, and not changed", () =>
+test("a database is refused with another master key, from a file or the environment, and not changed", () =>
   withStores(async ({ folder, settings }) => {
     const { check } = await openVault(configOf(folder), settings);
     const other = newMasterKey();
@@ -67,14 +67,14 @@ test("a database that has a master key is refused with another one, by file or b
     expect((await settings.read()).get("master_key_check")).toBe(check);
   }));
 
-test("a database that has a master key is refused with a malformed key", () =>
+test("a database is refused with a malformed master key", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), "");
     for (const config of [configOf(folder, "short"), configOf(folder)])
       expect(await rejection(openVault(config, settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
   }));
 
-test("the environment's master key counts before the file's", () =>
+test("the master key in the environment takes precedence over the master key file", () =>
   withTempDir(async (folder) => {
     writeFileSync(join(folder, "master.key"), "from the file");
     expect(masterKeyAtHand(configOf(folder, "from the environment"))).toBe("from the environment");

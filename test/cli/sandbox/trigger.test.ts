@@ -33,7 +33,7 @@ afterAll(async () => {
 const tvs = (line: string) => runTvs(line.split(" "), { dataDir: folder.path });
 const json = <T>(line: string) => runJson<T>(line.split(" "), { dataDir: folder.path });
 
-test("a receiver on localhost gets the event that a sandbox's trigger causes, signed with its secret", () =>
+test("tvs trigger in a sandbox causes an event, which a receiver on localhost gets with a valid signature", () =>
   withEndpoint(
     () => ({ status: 204 }),
     async ({ url, received }) => {
@@ -61,14 +61,14 @@ test("a receiver on localhost gets the event that a sandbox's trigger causes, si
     },
   ));
 
-test("a sandbox refuses http and private addresses but those of its own machine", async () => {
+test("a sandbox refuses webhooks over http and to private addresses, except to its own machine", async () => {
   for (const url of ["http://10.0.0.1:3000", "http://localhost.example:3000", "https://10.0.0.1"]) {
     const refused = await tvs(`partners webhook set demo ${url} --sandbox`);
     expect([url, refused.code]).toEqual([url, 1]);
   }
 });
 
-test("tvs sandbox reset restores a teacher, the filter and the watch list, and removes the webhook", async () => {
+test("tvs sandbox reset restores the teachers, the event filter and the watch list, and removes the webhook", async () => {
   const apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
   const call = async (path: string, method = "GET") => {
     const url = `${service.url}/v1/inter-agency/${path}`;
@@ -88,7 +88,7 @@ test("tvs sandbox reset restores a teacher, the filter and the watch list, and r
   expect(await json("sandbox reset")).toEqual({ teachers: 0, endpoint: "none" });
 });
 
-test("a sandbox's start replaces a revoked demo key, and keeps the new one", async () => {
+test("a starting sandbox replaces a revoked demo key, and keeps the new key at the next start", async () => {
   const site = await openSite();
   const keyAtStart = async () => (await prepareSandbox(site.operator, site.url)).demo.apiKey;
   try {
@@ -119,7 +119,7 @@ test.each(["trigger license.revoked", "sandbox reset"])(
   },
 );
 
-test("tvs trigger makes no register where there is none", async () => {
+test("tvs trigger creates no register if there is none", async () => {
   const nowhere = join(folder.path, "nowhere");
   expect((await runTvs(["trigger", "license.revoked", "--data", nowhere])).code).toBe(2);
   expect(existsSync(nowhere)).toBe(false);

@@ -17,7 +17,7 @@ import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts
 
 configureLog(() => {});
 
-test("a delivery that a killed service had leased is sent at the next start, before the lease ends", async () => {
+test("a starting service sends a delivery that a killed service had leased, before that lease ends", async () => {
   const world = await makeWebhookTerminal();
   const received = Promise.withResolvers<string>();
   const receiver = await startReceiver((socket, request) => {
@@ -51,7 +51,7 @@ test("a delivery that a killed service had leased is sent at the next start, bef
   }
 });
 
-test("health is 503 from the first refused write until the disk has room again, without a call", () =>
+test("health is 503 from the first write that a full disk refused until the disk has room again", () =>
   withTempDir(async (folder) => {
     await makeRegister(folder);
     let offsetMs = 0;

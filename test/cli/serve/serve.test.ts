@@ -21,7 +21,7 @@ beforeAll(() => makeRegister(folder));
 
 const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, ...flags]);
 
-test("tvs console says how to start a service, or to restart one that has no console", async () => {
+test("tvs console says how to start a service, or how to restart one that has no console", async () => {
   const start = "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n";
   await expectRefusal(tvsConsole(), 1, start);
   service = await startService({ dataDir: folder });
@@ -35,7 +35,7 @@ test("tvs console says how to start a service, or to restart one that has no con
   }
 });
 
-test("tvs console prints links to the running service's console, as serve does; a restart ends them all", async () => {
+test("tvs console prints a link to the running service's console, and a restart ends all links", async () => {
   service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
   const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
   try {
@@ -69,7 +69,7 @@ test("tvs console prints links to the running service's console, as serve does; 
   }
 });
 
-test("serve warns of a master key that other users may read, with the command that closes it", async () => {
+test("tvs serve warns if other users may read the master key, and names the chmod command", async () => {
   const file = join(folder, "master.key");
   for (const mode of [0o600, 0o644]) {
     await chmod(file, mode);

@@ -54,24 +54,24 @@ test.each([
   [["partners", "add", "e"], []],
   [["backup", "/tmp/f"], []],
   [["nonsense", ""], []],
-])("completion of %p offers %p", async (words, expected) => {
+])("shell completion of %p offers %p", async (words, expected) => {
   expect(await offered(...words)).toEqual(expected);
 });
 
-test("completion offers the key ids of the database", async () => {
+test("shell completion offers the key ids of the database", async () => {
   const keys = await runJson<{ kid: string }[]>(["keys", "list"], { dataDir });
   const words = await offered("keys", "compromise", "");
   expect(words.toSorted()).toEqual(keys.map(({ kid }) => kid).toSorted());
 });
 
-test("completion makes no register and prints nothing without one", async () => {
+test("shell completion without a register creates none and prints nothing", async () => {
   const elsewhere = join(folder, "elsewhere");
   const found = await runTvs(["__complete", "partners", "show", "--data", elsewhere, ""]);
   expect(found).toMatchObject({ code: 0, stdout: "", stderr: "" });
   expect(existsSync(elsewhere)).toBe(false);
 });
 
-test("bash completes commands, ids and values after an equals sign", async () => {
+test("bash completes commands, ids, and values after an equals sign", async () => {
   const ask = (line: string, words: string[]) =>
     `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_CWORD=${words.length - 1}; ` +
     `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); _tvs; echo "\${COMPREPLY[*]}"`;

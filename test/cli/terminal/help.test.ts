@@ -38,7 +38,7 @@ test("every command has examples of itself with options that it has", async () =
   }
 });
 
-test("every option has a description, and data/commands.json describes no other", async () => {
+test("data/commands.json describes every option, and no option that does not exist", async () => {
   const described: Readonly<Record<string, { example: unknown; options?: object }>> = words;
   const all = await leaves(rootCommand, ["tvs"]);
   for (const [path, { args = {} }] of all) {
@@ -57,7 +57,7 @@ test("tvs --help names every command once", async () => {
     expect([name, stdout.match(new RegExp(`^  ${name} `, "gm"))?.length]).toEqual([name, 1]);
 });
 
-test("the help of a command shows its operands, required options, other options and the common ones", async () => {
+test("the help of a command shows its operands, required options, other options and the common options", async () => {
   const text = await helpText(importing, ["tvs", "import"]);
   expect(text).toContain("USAGE\n  tvs import FILE --reason TEXT [OPTIONS]\n");
   expect(text).toMatch(/ARGUMENTS\n {2}FILE {2}The extract\n/);
@@ -68,7 +68,7 @@ test("the help of a command shows its operands, required options, other options 
 });
 
 test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teachers import --help"]])(
-  "tvs %s fits 80 columns but for its examples",
+  "the help of tvs %s fits 80 columns, except its examples",
   async (words) => {
     const { stdout } = await runTvs(words.split(" "));
     const [text = ""] = stdout.split("\nEXAMPLE");
@@ -76,12 +76,12 @@ test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teac
   },
 );
 
-test("a mistyped option before a command is named", async () => {
+test("the refusal of a mistyped option before the command names the option", async () => {
   for (const words of [["--jsn"], ["keys", "--jsn=x"]])
     await expectRefusal(runTvs(words), 2, "Unknown option '--jsn'");
 });
 
-test("a command that resembles none gets the list of commands", async () => {
+test("an unknown command that resembles no other prints the list of commands", async () => {
   const { stderr } = await runTvs(["frobnicate"]);
   expect(stderr).not.toContain("did you mean");
   expect(stderr).toContain("its commands: init, serve, ");

@@ -8,7 +8,7 @@ import { expectRefusal } from "../../harness/refusal.ts";
 
 const folder = join(import.meta.dir, "../../../data/help");
 
-test("the manual has every file of data/help, each with a title and a summary", () => {
+test("every file of data/help is a page of the manual with a title and a summary", () => {
   const files = readdirSync(folder).sort();
   expect(topics.map(({ name }) => `${name}.md`).sort()).toEqual(files);
   for (const topic of topics) {
@@ -25,7 +25,7 @@ test("the manual explains every reason of an answer, in the contract's order", (
   expect([...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, reason]) => reason ?? "")).toEqual([...reasons]);
 });
 
-test("tvs help lists every topic under its group, and leaves the commands to --help", async () => {
+test("tvs help lists every topic under its group, and mentions --help for the commands", async () => {
   const { stdout, code } = await runTvs(["help"]);
   expect(code).toBe(0);
   expect(stdout).not.toContain("RUN THE SERVICE");
@@ -38,7 +38,7 @@ test("tvs help lists every topic under its group, and leaves the commands to --h
 });
 
 test.each(topics.map(({ name }) => name))(
-  "tvs help %s has no marks of Markdown, and fits 80 columns",
+  "tvs help %s shows no Markdown characters, and fits 80 columns",
   async (name) => {
     const { stdout, code } = await runTvs(["help", name]);
     expect(code).toBe(0);
@@ -54,12 +54,12 @@ test.each(topics.map(({ name }) => name))(
   },
 );
 
-test("tvs help prints a link to another page with the command that prints that page", async () => {
+test("tvs help prints a link to another page as the command that prints that page", async () => {
   expect((await runTvs(["help", "privacy"])).stdout).toContain("evidence log (`tvs help evidence`)");
 });
 
 test.each([["doctor"], ["partners"], ["partners webhook set"]])(
-  "tvs help %s ends with the help that --help prints for the command",
+  "tvs help %s ends with the command's --help text",
   async (words) => {
     const [helped, command] = await Promise.all([
       runTvs(["help", ...words.split(" ")]),
@@ -73,7 +73,7 @@ test.each([["doctor"], ["partners"], ["partners webhook set"]])(
 );
 
 test.each(["alerts.yml", "grafana-dashboard.json"])(
-  "tvs help --print %s prints the file of the source, byte for byte",
+  "tvs help --print %s prints the source file, byte for byte",
   async (name) => {
     const { code, stdout } = await runTvs(["help", "--print", name]);
     expect(code).toBe(0);
@@ -82,7 +82,7 @@ test.each(["alerts.yml", "grafana-dashboard.json"])(
 );
 
 test.each([[[]], [["tvs.env"]], [["alerts.yml", "grafana-dashboard.json"]]])(
-  "tvs help --print with %p names the two files that it prints",
+  "tvs help --print with %p names the files that it can print",
   async (words) => {
     const names = "one of alerts.yml, grafana-dashboard.json";
     await expectRefusal(runTvs(["help", "--print", ...words]), 2, names);
@@ -95,16 +95,16 @@ test.each([
   ["rooster", "roster"],
   ["revoke", "teachers revoke"],
   ["version", "--version"],
-])("tvs help %s asks whether %s was meant", async (given, meant) => {
+])("tvs help %s suggests %s", async (given, meant) => {
   await expectRefusal(runTvs(["help", given]), 2, `did you mean ${meant}?`);
 });
 
-test("tvs help of a word that names nothing lists the topics, in one line", async () => {
+test("tvs help of an unknown word lists the topics in one line", async () => {
   const names = topics.map(({ name }) => name).join(", ");
   await expectRefusal(runTvs(["help", "nosuch"]), 2, `no command or topic "nosuch"; the topics are ${names}`);
 });
 
-test("a link to a place in the same page is printed as its words alone", async () => {
+test("tvs help prints a link within the same page as its text only", async () => {
   const { stdout } = await runTvs(["help", "service"]);
   expect(stdout).not.toMatch(/\(#\w/);
 });

@@ -23,7 +23,7 @@ function refusalOf(read: (text: string, flag: string) => unknown, text: string):
   throw new Error(`${text} was accepted`);
 }
 
-test("an error code has its exit code, and exit codes are frozen", () => {
+test("every error code has the exit code that this table lists, because exit codes must not change", () => {
   expect(exitCodes).toEqual({ done: 0, refused: 1, undecided: 2 });
   const ends = { USAGE: 2, CONFIG_INVALID: 2, REFUSED: 1, NOT_KNOWN: 1, MASTER_KEY_MISSING: 1, INTERNAL: 1 };
   for (const [code, exit] of Object.entries({ ...ends, STORE_BUSY: 1 }))
@@ -68,34 +68,34 @@ test.each([
     ["0", "100001"],
     "--flag must be from 1 to 100000",
   ],
-])("%s of an option is read, and a wrong one is refused with the flag", (_name, read, good, bad, message) => {
+])("an option reads %s, and refuses a wrong value by its name", (_name, read, good, bad, message) => {
   for (const [text, value] of Object.entries(good)) expect(read(text, "--flag")).toBe(value);
   for (const text of bad) expect([text, refusalOf(read, text)]).toEqual([text, message]);
 });
 
-test("a table is aligned, without lines, colour or trailing spaces", () => {
+test("a printed table is aligned, without lines, colour or trailing spaces", () => {
   const rows = [["a", "active"] as const, ["long one", null] as const];
   expect(table(["kid", "state"], rows)).toBe("kid       state\na         active\nlong one  -");
 });
 
-test("a record has a line for each member", () => {
+test("a printed record has a line for each member", () => {
   expect(record({ id: 1, name: "Ada", on: false, none: null, missing: undefined, empty: "" })).toBe(
     ["id       1", "name     Ada", "on       false", "none     -", "missing  -", "empty    -"].join("\n"),
   );
 });
 
-test("control characters of values are escaped in tables and records", () => {
+test("control characters of values are escaped in printed tables and records", () => {
   expect(table(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
   expect(record({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
 });
 
-test("a table shows times to the second, a record in full", () => {
+test("a printed table shows times to the second, and a printed record shows them in full", () => {
   const time = "2026-01-31T12:00:00.123Z";
   expect(table(["AT"], [[time]])).toBe("AT\n2026-01-31T12:00:00Z");
   expect(record({ at: time })).toBe(`at  ${time}`);
 });
 
-test("a record's long list continues on further lines, and no word is broken", () => {
+test("the long list of a printed record continues on further lines, and no word is broken", () => {
   const purposes = Array.from({ length: 8 }, (_, index) => `PURPOSE_NUMBER_${index}`);
   const lines = record({ id: "x", purposes: purposes.join(", ") }).split("\n");
   expect(lines.length).toBeGreaterThan(2);
@@ -104,7 +104,7 @@ test("a record's long list continues on further lines, and no word is broken", (
   expect([...shown.matchAll(/PURPOSE_NUMBER_\d/g)].map(([name]) => name)).toEqual(purposes);
 });
 
-test("a hidden character beyond the basic plane is escaped as two surrogates, and readable text stays", () => {
+test("a hidden character beyond U+FFFF is escaped as two surrogates, and readable text is unchanged", () => {
   const hidden = "a\u{e0041}b";
   expect(escapeControls(hidden)).toBe("a\\udb40\\udc41b");
   expect(JSON.parse(`"${escapeControls(hidden)}"`)).toBe(hidden);

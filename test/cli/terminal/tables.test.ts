@@ -15,20 +15,20 @@ test("a table counts a wide character as two columns", () => {
   );
 });
 
-test("a table wraps a sentence that wide characters leave too little room for", () => {
+test("a printed table wraps a sentence if wide characters leave too little room", () => {
   const width = "王小明".length + 2 + "a sentence of several words".length;
   expect(layOutTable(head, rows, { width, heading })).toBe(
     ["NAME    NOTE", "王小明  a sentence of several", "        words", "Ada     another one"].join("\n"),
   );
 });
 
-test("a member's value is wrapped by columns of the terminal, not by characters", () => {
+test("a printed record wraps a value by terminal columns, not by characters", () => {
   const value = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
   const [, second] = nameAndValue({ name: "title", pad: 0, value, width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 
-test("a wrapped line keeps a number with the word that it counts", () => {
+test("a wrapped line keeps a number together with its word", () => {
   const value = "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND";
   expect(nameAndValue({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
     "licenses           57 VALID, 2 EXPIRED,",

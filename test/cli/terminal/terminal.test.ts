@@ -24,7 +24,7 @@ async function keys(): Promise<Key[]> {
   return JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as Key[];
 }
 
-test.each([60, 120])("tables of keys, partners, checks and figures fit %d columns", async (columns) => {
+test.each([60, 120])("printed tables of keys, partners and checks fit %d columns", async (columns) => {
   for (const args of [
     ["keys", "list"],
     ["partners", "list"],
@@ -41,7 +41,7 @@ test.each([60, 120])("tables of keys, partners, checks and figures fit %d column
   }
 });
 
-test("a table has one line a row where there is no terminal", async () => {
+test("a printed table has one line for each row if stdout is not a terminal", async () => {
   const { stdout } = await runTvs(["keys", "list"], { dataDir });
   expect(stdout.trimEnd().split("\n")).toHaveLength(1 + (await keys()).length);
 });
@@ -51,9 +51,9 @@ const answered = (keys: string) => [["Continue? [y/N]", keys]] as const;
 
 test.each([
   ["Enter", "\r"],
-  ["a word", "yess\r"],
+  ["another word", "yess\r"],
   ["the end of the input", "\u0004"],
-])("an irreversible command answered with %s changes nothing", async (_, answer) => {
+])("an irreversible command that is answered with %s changes nothing", async (_, answer) => {
   const before = await keys();
   const { code, text } = await onTerminal(rotate, { dataDir, typed: answered(answer) });
   expect(code).toBe(1);
@@ -61,7 +61,7 @@ test.each([
   expect(await keys()).toEqual(before);
 });
 
-test("an irreversible command answered with y goes on and names the next command", async () => {
+test("an irreversible command that is answered with y runs, and names the next command", async () => {
   const pending = (await keys()).find(({ state }) => state === "pending")?.kid;
   const { code, text } = await onTerminal(rotate, { dataDir, typed: answered("y\r") });
   expect(code).toBe(0);
@@ -70,7 +70,7 @@ test("an irreversible command answered with y goes on and names the next command
   expect((await keys()).find(({ state }) => state === "active")?.kid).toBe(pending ?? "");
 });
 
-test("a command asks nothing with --yes, without a terminal, or where the answer could change nothing", async () => {
+test("an irreversible command asks nothing with --yes, without a terminal, or if it is refused anyway", async () => {
   const tooEarly = await onTerminal(["keys", "rotate"], { dataDir });
   expect([tooEarly.code, tooEarly.text]).toEqual([1, expect.stringContaining("--now")]);
   const agreed = await onTerminal([...rotate, "--yes"], { dataDir });
@@ -92,7 +92,7 @@ test.each([
   expect(await runTvs([...rotate, "--yes"], { dataDir, stdin })).toMatchObject({ code: 0 });
 });
 
-test("a script goes on with yes or nothing on standard input", async () => {
+test("an irreversible command in a script runs with yes or nothing on standard input", async () => {
   const words = [...programWords, ...rotate];
   const env = { ...childEnvironment({}), TVS_DATA: dataDir };
   const shell = (line: string) =>
@@ -108,7 +108,7 @@ test("a script goes on with yes or nothing on standard input", async () => {
 
 const head = "reg_no,name,source,certificate_status,license_issue_date,license_expiry_date";
 
-test("the question before a revocation names the teacher", async () => {
+test("the confirmation question before a revocation names the teacher", async () => {
   const file = join(folder, "one.csv");
   await writeFile(file, `${head}\nTR/2019/LA/000009,Ada Obi,new_system,VERIFIED,2020-01-01,2090-01-01\n`);
   const allow = ["--baseline", "--allow-change"];
@@ -121,7 +121,7 @@ test("the question before a revocation names the teacher", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ licenseStatus: "VALID" });
 });
 
-test("progress of an import is shown on a terminal with rate and time left, and nowhere else", async () => {
+test("an import shows its progress, rate and remaining time on a terminal only", async () => {
   const row = (_: unknown, n: number) => `TR/2020/LA/${n},N,legacy,VERIFIED,2020-01-01,2090-01-01`;
   const rows = Array.from({ length: 3000 }, row);
   const file = join(folder, "extract.csv");

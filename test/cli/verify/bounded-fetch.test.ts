@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { fetchBounded } from "../../../cli/verify/bounded-fetch.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-test("a compressed answer is refused unread, because it may expand to any length", async () => {
+test("a compressed HTTP response is refused unread, because it may expand to any size", async () => {
   const asked: (string | undefined)[] = [];
   const server = createServer(({ headers }, response) => {
     asked.push(headers["accept-encoding"]);

@@ -26,7 +26,7 @@ async function copyOf(path: string, name: string): Promise<string> {
   return join(temp, name);
 }
 
-test("tvs verify says that a proof from before the theft is why the envelope is accepted", async () => {
+test("tvs verify says that it accepts an envelope because its log proof is older than the theft of its key", async () => {
   const args = withProof("stolen-key-proved-by-first-checkpoint");
   const { code, stdout } = await run([...args, at("envelopes/genuine.json")]);
   expect(code).toBe(0);
@@ -37,20 +37,20 @@ test("tvs verify says that a proof from before the theft is why the envelope is 
   expect(stdout).not.toContain("warning");
 });
 
-test("tvs verify warns of an envelope that could be backdated", async () => {
+test("tvs verify warns that an envelope could be backdated if its key was compromised later and it has no proof", async () => {
   const { code, stdout } = await run([...settings, at("envelopes/forged.json")]);
   expect(code).toBe(0);
   expect(stdout).toContain("warning         COULD_BE_BACKDATED: The key was compromised later");
 });
 
-test("several envelopes are each compared with the proof", async () => {
+test("tvs verify --proof compares each of several envelopes with the proof", async () => {
   const files = [at("envelopes/another.json"), current, at("envelopes/current.jws")];
   const { code, objects } = await run([...withProof("current"), "--json", ...files]);
   expect(code).toBe(1);
   expect(objects.map(({ reason }) => reason)).toEqual(["PROOF_OF_ANOTHER_ENVELOPE", null, null]);
 });
 
-test("a folder's proof, log key and state file are not taken for envelopes", async () => {
+test("tvs verify of a folder does not read its proof, log key and state file as envelopes", async () => {
   const folder = join(temp, "folder");
   await mkdir(folder);
   for (const path of ["envelopes/current.json", "proofs/current.tlog-proof", "keys/log.vkey"])
@@ -64,7 +64,7 @@ test("a folder's proof, log key and state file are not taken for envelopes", asy
 
 const larger = "current-clock-ahead";
 
-test("the state file is made, grows, and never shrinks", async () => {
+test("tvs verify --log-state creates the state file, and replaces its checkpoint only by a larger one", async () => {
   const state = join(temp, "state.json");
   const checked = async (name: string) => {
     const { code } = await run([...withProof(name), "--log-state", state, current]);
@@ -78,7 +78,7 @@ test("the state file is made, grows, and never shrinks", async () => {
   expect((await stat(state)).ino).toBe(before.ino);
 });
 
-test("the state file keeps the larger of two checkpoints that are remembered together, and leaves no other file", async () => {
+test("the state file keeps the larger of two checkpoints that are stored at the same time, and leaves no other file", async () => {
   const folder = join(temp, "at-once");
   await mkdir(folder);
   const state = join(folder, "state.json");
@@ -92,7 +92,7 @@ test("the state file keeps the larger of two checkpoints that are remembered tog
   }
 });
 
-test("the state file does not change with a refused checkpoint", async () => {
+test("tvs verify does not store a refused checkpoint in the state file", async () => {
   const state = join(temp, "never.json");
   for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
     expect((await run([...withProof(name), "--log-state", state, current])).code).toBe(1);
@@ -103,7 +103,7 @@ test("the state file does not change with a refused checkpoint", async () => {
   expect(await readFile(forked, "utf8")).toBe(await readFile(at("states/forked.json"), "utf8"));
 });
 
-test("a state file that is unreadable or cannot be written ends the run before any verdict", async () => {
+test("tvs verify with an unreadable or unwritable state file ends before any verdict", async () => {
   const link = join(temp, "link.json");
   await symlink(at("states/empty.json"), link);
   const states = ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"];
@@ -114,7 +114,7 @@ test("a state file that is unreadable or cannot be written ends the run before a
   }
 });
 
-test("log settings come from the environment as well, and --log-key may be repeated", async () => {
+test("tvs verify reads the log settings from the environment too, and accepts --log-key several times", async () => {
   const text = (await readFile(logKey, "utf8")).trim();
   const state = join(temp, "environment-state.json");
   const env = { TVS_VERIFY_LOG_KEY: logKey, TVS_VERIFY_LOG_STATE: state };
@@ -129,9 +129,13 @@ test.each([
   ["a proof without the log's key", [...proofOf("current")], "--log-key KEY"],
   ["a log key without a proof", ["--log-key", logKey], "--proof FILE"],
   ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
-  ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
+  ["a proof file that does not exist", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
   ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
-  ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is neither: Line 1 is not"],
-])("wrong log settings end the run with one line: %s", async (_name, args, advice) => {
+  [
+    "an envelope in place of a key",
+    [...proofOf("current"), "--log-key", current],
+    "is neither: Line 1 is not",
+  ],
+])("tvs verify with wrong log settings ends with one line: %s", async (_name, args, advice) => {
   await expectRefusal(run([...settings, ...args, current]), 2, advice);
 });

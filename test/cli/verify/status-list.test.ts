@@ -24,7 +24,7 @@ beforeAll(async () => {
   files = await Promise.all(cases.map(({ input }, index) => write(`${index}.json`, input)));
 });
 
-test("tvs verify shows the verdict of a status list, with its day", async () => {
+test("tvs verify shows the status list's verdict and the day of the list", async () => {
   const clear = await write("clear.jwt", statusList(pack()));
   const set = await write("set.jwt", statusList(pack(0)));
   const [file = ""] = files;
@@ -43,7 +43,7 @@ test("tvs verify shows the verdict of a status list, with its day", async () => 
 const lists = [statusList(pack())];
 const packed = () => write("pack.json", offlinePack(history, lists));
 
-test("tvs verify --pack needs the audience only, and says that trust rests on the pack unless --anchor pins it", async () => {
+test("tvs verify --pack needs only the audience, and says that trust rests on the pack unless --anchor pins its key", async () => {
   const file = await packed();
   const alone = await run(["--pack", file, ...forAudience, files[0] ?? ""]);
   expect(alone.code).toBe(0);
@@ -55,7 +55,7 @@ test("tvs verify --pack needs the audience only, and says that trust rests on th
   expect((await run(wrong)).objects[0]?.reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("an offline pack in the verified folder is not taken for an envelope", async () => {
+test("tvs verify of a folder does not read its offline pack as an envelope", async () => {
   const file = await packed();
   const { stdout } = await run(["--pack", file, ...forAudience, folder]);
   expect(stdout).not.toContain("pack.json:");

@@ -10,7 +10,7 @@ function keyFile(name: string): string {
   return join(folder, "keys", name);
 }
 
-test("tvs verify refuses a forged envelope with a stranger's key history beside the JWKS", async () => {
+test("tvs verify refuses a forged envelope if a stranger's key history is given beside the JWKS", async () => {
   const forged = ["--jwks", jwks, "--key-history", keyFile("history-by-stranger.jose"), ...expected];
   const { code, objects } = await run([...forged, "--json", input("anchor-stranger.json")]);
   expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
@@ -19,7 +19,7 @@ test("tvs verify refuses a forged envelope with a stranger's key history beside 
   expect(stdout).toContain(`${keys.stranger.kid}, is not in the JWKS`);
 });
 
-test("tvs verify says when trust rests on the key history alone, to people and to programs", async () => {
+test("tvs verify says in its text and its JSON if trust rests on the key history alone", async () => {
   const both = await run([...settings, input("valid.json")]);
   expect([both.code, both.stdout]).toEqual([0, expect.not.stringContaining("rests on")]);
   const { code, stdout } = await run([...alone, input("valid.json")]);
@@ -31,14 +31,14 @@ test("tvs verify says when trust rests on the key history alone, to people and t
   expect(objects[0]?.trust).toEqual(basis);
 });
 
-test("tvs verify accepts a key history alone with the right --anchor, and refuses it with another one", async () => {
+test("tvs verify accepts a key history alone with the right --anchor, and refuses it with a wrong one", async () => {
   const right = await run([...alone, "--anchor", keys.active.kid, "--json", input("valid.json")]);
   expect([right.code, right.objects[0]?.trust]).toMatchObject([0, { basis: "anchor" }]);
   const wrong = await run([...alone, "--anchor", keys.retired.kid, "--json", input("valid.json")]);
   expect([wrong.code, wrong.objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
 });
 
-test("tvs verify shows a genuine NOT_FOUND as valid, with the answer in red and no green word", async () => {
+test("tvs verify shows a genuine answer NOT_FOUND as valid, with the answer in red and no green word", async () => {
   const { stdout } = await run([...settings, input("valid-not-found.json")], { color: true });
   const [first, second, third] = stdout.split("\n");
   expect(first).toStartWith("valid  ");
@@ -51,7 +51,7 @@ test("tvs verify shows a genuine NOT_FOUND as valid, with the answer in red and 
 
 const at = (time: string) => [...settings, "--now", time, input("valid.json")];
 
-test("tvs verify shows in amber that the licence of an old answer has ended, with the address of today's answer", async () => {
+test("tvs verify shows in amber that the licence of an old answer has ended, with the URL of today's answer", async () => {
   const { code, stdout } = await run(at("2030-06-01T00:00:00Z"), { color: true });
   expect(code).toBe(0);
   const [first, , answer, since] = stdout.split("\n");
@@ -63,7 +63,7 @@ test("tvs verify shows in amber that the licence of an old answer has ended, wit
   expect(stdout).not.toContain("\u001b[32m");
 });
 
-test("tvs verify marks a failed check FAILED and a skipped check not made", async () => {
+test('tvs verify prints FAILED for a failed check and "not made" for a skipped check', async () => {
   const { stdout } = await run([...settings, input("compromised.json")]);
   expect(stdout).toContain("  FAILED   compromise ");
   expect(stdout).toContain("  not made window ");

@@ -27,7 +27,7 @@ function run(args: readonly string[], options: RunOptions = {}) {
 
 const rest = ["--signature", signature, "--now", now];
 
-test("tvs verify-webhook names the event, or the reason and what to do, and makes no database", async () => {
+test("tvs verify-webhook prints the event, or the reason for the refusal and the remedy, and creates no database", async () => {
   const good = await run([bodyFile, "--secret", secret, ...rest]);
   expect(good).toMatchObject({ code: 0, stderr: "" });
   expect(good.stdout).toMatch(/^genuine +true$/m);
@@ -39,7 +39,7 @@ test("tvs verify-webhook names the event, or the reason and what to do, and make
   expect(existsSync(join(folder, "data"))).toBe(false);
 });
 
-test("tvs verify-webhook checks the bytes of the body as they are", async () => {
+test("tvs verify-webhook checks the unchanged bytes of the body", async () => {
   const file = join(folder, "bytes");
   const bytes = Uint8Array.from([0xef, 0xbb, 0xbf, 0xff, 0x0d, 0x0a]);
   writeFileSync(file, bytes);
@@ -52,7 +52,7 @@ test("tvs verify-webhook checks the bytes of the body as they are", async () => 
   expect((await run([file, ...flags])).code).toBe(1);
 });
 
-test("the webhook secret may come from a file or the environment, and the flag comes first", async () => {
+test("tvs verify-webhook reads the secret from an option, a file or the environment, and the option takes precedence", async () => {
   const secretFile = join(folder, "secret.txt");
   for (const end of ["", "\n", "\r\n"]) {
     writeFileSync(secretFile, `${secret}${end}`);
@@ -65,13 +65,13 @@ test("the webhook secret may come from a file or the environment, and the flag c
 
 test.each<[name: string, content: string | Uint8Array, why: string]>([
   ["a byte order mark", `\uFEFF${secret}\n`, "byte order mark"],
-  ["UTF-16 and a mark", Buffer.from(`\uFEFF${secret}`, "utf16le"), "UTF-16"],
-  ["UTF-16 without a mark", Buffer.from(secret, "utf16le"), "UTF-16"],
-  ["a space before it", ` ${secret}`, "white space"],
-  ["two line ends", `${secret}\n\n`, "white space"],
+  ["UTF-16 and a byte order mark", Buffer.from(`\uFEFF${secret}`, "utf16le"), "UTF-16"],
+  ["UTF-16 without a byte order mark", Buffer.from(secret, "utf16le"), "UTF-16"],
+  ["a space before the secret", ` ${secret}`, "white space"],
+  ["two line breaks", `${secret}\n\n`, "white space"],
   ["an accented letter", `${secret}\u00e9`, "characters that no secret has"],
   ["a byte that is no UTF-8", Buffer.concat([Buffer.from(secret), Buffer.of(0xe9)]), "characters"],
-])("a secret file with %s is unreadable, and no webhook is refused", async (_name, content, why) => {
+])("tvs verify-webhook exits with 2 if the secret file has %s", async (_name, content, why) => {
   const file = join(folder, "odd-secret.txt");
   writeFileSync(file, content);
   const refused = await run([bodyFile, "--secret", `@${file}`, ...rest]);
@@ -79,7 +79,7 @@ test.each<[name: string, content: string | Uint8Array, why: string]>([
   expect(refused.stderr).not.toContain(secret.slice(6));
 });
 
-test("tvs verify-webhook without --now uses the machine's time", async () => {
+test("tvs verify-webhook without --now uses the current time", async () => {
   const old = await run([bodyFile, "--secret", secret, "--signature", signature, "--json"]);
   expect(JSON.parse(old.stdout).reason).toBe("OUTSIDE_REPLAY_WINDOW");
 });
@@ -90,12 +90,12 @@ const known = ["--secret", "whsec_x"];
 test.each([
   ["no secret", ["FILE", ...signed], "--secret @FILE"],
   ["an empty secret", ["FILE", "--secret", "", ...signed], "--secret @FILE"],
-  ["a secret's file that is not there", ["FILE", "--secret", "@/no/such", ...signed], "--secret"],
+  ["a secret file that does not exist", ["FILE", "--secret", "@/no/such", ...signed], "--secret"],
   ["no signature", ["FILE", ...known], "--signature"],
-  ["a wrong time", ["FILE", ...known, ...signed, "--now", "now"], "--now"],
-  ["a file that is not there", ["/no/such", ...known, ...signed], "cannot be read"],
+  ["a wrong --now", ["FILE", ...known, ...signed, "--now", "now"], "--now"],
+  ["a body file that does not exist", ["/no/such", ...known, ...signed], "cannot be read"],
   ["nothing on standard input", ["-", ...known, ...signed], "is empty"],
-])("tvs verify-webhook with %s ends with 2 and one line", async (_name, words, named) => {
+])("tvs verify-webhook with %s exits with 2 and one line", async (_name, words, named) => {
   const refused = await run(words.map((word) => (word === "FILE" ? bodyFile : word)));
   await expectRefusal(refused, 2, named);
   expect(refused.stderr).not.toContain("whsec_x");

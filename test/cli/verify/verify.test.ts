@@ -30,11 +30,11 @@ test.each([
   [["empty-array.json"], 2],
   [["valid.json", "no such file"], 2],
   [["batch-count.json"], 1],
-])("tvs verify of %p ends with %p", async (names, code) => {
+])("tvs verify of the files %p exits with %p", async (names, code) => {
   expect((await run([...settings, ...names.map(input)])).code).toBe(code);
 });
 
-test("tvs verify --json prints the line and the index of each envelope", async () => {
+test("tvs verify --json prints the line and the array index of each envelope", async () => {
   const text = await fixture("valid-batch.json");
   const path = await save("mixed.ndjson", `${JSON.stringify(JSON.parse(text))}\n\nno.such.jws\n`);
   const { objects } = await run([...settings, "--json", path]);
@@ -45,7 +45,7 @@ test("tvs verify --json prints the line and the index of each envelope", async (
   ]);
 });
 
-test("tvs verify of a stream that breaks off keeps the verdicts so far", async () => {
+test("tvs verify keeps the verdicts so far if its input stream breaks off", async () => {
   const text = JSON.stringify(JSON.parse(await fixture("valid.json")));
   async function* breaking(): AsyncGenerator<Uint8Array> {
     // Above the limit for a whole document, each line is verified as it arrives.
@@ -59,7 +59,7 @@ test("tvs verify of a stream that breaks off keeps the verdicts so far", async (
   expect(objects.filter(({ valid }) => valid === true)).toHaveLength(5000);
 });
 
-test("tvs verify verifies a large input line by line, over chunk borders", async () => {
+test("tvs verify reads a large NDJSON input line by line, across chunk borders", async () => {
   const good = JSON.stringify(JSON.parse(await fixture("valid.json")));
   const bad = JSON.stringify(JSON.parse(await fixture("outer-result.json")));
   const path = await save("large.ndjson", `${`${good}\n`.repeat(5999)}${bad}\n\n${good}`);
@@ -71,7 +71,7 @@ test("tvs verify verifies a large input line by line, over chunk borders", async
   expect(objects.at(-1)?.line).toBe(6002);
 });
 
-test("tvs verify of an input that does not fit into memory is undecidable", async () => {
+test("tvs verify of a JSON document above 32 MiB exits with 2 (INPUT_TOO_LARGE)", async () => {
   const chunk = Buffer.alloc(1024 * 1024, " ");
   async function* endless(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("[\n");
@@ -81,7 +81,7 @@ test("tvs verify of an input that does not fit into memory is undecidable", asyn
   expect([code, objects.map(({ reason }) => reason)]).toEqual([2, ["INPUT_TOO_LARGE"]]);
 });
 
-test("tvs verify verifies a folder's files in order, without key files, and reports a folder inside", async () => {
+test("tvs verify of a folder verifies its files in order, skips key files, and reports a folder in it", async () => {
   await save("b.json", await fixture("valid.json"));
   await save("a.jws", await fixture("valid-bare.jws"));
   const set = await save("jwks.json", await readFile(jwks));
@@ -96,7 +96,7 @@ test("tvs verify verifies a folder's files in order, without key files, and repo
   ]);
 });
 
-test("tvs verify prints the signed values, every check and the one reason", async () => {
+test("tvs verify prints the signed values, every check and the reason", async () => {
   const { stdout } = await run([...settings, input("outer-result.json")]);
   expect(stdout).toContain("OUTER_RESULT_DIFFERS: The unsigned result differs from the signed one.");
   expect(stdout).toContain("Ngozi Adé-Bello");
@@ -115,7 +115,7 @@ test("tvs verify escapes control characters of a file name and a key id", async 
   }
 });
 
-test("tvs verify names an error answer or a web page in one line, as undecidable", async () => {
+test("tvs verify describes an error response or a web page in one line, with the verdict undecidable", async () => {
   const { code, stdout } = await run([...settings, input("error-answer.json")]);
   expect(code).toBe(2);
   expect(stdout).toContain(
@@ -134,13 +134,13 @@ test("tvs verify reads its settings from the environment", async () => {
   expect((await run([input("valid.json")], { env: history })).code).toBe(0);
 });
 
-test("tvs verify --now verifies as of that time", async () => {
+test("tvs verify --now verifies as of the given time", async () => {
   const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
   expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
   expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", input("valid.json")])).code).toBe(0);
 });
 
-test("tvs verify shows how many people a statement counts, and each of its rows", async () => {
+test("tvs verify shows how many people a statement covers, and each of its rows", async () => {
   const path = await save("statement.json", JSON.stringify(statement));
   const { code, stdout } = await run([path, ...settings]);
   expect(code).toBe(0);
@@ -163,19 +163,39 @@ test.each<[string, string[], string]>([
   ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
   ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
   ["no input", settings, "nothing to verify"],
-  ["a wrong time", [...settings, "--now", "yesterday", file], "--now"],
-  ["a key set that is not there", ["--jwks", "/no/such", ...expected], "/no/such"],
-  ["a key set without an end", ["--jwks", "/dev/zero", ...expected], "larger than 4 MiB"],
-  ["an anchor without a history", ["--jwks", jwks, ...signer, "--anchor", "x"], "--key-history FILE"],
+  ["a wrong --now", [...settings, "--now", "yesterday", file], "--now"],
+  ["a key set file that does not exist", ["--jwks", "/no/such", ...expected], "/no/such"],
+  ["an endless key set", ["--jwks", "/dev/zero", ...expected], "larger than 4 MiB"],
+  ["an anchor without a key history", ["--jwks", jwks, ...signer, "--anchor", "x"], "--key-history FILE"],
   ["an empty anchor", [...alone, "--anchor", ""], "--anchor is empty"],
-  ["an anchor of another form", [...alone, "--anchor", "active"], "43 characters"],
-  ["an age without a list", [...withKeys, "--max-age", "1d"], "--max-age is for status lists: give"],
-  ["a wrong age", [...withKeys, "--max-age", "soon", "--status-list", "x"], "--max-age must be a duration"],
-  ["an empty list", [...withKeys, "--status-list", ""], "--pack or --status-list is empty"],
-  ["an empty pack", [...withKeys, "--pack", ""], "--pack or --status-list is empty"],
-  ["no such list", [...withKeys, "--status-list", "x.jwt"], "x.jwt cannot be read: check the path"],
-  ["no such pack", [...withKeys, "--pack", "x.json"], "x.json cannot be read: check the path"],
-  ["a history for a pack", [...withKeys, "--pack", keyHistory], `${keyHistory} is no offline pack: fetch it`],
-])("tvs verify with %s ends with 2 and one line", async (_name, args, expected) => {
+  ["a malformed anchor", [...alone, "--anchor", "active"], "43 characters"],
+  [
+    "--max-age without a status list",
+    [...withKeys, "--max-age", "1d"],
+    "--max-age is for status lists: give",
+  ],
+  [
+    "a wrong --max-age",
+    [...withKeys, "--max-age", "soon", "--status-list", "x"],
+    "--max-age must be a duration",
+  ],
+  ["an empty --status-list", [...withKeys, "--status-list", ""], "--pack or --status-list is empty"],
+  ["an empty --pack", [...withKeys, "--pack", ""], "--pack or --status-list is empty"],
+  [
+    "a status list file that does not exist",
+    [...withKeys, "--status-list", "x.jwt"],
+    "x.jwt cannot be read: check the path",
+  ],
+  [
+    "an offline pack file that does not exist",
+    [...withKeys, "--pack", "x.json"],
+    "x.json cannot be read: check the path",
+  ],
+  [
+    "a key history in place of an offline pack",
+    [...withKeys, "--pack", keyHistory],
+    `${keyHistory} is no offline pack: fetch it`,
+  ],
+])("tvs verify with %s exits with 2 and one line", async (_name, args, expected) => {
   await expectRefusal(run(args), 2, expected);
 });

@@ -75,7 +75,7 @@ testEach("the example receive refuses to start with a missing or malformed secre
 });
 
 test.each([...languages])(
-  "the example receive in $name reads the header by the common pattern",
+  "the example receive in $name parses the signature header with the common pattern",
   async (one) => {
     const source = await readFile(one.file("receive"), "utf8");
     expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");

@@ -190,7 +190,7 @@ async function verifyAll(language: Language, all: readonly Case[]): Promise<stri
   return found;
 }
 
-test("the exceptions are fixtures", () => {
+test("every exception of the example verifiers is a fixture", () => {
   const names = cases.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining([...Object.keys(exceptions), ...byTheClock]));
 });

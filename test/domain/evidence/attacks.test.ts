@@ -286,7 +286,7 @@ const onOthers: readonly (readonly [state: () => State, ...attack: Attack])[] = 
 
 const attacks = [...onWhole.map((attack) => [() => whole, ...attack] as const), ...onOthers];
 for (const [state, name, changes, finding, isRefused] of attacks)
-  test(`the audit reports it when ${name}`, async () => {
+  test(`the audit of the evidence log reports it if ${name}`, async () => {
     const made = await tampered(state(), typeof changes === "function" ? changes() : changes);
     const { before, refused, after } = await attacked(made);
     addTried({ attacks: 1 });
@@ -296,14 +296,14 @@ for (const [state, name, changes, finding, isRefused] of attacks)
     if (after !== null) expect(after.found).toBeGreaterThan(0);
   });
 
-test("the audit reports the removal of the last checkpoint until the next start stores it again", async () => {
+test("the audit reports a removed last checkpoint until the next start stores it again", async () => {
   const state = await tampered(whole, [uncheckpointed("size = 300")]);
   const { before, refused, after } = await attacked(state);
   expect(before.findings[0]).toMatchObject({ what: "CHECKPOINT", position: 300 });
   expect([refused, after?.found]).toEqual([null, 0]);
 });
 
-test("a whole log with an attestation that waits for its leaf has no finding, with all signatures verified", async () => {
+test("the audit finds nothing in an unaltered log, with an attestation that is not in the log yet, and verifies all signatures", async () => {
   const waiting = await copyOf(whole);
   await acting(waiting, ({ driver }) => attest(driver, [aSignedAttestation(301, signer)]));
   expect(await audit(waiting)).toMatchObject({ found: 0, waiting: 1, verified: 1 });
@@ -312,11 +312,11 @@ test("a whole log with an attestation that waits for its leaf has no finding, wi
   expect(await audit(waiting, true)).toEqual({ logs, ...counts, found: 0, findings: [], isPinned: true });
 });
 
-test("true retention leaves no finding", async () => {
+test("the audit finds nothing after a genuine deletion by retention", async () => {
   expect(await audit(pruned)).toMatchObject({ found: 0, compared: 160, deleted: 140 });
 });
 
-test("a true restore leaves no finding in the rows of both logs", async () => {
+test("the audit finds nothing in the rows of both logs after a genuine restore", async () => {
   const result = await audit(restored);
   expect(result).toMatchObject({ found: 0, compared: 200, leaves: 200 });
   expect(result.logs).toEqual([
@@ -325,16 +325,16 @@ test("a true restore leaves no finding in the rows of both logs", async () => {
   ]);
 });
 
-test("a new log over a database that lost nothing signs the retention note again and leaves no finding", async () => {
+test("a new log over a complete database signs the retention note again, and the audit finds nothing", async () => {
   expect(await audit(renewed)).toMatchObject({ found: 0, compared: 180, deleted: 140, leaves: 320 });
 });
 
-test("a new log that accepts the loss of the newest rows leaves no finding", async () => {
+test("the audit finds nothing after a new log that accepts the loss of the newest rows", async () => {
   const lost = await tampered(whole, [gone("id > 290")]);
   const state = await attestMore(await beginAnother(lost), { from: 500, count: 20, signer });
   expect(await audit(state)).toMatchObject({ found: 0, leaves: 310 });
 });
 
-test("the audit without a pinned checkpoint says that it cannot tell whether the database is the newest", async () => {
+test("the audit without a pinned checkpoint says that it cannot decide whether the database is the newest", async () => {
   expect(await audit({ ...early, pinned: null })).toMatchObject({ found: 0, isPinned: false });
 });

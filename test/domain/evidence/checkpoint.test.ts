@@ -58,7 +58,7 @@ async function withLog(run: (world: World) => Promise<void>) {
 }
 
 describe("signing", () => {
-  test("a checkpoint covers every attestation that was committed before, and names the checkpoint before", () =>
+  test("a checkpoint covers every attestation that was committed before it, and names the previous checkpoint", () =>
     withLog(async ({ writer, pinned, attestAll }) => {
       await attestAll(1, 2);
       const first = await writer.checkpoint();
@@ -70,7 +70,7 @@ describe("signing", () => {
       expect(pinned.note).toBe(second?.note ?? "");
     }));
 
-  test("a tree gets one checkpoint, and an empty tree none", () =>
+  test("one tree gets one checkpoint, and an empty tree gets none", () =>
     withLog(async ({ driver, writer, attestAll }) => {
       expect(await writer.checkpoint()).toBeNull();
       await attestAll(1);
@@ -79,7 +79,7 @@ describe("signing", () => {
       expect(await notesIn(driver)).toHaveLength(1);
     }));
 
-  test("the time of checkpoints never goes back when the clock does", () =>
+  test("the time of a checkpoint is never earlier than the previous one, even if the clock goes back", () =>
     withLog(async ({ writer, clock, attestAll }) => {
       await attestAll(1);
       const first = await writer.checkpoint();
@@ -88,7 +88,7 @@ describe("signing", () => {
       expect((await writer.checkpoint())?.signedAt).toBe(first?.signedAt ?? 0);
     }));
 
-  test("the time of the next checkpoint follows the signed time, not the column", () =>
+  test("the time of the next checkpoint depends on the signed time of the last one, not on its column signed_at", () =>
     withLog(async ({ writer, clock, attestAll, run }) => {
       await attestAll(1);
       await writer.checkpoint();
@@ -104,7 +104,7 @@ describe("signing", () => {
       expect((await writer.checkpoint())?.size).toBe(1_100);
     }));
 
-  test("two checkpoints with the same predecessor are not both stored, only the first", () =>
+  test("one of two checkpoints with the same predecessor is stored, the first", () =>
     withLog(async ({ driver, store, writer, dependencies, attestAll }) => {
       await attestAll(1);
       await writer.checkpoint();
@@ -129,7 +129,7 @@ describe("signing", () => {
     }));
 });
 
-test("lost hashes that can be computed again from the attestations do not count as a loss", () =>
+test("missing tree hashes that can be computed from the attestations do not count as a loss", () =>
   withLog(async ({ writer, attestAll, run }) => {
     await attestAll(1, 2, 3);
     const signed = await writer.checkpoint();
@@ -138,7 +138,7 @@ test("lost hashes that can be computed again from the attestations do not count 
   }));
 
 describe("reconciling", () => {
-  test("a later checkpoint that the same process pins during the read is no loss", () =>
+  test("a later checkpoint that the same process pins while it reads the log does not count as a loss", () =>
     withLog(async ({ driver, writer, pinned, dependencies, store, attestAll }) => {
       const node = aNode(driver);
       await attestAll(1);
@@ -158,7 +158,7 @@ describe("reconciling", () => {
       expect([reads, treeHeadOf(pinned.note ?? "").size]).toEqual([1, 3]);
     }));
 
-  test("a node pins no forged checkpoint, and no tree that did not grow out of the pinned one", () =>
+  test("a node pins no forged checkpoint, and no tree that does not extend the pinned one", () =>
     withLog(async ({ store, writer, pinned, attestAll, run }) => {
       await attestAll(1);
       await writer.checkpoint();
@@ -223,7 +223,7 @@ describe("a new log", () => {
       expect((await writer.checkpoint())?.size).toBe(4);
     }));
 
-  test("two processes that begin a new log together begin one after the other", () =>
+  test("two processes that begin a new log at the same time begin one after the other", () =>
     withLog(async ({ store, writer, dependencies, attestAll }) => {
       await attestAll(1);
       await writer.checkpoint();
@@ -232,7 +232,7 @@ describe("a new log", () => {
     }));
 });
 
-test("the first log follows the issuer's name until it has a leaf", () =>
+test("the origin of the first log follows the issuer until the log has an entry", () =>
   withLog(async ({ store, writer, dependencies, attestAll }) => {
     await ensureLog({ ...dependencies, issuer: "https://other.example/path" });
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
@@ -242,12 +242,12 @@ test("the first log follows the issuer's name until it has a leaf", () =>
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
   }));
 
-test("an origin has no scheme, no space and no plus", () => {
+test("the origin of a log has no scheme, no space and no plus sign", () => {
   expect(originOf("https://verify.example/a+b/", 1)).toBe("verify.example/a%2Bb/log");
   expect(originOf("https://verify.example:8443", 3)).toBe("verify.example:8443/log/3");
 });
 
-test("a running service appends, signs and reconciles until it stops, and signs what is left", () =>
+test("a running service appends to the log, signs and reconciles until it stops, and then signs the remaining entries", () =>
   withLog(async ({ driver, store, writer, clock, attestAll }) => {
     const onError = (error: unknown) => {
       throw error;

@@ -137,7 +137,7 @@ for (const kind of driverKinds)
   describe.skipIf(kind.unavailable !== undefined)(`over ${kind.name}`, () => {
     for (const [name, act] of Object.entries(writings))
       test(
-        `a kill before any write of ${name} loses nothing, and the next run heals`,
+        `a kill before any write of ${name} loses nothing, and the next run completes the work`,
         () =>
           withDatabase(kind, async (driver) => {
             let steps = 0;

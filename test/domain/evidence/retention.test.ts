@@ -60,15 +60,15 @@ function withAged(count: number, run: (world: World) => Promise<void>): Promise<
   });
 }
 
-test("a retention is given in days or years, and a year counts 366 days", () => {
+test("a retention period is given in days or years, and a year is 366 days", () => {
   const read = ["forever", "90d", "1y"].map(parseRetention);
   expect(read).toEqual([null, 90 * dayMs, 366 * dayMs]);
   for (const text of ["89d", "0y", "1", "1w", "-1y", "1.5y", "", "100000d"])
     expect(() => parseRetention(text)).toThrow("--keep-attestations");
 });
 
-describe("what is older than the retention", () => {
-  test("retention deletes all old attestations over several tiles, and keeps their leaves", () =>
+describe("attestations older than the retention period", () => {
+  test("retention deletes all old attestations across several tiles, and keeps their leaf hashes", () =>
     withAged(700, async ({ sign, prune, age, ids, evidence }) => {
       await sign();
       age(600);
@@ -78,7 +78,7 @@ describe("what is older than the retention", () => {
       expect(await evidence.size()).toBe(700);
     }));
 
-  test("retention leaves a note that the log has signed", () =>
+  test("retention stores a signed note of how far it deleted, which no other text can replace", () =>
     withAged(50, async ({ sign, prune, age, evidence, pinned }) => {
       await sign();
       age(20);
@@ -95,7 +95,7 @@ describe("what is older than the retention", () => {
       expect(await openRetention(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
     }));
 
-  test("retention waits for a pinned checkpoint", () =>
+  test("retention deletes nothing until the log has a pinned checkpoint", () =>
     withAged(5, async ({ retaining, sign, prune, age }) => {
       age(3);
       expect(await prune()).toBe(0);
@@ -120,7 +120,7 @@ describe("what is older than the retention", () => {
     }),
   );
 
-  test("the signed time decides what is old, not the column", () =>
+  test("retention decides by an attestation's signed time, not by its column", () =>
     withAged(10, async ({ sign, prune, age, driver }) => {
       await sign();
       await driver.batch([{ sql: "UPDATE attestations SET issued_at = 0", args: [] }]);
@@ -128,7 +128,7 @@ describe("what is older than the retention", () => {
       expect(await prune()).toBe(2);
     }));
 
-  test("a setting or a note that this service did not write deletes nothing", () =>
+  test("retention deletes nothing because of a setting or a note that this service did not write", () =>
     withAged(10, async ({ sign, prune, age, settings, driver, evidence }) => {
       await sign();
       age(8);
@@ -142,7 +142,7 @@ describe("what is older than the retention", () => {
       expect((await evidence.retention())?.split("\n")[2]).toBe("8");
     }));
 
-  test("two processes together delete each old attestation once", () =>
+  test("two processes that apply retention at the same time delete each old attestation once", () =>
     withAged(300, async ({ sign, prune, age, ids }) => {
       await sign();
       age(290);
@@ -152,7 +152,7 @@ describe("what is older than the retention", () => {
     }));
 });
 
-test("an id may be that of a deleted attestation only after a note names a later time", () =>
+test("an id may be that of a deleted attestation only after a retention note names a later time", () =>
   withAged(5, async ({ retaining, sign, prune, age }) => {
     const { verificationId } = aSignedAttestation(1, signer);
     expect(mayBePruned(await readRetentionState(retaining), verificationId)).toBe(false);
@@ -164,7 +164,7 @@ test("an id may be that of a deleted attestation only after a note names a later
     expect(mayBePruned(kept, verificationId)).toBe(true);
   }));
 
-test("a running service deletes until it stops, and reports how many and where retention is held", () =>
+test("a running service deletes old attestations until it stops, and reports their number and where it cannot go on", () =>
   withAged(10, async ({ retaining, sign, age, driver }) => {
     await sign();
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 5", args: [] }]);

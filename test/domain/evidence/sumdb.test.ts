@@ -67,7 +67,7 @@ function askGo(question: Question): Answer {
   return JSON.parse(stdout.toString()) as Answer;
 }
 
-describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
+describe.skipIf(!hasSumdb)("Go's checksum database and the evidence log", () => {
   const dataDir = sharedFolder();
   let question: Question;
   let answer: Answer;
@@ -77,19 +77,19 @@ describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
     answer = askGo(question);
   });
 
-  test("Go accepts our key and both signatures of our checkpoint", () => {
+  test("Go's checksum database accepts the log's key and both signatures of its checkpoint", () => {
     expect(answer.Verified).toBe(2);
     expect(question.Note.startsWith(`${answer.Text}\n`)).toBe(true);
     expect(readTreeHead(answer.Text)).toMatchObject({ origin: "verify.example.gov/log", size: leaves });
   });
 
-  test("Go computes the same trees from the same attestations, and accepts all of our proofs", () => {
+  test("Go's checksum database computes the same tree roots from the same attestations, and accepts all proofs of the log", () => {
     expect(answer.Roots).toEqual(question.Roots);
     expect(answer.Wrong).toEqual([]);
     expect(question.Inclusions).toHaveLength(66);
   });
 
-  test("we accept every proof that Go makes", async () => {
+  test("the partner module accepts every proof that Go's checksum database makes", async () => {
     const roots = answer.Roots.map(decode);
     const rootAt = (size: number) => roots[size - 1] as Uint8Array<ArrayBuffer>;
     for (const { Index: index, Size: size, Hashes } of answer.Inclusions) {
@@ -110,7 +110,7 @@ describe.skipIf(!hasSumdb)("Go's checksum database and our log", () => {
     }
   });
 
-  test("we verify a note that Go signed, with the key that Go made", async () => {
+  test("the partner module verifies a note that Go signed, with the key that Go made", async () => {
     const key = await readVerifierKey(answer.Vkey);
     const note = readNote(answer.Note);
     if (key === null || !("signatures" in note)) throw new Error("neither may be refused");

@@ -36,11 +36,11 @@ async function grown(steps: readonly number[]): Promise<{ size: number; read: Re
 
 const hex = (hashes: readonly Uint8Array[]) => hashes.map((one) => Buffer.from(one).toString("hex"));
 
-describe("the tree in tiles", () => {
+describe("the evidence log's tree in tiles", () => {
   // biome-ignore format: a table reads better in rows
   test.each([
     [[1, 1, 1, 1, 1, 3]], [[255, 1, 1, 255, 1]], [[256, 256, 1]], [[512, 512, 400]], [[3, 700, 2, 500]],
-  ])("a tree grown by %p has the roots and proofs of RFC 6962", async (steps) => {
+  ])("a tree that grows in steps of %p has the roots and proofs of RFC 6962", async (steps) => {
     const { size, read } = await grown(steps);
     const sizes = [1, 2, 3, 5, 128, 255, 256, 257, 511, 512, 513, 700, 1023, 1024, size].filter(
       (n) => n <= size,
@@ -57,18 +57,18 @@ describe("the tree in tiles", () => {
     }
   });
 
-  test("the root of an empty tree is the hash of nothing", async () => {
+  test("the root of an empty tree is the hash of an empty text", async () => {
     const { read } = await grown([]);
     expect(hex([await rootOf(0, read)])).toEqual(hex([mth([])]));
   });
 
-  test("a tree has no leaf at or above its size", async () => {
+  test("a tree has no leaf at an index of its size or above", async () => {
     const { read } = await grown([3]);
     expect(await leafAt(3, read)).toBeNull();
   });
 });
 
-test("an append changes only the tiles that grow, and keeps only the hashes that the tree has", async () => {
+test("an append to a tree changes only the tiles that grow, and stores only hashes of that tree", async () => {
   const { read } = await grown([]);
   const changedBy = async (count: number) =>
     (await appendTo(0, leaves.slice(0, count), read)).map(({ level, position }) => [level, position]);
@@ -80,7 +80,7 @@ test("an append changes only the tiles that grow, and keeps only the hashes that
   expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
 });
 
-test("a leaf hash covers the kind of the leaf and its text", () => {
+test("a leaf hash depends on the kind of the leaf and on its text", () => {
   for (const text of ["a.b.c", "7"]) {
     const digest = createHash("sha256").update(text).digest();
     const made = ["attestation", "missing"].map((kind) =>
@@ -91,7 +91,7 @@ test("a leaf hash covers the kind of the leaf and its text", () => {
   }
 });
 
-test("the leaves of a tile are proven only if they lead to the signed root", async () => {
+test("provenLeaves returns the leaves of a tile only if they lead to the signed root", async () => {
   const { read } = await grown([1500]);
   for (const size of [0, 1, 200, 256, 257, 700, 1024, 1500]) {
     const signed = { size, root: mth(leaves.slice(0, size)) };

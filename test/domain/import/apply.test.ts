@@ -43,7 +43,7 @@ async function kill({ add, imports }: TestImports, content = extract, options: A
   expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
 }
 
-test("an import that was killed between any two chunks and run again leaves what one run leaves", async () => {
+test("an import that is killed between any two chunks and run again stores the same data as one run", async () => {
   const before = csv(rows(20, { state: "Lagos" }));
   const file = csv([
     ...rows(20, { state: "Oyo", certificate_status: "CLAIMED" }),
@@ -86,7 +86,7 @@ test("a killed import is listed as unfinished, and as abandoned after the same c
     expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(1);
   }));
 
-test("the brake counts the applied rows of a killed import", () =>
+test("the brake counts the rows that a killed import had applied", () =>
   withImports(async (world) => {
     const { add, imports } = world;
     const without = (count: number) =>
@@ -103,7 +103,7 @@ test("the brake counts the applied rows of a killed import", () =>
     expect(await add(without(5))).toMatchObject({ stopped: { losses: [{ lost: 1, earlier: 4 }] } });
   }));
 
-test("a stopped import reports its progress, and the same command applies the rest", () =>
+test("an interrupted import reports its progress, and the same command applies the remaining rows", () =>
   withImports(async ({ add, count }) => {
     const controller = new AbortController();
     const onProgress = ({ phase, done }: { phase: string; done: number }) => {
@@ -119,14 +119,14 @@ test("a stopped import reports its progress, and the same command applies the re
     expect(await add(extract, small)).toMatchObject({ inserted: 39 - applied, unchanged: applied });
   }));
 
-test("an import that is stopped during its check changes nothing", () =>
+test("an import that is interrupted during its check changes nothing", () =>
   withImports(async ({ add, count }) => {
     const stop = AbortSignal.abort();
     expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
     expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
   }));
 
-test("an import of another file abandons a killed import, and reports this", () =>
+test("an import of another file marks a killed import as abandoned, and reports this", () =>
   withImports(async (world) => {
     const { add, count } = world;
     await kill(world);
@@ -148,7 +148,7 @@ function beforeCommit(imports: ImportStore, run: () => Promise<unknown>): Import
   };
 }
 
-test("a row is refused when the operator has revoked or deactivated its teacher since the check began", () =>
+test("a row is rejected if the operator has revoked or deactivated its teacher since the check began", () =>
   withImports(async (world) => {
     const { add, imports, find, clock } = world;
     await add(csv(rows(5)), { baseline: true });

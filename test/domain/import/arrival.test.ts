@@ -38,7 +38,7 @@ test.each<[string, string | null]>([
   ["licence_expiry_dat", "licenseExpiryDate"], ["License-Expiri-Dote", "licenseExpiryDate"], ["lisanse expirydates", null],
   ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_statuss", null], ["license_isue_date", "licenseIssueDate"],
   [`${"_".repeat(60)}stat`, "state"], [`${"_".repeat(61)}stat`, null],
-])("the unknown name %s is taken for %p", (name, field) => {
+])("the unknown column name %s suggests the field %p", (name, field) => {
   expect(closestField(name) as string | null).toBe(field);
 });
 
@@ -55,7 +55,7 @@ test.each([
   ["a\u0ac6\u200d", false],
   ["a 08031234567", false],
   ["", false],
-])("the column name %p may be repeated in a message: %p", (name, isRepeated) => {
+])("a message may repeat the column name %p: %p", (name, isRepeated) => {
   expect(nameLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
@@ -80,26 +80,26 @@ const written = new Set(exportFields);
 
 // biome-ignore format: a table reads better in rows
 test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>([
-  ["nothing", {}, last(), []],
-  ["a name beside the known one", { unknown }, last(), []],
-  ["a name in the place of the known one", { unknown, fields: but("state") }, last(), [meant]],
-  ["the column hidden", { fields: but("hidden") }, last(), []],
-  ["columns", { fields: but("tId", "profile") }, last(), [gone("t_id"), gone("profile")]],
-  ["members", { fields: but("tId"), format: "ndjson" }, last(), [gone("tId")]],
-  ["what was not there before", { fields: but("state") }, last(but("state")), []],
-  ["what an export does not have", { fields: written }, last(), []],
-  ["what an export does not have, but a profile", { fields: new Set([...written, "profile" as const]) }, last(), []],
-  ["what an export has", { fields: new Set([...written].filter((field) => field !== "state")) }, last(but("nin", "email", "phone", "profile", "licenseStatus")), [gone("state")]],
-  ["as many as in an export", { fields: new Set([...[...written].filter((field) => field !== "state"), "nin" as const]) }, last(but("email", "phone", "profile", "licenseStatus")), [gone("state")]],
-  ["the licences of a first", { fields: but("licenseExpiryDate") }, null, [noExpiry]],
-  ["the licences of a later", { fields: but("licenseExpiryDate") }, last(but("licenseExpiryDate")), []],
-  ["what a file of more than an export has not", { fields: new Set([...written, "nin" as const]) }, last(), ["email", "phone", "license_status", "profile"].map(gone)],
-  ["the licences of a first by another name", { fields: but("licenseExpiryDate"), unknown: [{ label: "expiry", near: "licenseExpiryDate" }] }, null, [{ kind: "misspelled", column: "expiry", meant: "license_expiry_date" }]],
-  ["half of the rows", { rows: 5 }, last(), []],
-  ["more than half of the rows", { rows: 4 }, last(), [fewRows(4, 10)]],
-  ["every row", { rows: 0 }, last(all, 0), [fewRows(0, 0)]],
-  ["every row of a first", { rows: 0 }, null, [fewRows(0, null)]],
-])("the brake lists what an extract without %s lacks", (_what, changes, before, missing) => {
+  ["nothing, with all columns", {}, last(), []],
+  ["nothing, with an unknown column beside the known ones", { unknown }, last(), []],
+  ["a known column, which a misspelled one replaces", { unknown, fields: but("state") }, last(), [meant]],
+  ["nothing, without the column hidden", { fields: but("hidden") }, last(), []],
+  ["columns of CSV", { fields: but("tId", "profile") }, last(), [gone("t_id"), gone("profile")]],
+  ["members of NDJSON", { fields: but("tId"), format: "ndjson" }, last(), [gone("tId")]],
+  ["nothing, without a column that the last extract lacked too", { fields: but("state") }, last(but("state")), []],
+  ["nothing, with all columns of an export", { fields: written }, last(), []],
+  ["nothing, with all columns of an export and the profile", { fields: new Set([...written, "profile" as const]) }, last(), []],
+  ["a column that an export has", { fields: new Set([...written].filter((field) => field !== "state")) }, last(but("nin", "email", "phone", "profile", "licenseStatus")), [gone("state")]],
+  ["a column, with as many columns as an export has", { fields: new Set([...[...written].filter((field) => field !== "state"), "nin" as const]) }, last(but("email", "phone", "profile", "licenseStatus")), [gone("state")]],
+  ["license_expiry_date, in the first extract", { fields: but("licenseExpiryDate") }, null, [noExpiry]],
+  ["nothing, without license_expiry_date as in the last extract", { fields: but("licenseExpiryDate") }, last(but("licenseExpiryDate")), []],
+  ["the other columns, with one column more than an export has", { fields: new Set([...written, "nin" as const]) }, last(), ["email", "phone", "license_status", "profile"].map(gone)],
+  ["license_expiry_date, in the first extract and under another name", { fields: but("licenseExpiryDate"), unknown: [{ label: "expiry", near: "licenseExpiryDate" }] }, null, [{ kind: "misspelled", column: "expiry", meant: "license_expiry_date" }]],
+  ["nothing, with half of the rows", { rows: 5 }, last(), []],
+  ["rows, with less than half of them", { rows: 4 }, last(), [fewRows(4, 10)]],
+  ["rows, with none as in the last extract", { rows: 0 }, last(all, 0), [fewRows(0, 0)]],
+  ["rows, with none in the first extract", { rows: 0 }, null, [fewRows(0, null)]],
+])("the brake lists what an extract lacks: %s", (_what, changes, before, missing) => {
   expect(missingFrom(arrival(changes), before)).toEqual(missing);
 });
 
@@ -109,7 +109,7 @@ test.each<[Missing, string]>([
   [noExpiry, "the column license_expiry_date is missing, so that nobody would have a licence"],
   [fewRows(0, 10), "there is no row below the header"],
   [fewRows(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
-])("the missing %j is described in words", (missing, words) => {
+])("describeMissing describes the missing columns %j in words", (missing, words) => {
   expect(describeMissing(missing)).toBe(words);
 });
 
@@ -120,17 +120,17 @@ const many = numbered("Barred", 40);
 const longest = `Barred ${"x".repeat(57)}`;
 // biome-ignore format: a table reads better in rows
 test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[], words: string | null]>([
-  ["stand with the most frequent first", ["Remarks", false], ["Barred", " Good", "Good ", " "], "Good (2 rows), Barred (1 row)"],
-  ["are twenty, and those that mean withdrawn", ["Remarks", false], [...few, "Word 21", "Barred"], `${named([...few, "Barred"])}, and more`],
-  ["that mean withdrawn are forty", ["Remarks", false], many, named(many)],
-  ["that mean withdrawn are not more", ["Remarks", false], [...many, "Barred 41"], `${named(many)}, and more`],
-  ["have 64 letters", ["Remarks", false], [longest], "other values (1 row)"],
-  ["have no more letters", ["Remarks", false], [`${longest}x`], null],
-  ["of a status are refused unseen", ["Status", false], [`${longest}x`], "and more"],
-  ["of a status may be none", ["Status", false], [""], null],
-  ["of license_status itself are all that are not known", ["license_status", true], [...few, "Word 21", "VALID"], `${named([...few, "Word 21"])}, and more`],
-  ["of license_status itself are known", ["license_status", true], ["VALID"], null],
-])("the words of an unread column %s", (_what, [name, isOwn], cells, words) => {
+  ["lists its values with the most frequent first", ["Remarks", false], ["Barred", " Good", "Good ", " "], "Good (2 rows), Barred (1 row)"],
+  ["lists twenty values, and those that mean withdrawn", ["Remarks", false], [...few, "Word 21", "Barred"], `${named([...few, "Barred"])}, and more`],
+  ["lists forty values that mean withdrawn", ["Remarks", false], many, named(many)],
+  ["lists no more than forty values that mean withdrawn", ["Remarks", false], [...many, "Barred 41"], `${named(many)}, and more`],
+  ["hides a value of 64 letters", ["Remarks", false], [longest], "other values (1 row)"],
+  ["ignores a value of 65 letters, so that the column is accepted", ["Remarks", false], [`${longest}x`], null],
+  ["of a status hides a value of 65 letters", ["Status", false], [`${longest}x`], "and more"],
+  ["of a status without values is omitted", ["Status", false], [""], null],
+  ["license_status lists the unknown values", ["license_status", true], [...few, "Word 21", "VALID"], `${named([...few, "Word 21"])}, and more`],
+  ["license_status with known values only is omitted", ["license_status", true], ["VALID"], null],
+])("the refusal of an unread column %s", (_what, [name, isOwn], cells, words) => {
   const column = unreadColumn(name, name, isOwn);
   for (const cell of cells) countWord(column, cell);
   let message = "";
@@ -146,7 +146,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
 test.each([
   ["csv", false, "the column Status looks like the status of a licence, and nothing says how it is read", "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`"],
   ["ndjson", true, "the member Status holds words that are none of REVOKED, EXPIRED, NONE, VALID", "name it licenseStatus, with the words REVOKED, EXPIRED, NONE, VALID, or leave it out of the file"],
-] as const)("an unread status in %s is refused with the remedy", (format, isOwn, found, remedy) => {
+] as const)("a file with an unread status column in %s is refused with the remedy", (format, isOwn, found, remedy) => {
   const column = unreadColumn("Status", "Status", isOwn);
   countWord(column, "Gone");
   const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
@@ -186,8 +186,8 @@ test.each<Case>([
     [column("state")],
   ],
   // An import without rows is not compared with later ones.
-  ["after one without a row", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
-])("the brake looks at an extract %s", (_what, before, next, missing) =>
+  ["after an extract without rows", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
+])("the brake finds the missing columns of an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {
     for (const [content, options] of before) await add(content, options);
     const { stopped } = await add(...next);
@@ -197,7 +197,7 @@ test.each<Case>([
   }),
 );
 
-test("both spellings of licence name the same columns and members", () =>
+test("the spellings licence and license name the same columns and members", () =>
   withImports(async ({ add, find }) => {
     const result = await add(csv([row(1)]).replaceAll("license_", "licence_"));
     expect(result).toMatchObject({ inserted: 1, warnings: 0 });
@@ -212,7 +212,7 @@ test("both spellings of licence name the same columns and members", () =>
     expect(twice.report.rejected).toMatchObject([{ line: 2, code: "DUPLICATE_MEMBER" }]);
   }));
 
-test("an extract without a column is stopped, and the values of the column stay", () =>
+test("an extract that lacks a known column is stopped, and the stored values of that column stay", () =>
   withImports(async ({ add, find, count }) => {
     const full = rows(2, { state: "Lagos" });
     await add(csv(full));
@@ -227,7 +227,7 @@ test("an extract without a column is stopped, and the values of the column stay"
     expect(await add(lacking)).toMatchObject({ unchanged: 2 });
   }));
 
-test("the brake reports missing columns together with losses", () =>
+test("the brake reports missing columns together with lost licences", () =>
   withImports(async ({ add }) => {
     await add(csv(rows(10, { state: "Oyo" })));
     const { stopped } = await add(csv([row(1, { license_expiry_date: "2025-12-31" })]));

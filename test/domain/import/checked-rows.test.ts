@@ -16,7 +16,7 @@ function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
   return { patch, issues: issues.map(({ field, code }) => [field, code]) };
 }
 
-test("a row sets its columns' values, and only the indexes of contacts", () => {
+test("a checked row has the values of its columns, and only the blind indexes of contacts", () => {
   const plain = {
     state: "Oyo",
     category: "A",
@@ -42,7 +42,7 @@ test("a row sets its columns' values, and only the indexes of contacts", () => {
   });
 });
 
-test("empty cells clear their values, but not active or hidden", () => {
+test("an empty cell clears the stored value, except of active and hidden", () => {
   const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
   const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
   const { patch, issues } = checked({ ...cells, ...least });
@@ -68,7 +68,7 @@ test.each<[RawRow["cells"], Partial<RawRow>, [string | null, string][]]>([
   [{}, { profile: 7 }, [["profile", "PROFILE_INVALID"]]],
   [{ tId: "x" }, { fault: { field: "name", code: "TEXT_INVALID" } }, [["name", "TEXT_INVALID"]]],
   [{}, { fault: { field: null, code: "COLUMN_COUNT" } }, [[null, "COLUMN_COUNT"]]],
-])("the row %j with %j is refused with every reason", (cells, more, issues) => {
+])("the row %j with %j is rejected with every reason", (cells, more, issues) => {
   expect(checked(cells, more)).toEqual({ patch: null, issues });
 });
 
@@ -91,7 +91,7 @@ test.each<[RawRow["cells"], string[][], object]>([
   expect(found).toEqual(issues);
 });
 
-test("a rejected row has its registration number, unless the number may be a person's", () => {
+test("a rejected row is reported with its registration number, unless the number may be personal", () => {
   const namesOf = (cells: RawRow["cells"]) => {
     const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
     return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));
@@ -109,7 +109,7 @@ test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(
   },
 );
 
-test("each column has an explanation, and the required columns are marked", () => {
+test("each import column has an explanation, and the required columns are marked", () => {
   expect(requiredFields).toEqual(["regNo", "name", "source", "certificateStatus"]);
   expect(templateColumns.filter(({ required }) => required).map(({ member }) => member)).toEqual([
     ...requiredFields,

@@ -75,7 +75,7 @@ test.each(faults)(
   },
 );
 
-test("the lenient rules read a list as people write it", async () => {
+test("the lenient CSV rules read a list as people write it", async () => {
   const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });
   expect(records.map((record) => record.cells)).toEqual([
     ["a", 'b "c" d'],

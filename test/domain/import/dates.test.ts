@@ -13,13 +13,13 @@ test.each<[form: string, taken: Record<string, string>, refused: string[]]>([
   ["D..M  YYYY", { "4..3 2025": "2025-03-04" }, ["4xx3 2025"]],
   ["MMM D, YYYY", { "Jan 31, 2025": "2025-01-31" }, ["Jan 31 2025"]],
   ["excel", { "45231": "2023-11-01", "45231.75": "2023-11-01", "2025-01-31": "2025-01-31" }, ["x", "0", "31/01/2025"]],
-])("dates in the form %s are read, and others refused", (form, taken, refused) => {
+])("dates in the format %s are read, and other dates are refused", (form, taken, refused) => {
   for (const [text, date] of Object.entries(taken)) expect([text, readAs(form, text)]).toEqual([text, date]);
   for (const text of refused) expect([text, readAs(form, text)]).toEqual([text, null]);
 });
 
 test.each(["", "D/M", "D/M/YYYY/D", "M/M/YYYY", "D/M/YYYY h", "(D/M/YYYY)", "YYYYMD x", "excels"])(
-  "%p is not a form of dates",
+  "%p is not a date format",
   (form) => expect(dateReader(form)).toBeNull(),
 );
 

@@ -24,7 +24,7 @@ test("an import counts inserted, updated, unchanged and rejected rows", () =>
     expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
   }));
 
-test("an extract of 1,201 rows, more than one chunk, is imported without duplicates", () =>
+test("an extract of 1,201 rows, which is more than one chunk, is imported without duplicates", () =>
   withImports(async ({ add, count }) => {
     const many = Array.from({ length: 1201 }, (_, n) =>
       row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
@@ -80,7 +80,7 @@ test("an import with --baseline creates no events, and later imports create none
 
 const owner = { t_id: "7", nin: "99900000001" };
 
-test("the first of several rows with one identifier is accepted, and the others are rejected", () =>
+test("the first of several rows with the same identifier is accepted, and the others are rejected", () =>
   withImports(async ({ add, find }) => {
     const sharing = [row(2, { t_id: "7" }), row(3, { nin: owner.nin })];
     const all = csv([row(1, owner), row("1 ", owner), ...sharing, row(4), row(5)]);
@@ -94,7 +94,7 @@ test("the first of several rows with one identifier is accepted, and the others 
     expect(await find("TR/2019/LA/2")).toBeNull();
   }));
 
-test("an identifier of a rejected row may be in a later row", () =>
+test("a later row may have the identifier of a rejected row", () =>
   withImports(async ({ add }) => {
     const { report, inserted } = await add(csv([row(1, { ...owner, active: "x" }), row(2, owner), row(1)]));
     expect(inserted).toBe(2);
@@ -116,7 +116,7 @@ test.each([
   }),
 );
 
-test("an import leaves no staging file in the folder", () =>
+test("an import leaves no temporary file in the folder", () =>
   withImports(async ({ add, folder, imports }) => {
     const staging = await imports.openStaging();
     expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);

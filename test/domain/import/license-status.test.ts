@@ -21,7 +21,7 @@ const revocation = async ({ find }: TestImports, number: number) => {
 };
 const none = [null, null, null];
 
-test("license_status REVOKED revokes from the day of the import, and the same file later changes nothing", () =>
+test("license_status REVOKED revokes from the day of the import, and importing the file again changes nothing", () =>
   withImports(async (world) => {
     const file = csv([row(1, { license_status: "REVOKED" }), row(2, { license_status: "VALID" })]);
     const first = await world.add(file);
@@ -33,7 +33,7 @@ test("license_status REVOKED revokes from the day of the import, and the same fi
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
   }));
 
-test("license_status REVOKED revokes from the day in the service's time zone", () =>
+test("license_status REVOKED revokes from the current day in the service's time zone", () =>
   withImports(async (world) => {
     world.clock.add(11.5 * 3_600_000);
     await world.add(csv([row(1, { license_status: "revoked" })]));
@@ -43,7 +43,7 @@ test("license_status REVOKED revokes from the day in the service's time zone", (
     expect(await revocation(world, 2)).toEqual(["2026-03-11", "extract", "extract"]);
   }));
 
-test("a mapped word revokes, and an unmapped word rejects its row", () =>
+test("a status that the mapping translates revokes, and a status without a translation rejects its row", () =>
   withImports(async (world) => {
     const standing = (...given: string[]) => csv(given.map((one, n) => row(n + 1, { Standing: one })));
     const result = await world.add(standing("Struck off", "Good", "Gone", "LAPSED"), mapped());
@@ -72,10 +72,10 @@ test.each<[what: string, file: string, name: string, said: string]>([
   ["the column Remarks", mixed("Remarks"), "a.csv", `the column Remarks ${counts}`],
   ["license_status with an unknown word", csv([row(1, { license_status: "STRUCK OFF" }), row(2, { license_status: "VALID" })]), "a.csv", "the column license_status holds words that are none of REVOKED, EXPIRED, NONE, VALID: STRUCK OFF (1 row)"],
   ["a column with personal data", csv(["Revoked", ...personal].map((one, n) => row(n, { Remarks: one }))), "a.csv", "Revoked (1 row), other values (3 rows)"],
-  ["a member", lineOf({ remarks: "Cancelled" }), "a.ndjson", "the member remarks "],
-  ["a member of a member", lineOf({ licence: { state: "Barred" } }), "a.ndjson", "the member state "],
-  ["an element of a member", lineOf({ history: ["issued", "withdrawn"] }), "a.ndjson", "the member history "],
-])("a file is refused when nothing reads the statuses of %s", (_what, file, name, said) =>
+  ["a member of an NDJSON row", lineOf({ remarks: "Cancelled" }), "a.ndjson", "the member remarks "],
+  ["a nested member of an NDJSON row", lineOf({ licence: { state: "Barred" } }), "a.ndjson", "the member state "],
+  ["an array in an NDJSON row", lineOf({ history: ["issued", "withdrawn"] }), "a.ndjson", "the member history "],
+])("a file is refused if no import column reads the statuses of %s", (_what, file, name, said) =>
   withImports(async ({ add, count }) => {
     const { code, message } = (await rejection(add(file, { name }))) as TvsError;
     expect(code).toBe("INPUT_UNREADABLE");
@@ -96,13 +96,13 @@ test("a file with an unread column of licence statuses is refused, unless a mapp
     expect(await add(mixed("Remarks"), reading({ ignore: ["Remarks"] }))).toMatchObject({ inserted: 3 });
   }));
 
-test("the member licenceStatus of NDJSON is read", () =>
+test("the NDJSON member licenceStatus is read", () =>
   withImports(async (world) => {
     await world.add(lineOf({ licenceStatus: "revoked" }), { name: "a.ndjson" });
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
   }));
 
-test("a first extract gets a warning when it revokes nobody or everybody", () =>
+test("the first import of a register warns if it revokes nobody or everybody", () =>
   withImports(async ({ add }) => {
     expect(await add(csv(rows(2)), { dryRun: true })).toMatchObject({ firstRevokes: "nobody" });
     const revoked = { license_revoked_on: "2025-01-02" };

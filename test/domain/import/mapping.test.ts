@@ -8,7 +8,7 @@ const rest = ",TR/2019/LA/1,legacy,VERIFIED,2090-01-01\n";
 
 const parts = { Surname: "name.2", "Other Names": "name.1", Middle: "Name.3" };
 
-test("a name in several columns is joined in the order of the numbers, without empty parts", () =>
+test("the parts of a name in several columns are joined in the mapping's order, without empty parts", () =>
   withImports(async ({ add, find }) => {
     const reading = { mapping: mapping({ columns: parts, values: { name: { NULL: "" } } }) };
     await add(`${header}Okafor, Ada  Obi ,${rest}`, { reading });
@@ -17,7 +17,7 @@ test("a name in several columns is joined in the order of the numbers, without e
     expect((await find("TR/2019/LA/1"))?.name).toBe("Okafor Ngozi");
   }));
 
-test("a row whose parts of the name are all empty is rejected", () =>
+test("a row in which all parts of the name are empty is rejected", () =>
   withImports(async ({ add }) => {
     const { report } = await add(`${header},,${rest}`, { reading: { mapping: mapping({ columns: parts }) } });
     expect(report.rejected).toEqual([
@@ -34,7 +34,7 @@ test.each<[object, string]>([
   [{ columns: { A: "state.1" } }, "columns names the column state.1"],
   [{ columns: { A: "name.0" } }, "columns names the column name.0"],
   [{ columns: { A: "name.1" }, constants: { name: "x" } }, "constants gives name"],
-])("the mapping %j of a name's parts is refused", (members, message) => {
+])("the mapping %j of the parts of a name is refused", (members, message) => {
   expect(() => mapping(members)).toThrow(message);
 });
 
@@ -46,7 +46,7 @@ test.each<[object, string]>([
   [{ constants: { source: "portal" } }, 'constants has "source": "portal"'],
   [{ values: { license_expiry_date: { never: "for ever" } } }, "which is no date"],
   [{ constants: { license_expiry_date: "31/12/2090" }, dates: "D/M/YYYY" }, "which is no date"],
-])("the mapping %j is refused with its entry", (members, message) => {
+])("the refusal of the mapping %j names the wrong entry", (members, message) => {
   expect(() => mapping(members)).toThrow(message);
 });
 
@@ -79,7 +79,7 @@ test("a mapping's `values` translate a date first, and its form of dates reads t
     expect(revoked).toEqual([null, "2025-01-02", "2026-03-09"]);
   }));
 
-test("a wrong date is explained by the mapping's form of dates", () =>
+test("the explanation of a wrong date names the mapping's date format", () =>
   withImports(async ({ add }) => {
     const reading = { mapping: mapping({ dates: "DD/MM/YYYY" }) };
     const { report, codes } = await add(csv([row(1, { license_expiry_date: "31/02/2024" })]), { reading });

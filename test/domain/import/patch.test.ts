@@ -55,7 +55,7 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, string[]]>([
   [{}, { phoneIndex: "01" }, ["phoneIndex"]],
   [{ profile }, { profile: { ...profile } }, []],
   [{ profile }, { profile: null }, ["profile"]],
-])("a teacher with %j who gets %j changes in %j", (before, patch, changed) => {
+])("a teacher with %j and a row with %j: the import changes the fields %j", (before, patch, changed) => {
   const made = effect(before, patch);
   expect(made.changed as string[]).toEqual(changed);
   expect(changesNothing(made)).toBe(changed.length === 0);
@@ -79,7 +79,7 @@ test.each<[Partial<TeacherPatch>, boolean]>([
   [{ ninIndex: null }, false],
   [{ ninIndex: "02", ninVerified: true }, true],
   [{ ninVerified: false }, false],
-])("a verified NIN stays verified only while it is the same: %j", (patch, ninVerified) => {
+])("a verified NIN stays verified only while the NIN is unchanged: %j", (patch, ninVerified) => {
   expect(effect(verified, patch).content.ninVerified).toBe(ninVerified);
 });
 
@@ -122,7 +122,7 @@ test.each<[Revocation, Partial<TeacherPatch>, lift: boolean, after: Revocation, 
   [extracts, { licenseStatus: "VALID", licenseRevokedOn: "2026-01-02" }, false, extracts, ["STATUS_DIFFERS license_status"]],
   [operators, { licenseStatus: "VALID" }, false, operators, ["REVOCATION_KEPT license_revoked_on"]],
   [operators, { licenseStatus: "REVOKED" }, false, operators, []],
-])("the revocation %j with a row of %j, lifting %p, becomes %j", (before, patch, liftRevocations, after, codes) => {
+])("an import changes the revocation %j by a row with %j (--lift-revocations: %p) to %j", (before, patch, liftRevocations, after, codes) => {
   const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
   expect(made.content).toMatchObject(revocation(after));
   expect(losesRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
@@ -157,12 +157,12 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, [field: string, code: 
   [{}, { licenseStatus: "VALID", licenseExpiryDate: "2025-12-31" }, [["licenseStatus", "STATUS_DIFFERS"]]],
   [{}, { licenseStatus: "NONE", licenseIssueDate: null, licenseExpiryDate: null }, []],
   [{}, { licenseStatus: "VALID", licenseIssueDate: null, licenseExpiryDate: null }, [["licenseStatus", "STATUS_DIFFERS"]]],
-])("the record from %j with %j gets the issues %j", (before, patch, expected) => {
+])("the record %j with the row's changes %j gets the issues %j", (before, patch, expected) => {
   const issues = checkContent({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
   expect(issues).toEqual(expected.map(([field, code]) => ({ line: 7, field, code })) as never);
 });
 
-test("a new teacher's record loses nothing and reactivates nobody", () => {
+test("a new teacher's record counts neither as a loss nor as a reactivation", () => {
   const made = effectOf(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
   expect(checkContent({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
   expect(losesRevocation(made)).toBe(false);

@@ -18,8 +18,8 @@ test.each([
   ["LF", spread],
   ["CRLF", spread.replaceAll("\n", "\r\n")],
   ["a byte order mark", `\ufeff${spread}`],
-  ["no line end at the end", spread.trimEnd()],
-])("the line numbers of a file with %s are those of an editor", (_name, text) =>
+  ["no line break at its end", spread.trimEnd()],
+])("the line numbers of a file with %s are those of a text editor", (_name, text) =>
   withImports(async ({ add }) => {
     const { report } = await add(text);
     expect(report.rejected.map((issue) => issue.line)).toEqual([2, 5, 6, 7]);
@@ -34,7 +34,7 @@ test("blank lines and rows of commas are not rows, and are counted in line numbe
     expect(report.rejected.map(withoutRegNo)).toEqual([{ line: 6, field: "nin", code: "NIN_INVALID" }]);
   }));
 
-test("a row with too many or too few cells is rejected as a whole", () =>
+test("a row with too many or too few cells is rejected", () =>
   withImports(async ({ add }) => {
     const text = csv([row(1), row(2), row(3)]).split("\n");
     const { report, inserted } = await add(
@@ -61,7 +61,7 @@ test.each([
   ["rows-with-one-delimiter-more.csv", 3],
   ["line-break-in-a-header-cell.csv", 1],
   ["html-table-called.xls", 2],
-] as const)("%s has every row with its expiry date", async (name, rows) => {
+] as const)("every row of %s is read with its expiry date", async (name, rows) => {
   expect(await cellsOf(name)).toEqual(Array(rows).fill("2094-06-30"));
 });
 
@@ -71,11 +71,11 @@ test.each([
   ["array-of-objects.json", /one JSON array/],
   ["expiry-formulas-without-results.xlsx", /formulas without results/],
   ["expiry-merged-over-rows.xlsx", /merged cells/],
-] as const)("%s is refused with what to do", async (name, says) => {
+] as const)("the refusal of %s names the remedy", async (name, says) => {
   expect(String(await rejection(cellsOf(name)))).toMatch(says);
 });
 
-test("a table of CSV has 256 columns at most", () =>
+test("a CSV table has at most 256 columns", () =>
   withImports(async ({ add }) => {
     const [header = "", first = ""] = csv([row(1)]).split("\n");
     const missing = 256 - header.split(",").length;
@@ -113,7 +113,7 @@ const broken: [string, string | Uint8Array, string][] = [
   ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
 ];
 
-test("a broken line of NDJSON is a rejected row, and the other rows are applied", () =>
+test("a malformed line of NDJSON is a rejected row, and the other rows are applied", () =>
   withImports(async ({ add, find }) => {
     const parts = [`${line(1)}\n`, ...broken.map(([, second]) => second), line(3)];
     const content = Buffer.concat(parts.flatMap((part) => [Buffer.from(part), Buffer.from("\n")]));
@@ -127,7 +127,7 @@ test("a broken line of NDJSON is a rejected row, and the other rows are applied"
     expect(await find("TR/2019/LA/3")).not.toBeNull();
   }));
 
-test("a cut last line of NDJSON is rejected, and --strict stops the import", () =>
+test("a truncated last line of NDJSON is rejected, and --strict stops the import", () =>
   withImports(async ({ add, count }) => {
     const text = `${line(1)}\n${line(2).slice(0, 30)}`;
     const strict = await add(text, { ...ndjson, strict: true });

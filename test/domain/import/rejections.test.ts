@@ -5,7 +5,7 @@ const bad = row(1, { nin: "12" });
 const wrongDate = row(2, { license_expiry_date: "31/12/2090" });
 const good = row(3, { nin: "" });
 
-test("rejected rows are compared with the last import by number and code", () =>
+test("rejected rows are compared with those of the last import by registration number and error code", () =>
   withImports(async ({ add }) => {
     expect((await add(csv([bad, wrongDate, good]))).sameRejections).toBe(false);
     expect((await add(csv([good, wrongDate, bad]))).sameRejections).toBe(true);
@@ -14,7 +14,7 @@ test("rejected rows are compared with the last import by number and code", () =>
     expect((await add(csv([good, bad]))).sameRejections).toBe(false);
   }));
 
-test("rejected rows without a number are compared by their content", () =>
+test("rejected rows without a registration number are compared by their content", () =>
   withImports(async ({ add }) => {
     const unnumbered = row(1, { reg_no: "", name: "Ada" });
     await add(csv([unnumbered, good]));
@@ -26,7 +26,7 @@ test("rejected rows without a number are compared by their content", () =>
     expect((await add(`${csv([good])}TR/2019/LA/8,Cut\n`)).sameRejections).toBe(false);
   }));
 
-test("rejected rows are stored as digests only", () =>
+test("rejected rows are stored only as digests", () =>
   withImports(async ({ add, driver, everything }) => {
     await add(csv([row("SECRET", { nin: "12" }), good]));
     const [{ rejections } = {}] = await driver.query("SELECT rejections FROM imports");
@@ -34,7 +34,7 @@ test("rejected rows are stored as digests only", () =>
     expect(everything()).not.toContain("SECRET");
   }));
 
-test("rejected rows are listed by their numbers, unless the number may be a NIN", () =>
+test("rejected rows are listed by registration number, unless the number may be a NIN", () =>
   withImports(async ({ add }) => {
     const file = csv([
       bad,

@@ -33,14 +33,14 @@ test("the count of a code is of rows, and that of UNKNOWN_COLUMN is of columns",
   ]);
 });
 
-test("a code counts the rows of all chunks, and keeps the locations of the first twenty", () => {
+test("the report counts the rows of each code over all chunks, and keeps the locations of the first twenty", () => {
   const tally = createCodeTally();
   for (let line = 2; line < 32; line++) tally.add([issue(line, "NIN_INVALID")]);
   const first = Array.from({ length: 20 }, (_, n) => place(n + 2));
   expect(tally.counts()).toEqual([{ code: "NIN_INVALID", rows: 30, first }]);
 });
 
-test("codes are sorted by rejections first, then by frequency, then by name", () => {
+test("the codes of the report are sorted by rejections first, then by frequency, then by name", () => {
   const lines = {
     EMAIL_INVALID: 3,
     NIN_INVALID: 1,
@@ -68,7 +68,7 @@ test("the location of an issue has the row's registration number", () => {
   ]);
 });
 
-test("a code is shown with its meaning and whether it rejects", () => {
+test("the report gives each code's meaning, and whether it rejects the row", () => {
   const [count] = counted(issue(2, "NIN_INVALID"));
   const described = { code: "NIN_INVALID", rejects: true, rows: 1, first: [place(2)] } as const;
   expect(describeCode(count as CodeCount)).toEqual({ ...described, meaning: "a NIN is exactly 11 digits" });
@@ -76,7 +76,7 @@ test("a code is shown with its meaning and whether it rejects", () => {
   expect(codes.map((code) => isRejection({ code }))).toEqual([true, true, false, false]);
 });
 
-test("the first rejected rows come in the order of the file, with every reason", () => {
+test("the report lists the first rejected rows in the order of the file, with every reason", () => {
   const first = [
     issue(4, "NIN_INVALID"),
     issue(2, "DATE_INVALID"),
@@ -119,7 +119,7 @@ test("the report is JSON with one line for each row", async () => {
   expect(text).toBe(`${head}${counts}${lists}${codes}`);
 });
 
-test("the report joins the pages of its rows", async () => {
+test("the report contains the rejected rows of all pages", async () => {
   const text = await reported(Array.from({ length: 2001 }, (_, n) => issue(n, "NIN_INVALID")));
   const { rejected } = JSON.parse(text) as { rejected: ImportIssue[] };
   expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 2001 }, (_, n) => n));

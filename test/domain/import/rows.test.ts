@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { csv, row, withImports, withoutRegNo } from "../../harness/imports.ts";
 
-test("the name of an unknown column is not repeated when it may be personal data", () =>
+test("the message about an unknown column does not repeat a name that may be personal data", () =>
   withImports(async ({ add }) => {
     const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));
     expect(report.warnings.map((issue) => issue.field)).toEqual(["column 7", "column 8"]);
@@ -17,7 +17,7 @@ const member = {
 const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
 const ndjson = { name: "extract.ndjson" };
 
-test("NDJSON may have numbers for teacher ids, booleans and null", () =>
+test("NDJSON rows may have numbers as teacher ids, booleans and null", () =>
   withImports(async ({ add, find }) => {
     await add(lines({ ...member, tId: 12, active: false, ninVerified: true, state: "Oyo" }), ndjson);
     expect(await find(member.regNo)).toMatchObject({ tId: 12, active: false, ninVerified: true });
@@ -32,7 +32,7 @@ const rejected: [object, { field: string; code: string }][] = [
   [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
 ];
 
-test("NDJSON rows are rejected by their members' names", () =>
+test("the issues of NDJSON rows name the members, not the columns", () =>
   withImports(async ({ add }) => {
     const { report } = await add(lines(...rejected.map(([changes]) => ({ ...member, ...changes }))), ndjson);
     expect(report.rejected.map(withoutRegNo)).toEqual(

@@ -18,6 +18,6 @@ test.each([
   ["other words", others, meansWithdrawn, false],
   ["names of the status of a licence", statusNames, isStatusName, true],
   ["names of other columns", otherNames, isStatusName, false],
-] as const)("the recognition of %s has no exception", (_what, texts, recognises, expected) => {
+] as const)("the recognition of %s is right for every example", (_what, texts, recognises, expected) => {
   expect(texts.split("|").filter((text) => recognises(text) !== expected)).toEqual([]);
 });

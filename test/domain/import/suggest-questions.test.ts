@@ -16,7 +16,7 @@ test.each<[file: string, about: string, says: string[], open: string[], values: 
   ["utf-8-read-as-windows-1252.csv", "name", ["2 texts with UTF-8 that another program read as Windows-1252"], ["name"], {}],
   ["question-marks-for-letters.csv", "name", ["2 texts with a question mark where a letter is lost"], ["name"], {}],
   ["null-words-as-texts.csv", "state", ["4 texts that may stand for an empty cell: NULL (1)"], ["state", "category"], nulls],
-])("a proposal for %s asks about %s", async (file, about, says, open, values, dates = undefined) => {
+])("the proposed mapping for %s asks about %s", async (file, about, says, open, values, dates = undefined) => {
   const found = await suggestionForExtract(file);
   for (const words of says) expect(asked(found, about)).toContain(words);
   expect(found.mapping.open).toEqual(open);
@@ -36,11 +36,11 @@ test.each<[name: string, cells: Record<string, number>, about: string, says: str
   ["NIN", { NULL: 3, "N/A": 1 }, "nin", "NULL (3), N/A (1)"],
   ["Lic. Issued", { NULL: 3, "N/A": 1 }, "license_issue_date", "NULL (3), N/A (1)"],
   ["Surname", { Okafor: 1 }, "name", "take them for name.1 and name.2"],
-])("a proposal for the column %s with %j asks about %s", async (name, cells, about, says) => {
+])("the proposed mapping for the column %s with %j asks about %s", async (name, cells, about, says) => {
   expect(asked(await suggestionForTable([name], column(cells)), about)).toContain(says);
 });
 
-test("a proposal asks about the last day of a calendar as an expiry date", async () => {
+test("the proposed mapping asks whether the last day of a calendar is a real expiry date", async () => {
   const found = await suggestionForTable(["license_issue_date"], column({ "2024-01-01": 3 }));
   expect(found.questions).toEqual([]);
   const content = Buffer.from(
@@ -51,7 +51,7 @@ test("a proposal asks about the last day of a calendar as an expiry date", async
   expect(endless.mapping.values).toEqual({});
 });
 
-test("an unrecognised column of dates is offered for the missing dates", async () => {
+test("the proposed mapping offers an unrecognised column of dates for the missing date columns", async () => {
   const found = await suggestionForTable(["Dt1"], column({ "2024-01-13": 3, "2024-02-01": 1 }));
   expect(found.mapping.ignore).toEqual(["Dt1"]);
   const question = asked(found, "Dt1");
@@ -73,7 +73,7 @@ test("a proposed mapping comes with a question about rows with more or fewer cel
 });
 
 test.each(["trailing-delimiters-left-out.csv", "rows-with-one-delimiter-more.csv"])(
-  "the rows of %s are read, or asked about",
+  "the rows of %s are read, or the proposed mapping asks about them",
   async (name) => {
     const found = await suggestionForExtract(name);
     const isRead = found.rows.every((row) => row.license_expiry_date === "2094-06-30");
@@ -89,7 +89,7 @@ test("the question about the character set shows a name as it would be read", as
   expect(asked(found, "encoding")).toContain("a name reads José Peña");
 });
 
-test("headers with stars and line breaks are recognised, and shown without them", async () => {
+test("headers with asterisks and line breaks are recognised, and shown without them", async () => {
   const stars = await suggestionForExtract("header-with-required-stars.csv");
   expect(stars.columns.map(({ taken }) => taken)).toEqual([
     ...["reg_no", "name", "source", "certificate_status", "license_expiry_date"],

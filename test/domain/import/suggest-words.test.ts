@@ -3,7 +3,7 @@ import { readName } from "../../../src/domain/import/column-names.ts";
 import { columnOfField } from "../../../src/domain/import/fields.ts";
 import { asked, column, suggestionFor, suggestionForTable } from "./suggestions.ts";
 
-test("a status column is proposed for license_status and asked about, with its words and counts", async () => {
+test("a status column is proposed for license_status, and the question lists its values and their counts", async () => {
   const cells = column({
     Active: 5,
     "STRUCK OFF": 3,
@@ -47,13 +47,13 @@ test.each<[what: string, header: string[], cells: string[][], open: string[], sa
     { license_status: "3 rows say G" }],
   ["the name Standing", ["Standing"], column({ G: 3, H: 2 }), ["license_status"],
     { license_status: "3 rows say G" }],
-  ["two names", ["Licence Status", "Standing"], both, ["license_status", "Standing"],
+  ["two column names", ["Licence Status", "Standing"], both, ["license_status", "Standing"],
     { license_status: "1 row says REVOKED", Standing: "1 row says Struck off" }],
   ["a name beside a date of revocation", ["Status", "Date of revocation"], dated,
     ["license_status"], {}],
   ["a name that means a withdrawal", ["Struck off"], column({ No: 4, Yes: 1 }), ["license_status"], {}],
-  ["its own name and words", ["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }), [], {}],
-])("a proposal recognises a status column by %s", async (_what, header, cells, open, said) => {
+  ["the name license_status and its words", ["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }), [], {}],
+])("the proposed mapping recognises a status column by %s", async (_what, header, cells, open, said) => {
   const found = await suggestionForTable(header, cells);
   expect(found.mapping.open).toEqual(open);
   for (const [about, words] of Object.entries(said)) expect(asked(found, about)).toContain(words);
@@ -65,14 +65,14 @@ test.each<[what: string, header: string[], cells: string[][], open: string[], sa
   expect(asked(found, "license_status")).not.toContain("day of the import");
 });
 
-test("a proposal asks about a withdrawal among many other texts", async () => {
+test("the proposed mapping asks about a withdrawal among many other texts", async () => {
   const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
   const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
   expect(found.mapping.ignore).toEqual(["Remarks"]);
   expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
 });
 
-test("a column that is left out is shown with its three most frequent values", async () => {
+test("the proposed mapping shows the three most frequent values of an ignored column", async () => {
   const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
   expect(found.columns.at(-1)).toMatchObject({
     name: "Zone",
@@ -84,13 +84,13 @@ test("a column that is left out is shown with its three most frequent values", a
 test.each([
   ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
   ["an e-mail address", "ada@example.org"],
-])("a column that is left out shows no value where one is %s", async (_name, personal) => {
+])("the proposed mapping shows no value of an ignored column if one value is %s", async (_name, personal) => {
   const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
   expect(found.columns.at(-1)?.why).toBe("not recognised");
   expect(JSON.stringify(found)).not.toContain(personal);
 });
 
-test("a column that is left out shows no values if it has many, or dates of birth", async () => {
+test("the proposed mapping shows no values of an ignored column with many values or dates of birth", async () => {
   const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
   expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
   const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
@@ -98,14 +98,14 @@ test("a column that is left out shows no values if it has many, or dates of birt
 });
 
 const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
-test.each(personal)("a proposal has no %s, from any column", async (text) => {
+test.each(personal)("the proposed mapping repeats no %s, from any column", async (text) => {
   const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
   const row = header.map(() => text);
   const found = await suggestionForTable(header, [row, row], { names: [`Ada ${text}`, text] });
   expect(JSON.stringify(found)).not.toContain(text);
 });
 
-test("a proposal has no personal data of a header", async () => {
+test("the proposed mapping repeats no personal data from a header", async () => {
   const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
   expect(JSON.stringify(found)).not.toContain("08031234567");
 });

@@ -66,7 +66,7 @@ test("each file of another registry is imported with its proposed mapping and th
   }
 }, 120_000);
 
-test("a mapping with windows-1252 is refused for a file in UTF-8", async () => {
+test("a mapping with the encoding windows-1252 is refused for a file in UTF-8", async () => {
   const file = files.find(({ name }) => name === "windows.csv") as ForeignFile;
   const mapping = { ...(await suggestionFor(file)).mapping, open: [] };
   const text = Buffer.from(file.content).toString("latin1");
@@ -92,7 +92,7 @@ test("a header may follow 600,000 blank lines", () =>
     expect(found).toMatchObject({ inserted: own.people.length, rejected: 0 });
   }));
 
-test("a column's name may have the delimiter", () =>
+test("a column's name may contain the delimiter", () =>
   withImports(async ({ add }) => {
     const [own] = files as [ForeignFile];
     const content = Buffer.from(own.content).toString().replace(",name,", ',"Name (first, last)",');

@@ -51,7 +51,7 @@ test("mojibake that was made twice, or lost a byte, is detected", () => {
 });
 
 test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
-  "the text %s has question marks for letters",
+  "the text %s has question marks in place of letters",
   (text) => {
     expect(findDamage(text)).toBe("QUESTION_MARK");
   },

@@ -34,7 +34,7 @@ const cases: Case[] = [
     PHOTO_URL_INVALID: [photo(2001), `${photo(22)}${"./".repeat(1000)}`, photo(1999).replace("aaa", "\u00e9aa"), "photo", "http://p.example.org/", "https://u@p.example.org/", "https://:p@p.example.org/", "https://p.example.org/a@b"] }],
 ];
 
-test.each(cases)("a cell of %s is read, or refused by its code", (_name, read, taken, refused) => {
+test.each(cases)("a cell of %s is read, or refused with its error code", (_name, read, taken, refused) => {
   for (const [cell, value] of taken) expect([cell, read(cell)]).toEqual([cell, { value }]);
   for (const [code, cells] of Object.entries(refused))
     for (const cell of cells) expect([cell, read(cell)]).toEqual([cell, { code } as never]);
@@ -44,7 +44,7 @@ test("a date that is read twice gives the same text", () => {
   expect(values.readDate("2024-03-01")).toBe(values.readDate("2024-03-01"));
 });
 
-test("failed formulas and narrow columns are recognised", () => {
+test("error values and cells of # of a spreadsheet are recognised", () => {
   const failed = "#REF! #N/A #VALUE! #name? #DIV/0! #NUM! #NULL! #SPILL! #CALC! ### ######".split(" ");
   expect(failed.filter((cell) => !values.isFailedFormula(cell))).toEqual([]);
   const others = ["##", "###x", "#x###", "#REF!x", "##REF!", "x#REF!", "x###", "#1", "1"];
@@ -69,7 +69,7 @@ const taken: [unknown, object | null][] = [
   [{ employment: many(100, { ...post, role: "Head", from: "2011", to: "2011-09" }) }, { ...empty, employment: many(100, { ...post, role: "Head", from: "2011", to: "2011-09" }) }],
   [{ employment: [{ ...post, from: "2011-09-01" }] }, { ...empty, employment: [{ ...post, from: "2011-09-01" }] }],
 ];
-test.each(taken)("the profile %j is kept without unknown members", (profile, value) => {
+test.each(taken)("the profile %j is stored without unknown members", (profile, value) => {
   expect(values.readProfile(profile)).toEqual({ value } as never);
 });
 

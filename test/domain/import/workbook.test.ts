@@ -57,11 +57,11 @@ test.each<[name: string, cells: string, expected: string[], properties?: string]
   ],
   ["no address", '<c t="s"><v>0</v></c><c><v>4</v></c>', ["shared", "4"]],
   ["a day since 1904", '<c r="A1" s="1"><v>46021</v></c>', ["2029-12-31"], '<workbookPr date1904="1"/>'],
-])("a cell with %s is read", async (_name, cells, expected, properties = "") => {
+])("a workbook cell with %s is read", async (_name, cells, expected, properties = "") => {
   expect(await firstRow(cells, properties)).toEqual(expected);
 });
 
-test("the first or the named sheet is read, with its own line numbers", async () => {
+test("the first sheet or the named sheet is read, with its own line numbers", async () => {
   const book = bookOf('<row r="3"><c r="A3"><v>1</v></c></row><row><c><v>2</v></c></row>');
   expect(await rowsOf(book)).toEqual([
     { line: 3, cells: ["1"] },
@@ -124,7 +124,7 @@ test.each([
 });
 
 test.each(["America/Los_Angeles", "Pacific/Kiritimati", "Africa/Lagos"])(
-  "a day is the same in the time zone %s, in every format",
+  "a date cell is the same day in the time zone %s, in every workbook format",
   async (zone) => {
     const script = `import { utils, write } from "@e965/xlsx";
 import { readWorkbook } from "./src/domain/import/workbook.ts";
@@ -146,12 +146,12 @@ console.log(JSON.stringify(said));`;
   },
 );
 
-test("a text in an HTML table stays a text", () => {
+test("a text cell of an HTML table stays text", () => {
   const html = "<table><tr><td>3/4/2029</td><td>01234567890</td></tr></table>";
   expect(readWorkbook(html).records[0]?.cells).toEqual(["3/4/2029", "01234567890"]);
 });
 
-test("a workbook with a password is refused with what to do", () => {
+test("the refusal of a workbook with a password names the remedy", () => {
   const locked = CFB.utils.cfb_new();
   for (const name of ["/EncryptionInfo", "/EncryptedPackage"])
     CFB.utils.cfb_add(locked, name, Buffer.alloc(512));

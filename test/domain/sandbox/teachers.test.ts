@@ -8,7 +8,7 @@ import {
 } from "../../../src/domain/sandbox/teachers.ts";
 import { today, withImports } from "../../harness/imports.ts";
 
-test("the sandbox's teachers are imported without a remark, each with a profile", () =>
+test("the sandbox's teachers are imported without a warning, each with a profile", () =>
   withImports(async ({ add, find, blindIndex, teachers }) => {
     const added = await add(sandboxExtract(sandboxTeachers, today), {
       name: "sandbox.ndjson",

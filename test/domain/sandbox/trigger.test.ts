@@ -23,7 +23,7 @@ async function putAll({ put }: TestStores): Promise<void> {
     await put(teacher.regNo, teacher);
 }
 
-test("a trigger makes every event from every state of a teacher, as the last event", () =>
+test("tvs trigger can cause every event for a teacher in every state, as the teacher's last event", () =>
   withStores(async (world) => {
     await putAll(world);
     for (const [index, { regNo }] of inEachState.entries()) {
@@ -33,7 +33,7 @@ test("a trigger makes every event from every state of a teacher, as the last eve
     }
   }));
 
-test("events of one teacher have different times, in order", () =>
+test("the triggered events of one teacher have increasing times", () =>
   withStores(async (world) => {
     await world.put("A/B/C/1");
     for (const eventType of ["license.revoked", "license.revoked", "license.reinstated"] as const)
@@ -47,7 +47,7 @@ test("events of one teacher have different times, in order", () =>
     expect(times).toEqual([...new Set(times)].sort());
   }));
 
-test("a trigger first announces what the calendar has changed", () =>
+test("tvs trigger first makes the events that the calendar has caused", () =>
   withStores(async (world) => {
     await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
     world.clock.set("2026-05-10T09:00:00Z");
@@ -55,7 +55,7 @@ test("a trigger first announces what the calendar has changed", () =>
     expect(done.before.map(({ eventType }) => eventType)).toEqual(["license.expired"]);
   }));
 
-test("a trigger for an unknown teacher is refused", () =>
+test("tvs trigger for an unknown teacher is refused", () =>
   withStores(async (world) => {
     const asked = trigger(world, "license.expired", "NO/BO/DY/1");
     expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });

@@ -30,7 +30,7 @@ test("a status list has the bits of the draft's example", async () => {
   expect(encoded).toMatch(/^eN[\w-]+$/);
 });
 
-test("another library finds the bits at their indexes", async () => {
+test("another library reads the status bits at their indexes", async () => {
   const bits = new Uint8Array(2 ** 17);
   const indexes = [0, 7, 8, 524_287, 1_048_575];
   for (const index of indexes) setBit(bits, index);
@@ -63,33 +63,33 @@ type Step = [changes: Partial<TeacherContent>, isWithdrawn: boolean];
 // biome-ignore format: a table reads better in rows
 const cases: [what: string, first: Partial<TeacherContent>, ...steps: Step[]][] = [
   ["nothing", {}],
-  ["a revocation, until it is lifted", {}, [revoked, true], [lifted, false]],
-  ["a deactivation, until it is taken back", {}, [{ active: false }, true], [{ active: true }, false]],
-  ["the hiding of a record, until it is shown", {}, [{ hidden: true }, true], [{ hidden: false }, false]],
-  ["the hiding of a record also when its certificate was annulled before it is shown", {},
+  ["a revoked teacher, until the revocation is lifted", {}, [revoked, true], [lifted, false]],
+  ["a deactivated teacher, until the reactivation", {}, [{ active: false }, true], [{ active: true }, false]],
+  ["a hidden teacher, until the record is shown again", {}, [{ hidden: true }, true], [{ hidden: false }, false]],
+  ["a hidden teacher whose certificate was annulled since, even after the record is shown again", {},
     [{ hidden: true }, true], [{ certificateStatus: "CLAIMED" }, true], [{ hidden: false }, true],
     [{ certificateStatus: "VERIFIED" }, false]],
-  ["a deactivation and a revocation, until both are", {}, [revoked, true], [{ active: false }, true],
+  ["a deactivated and revoked teacher, until both are lifted", {}, [revoked, true], [{ active: false }, true],
     [lifted, true], [{ active: true }, false]],
-  ["a licence that an import ended, until it is VALID again", {}, [ended, true],
+  ["a teacher whose licence an import ended, until it is VALID again", {}, [ended, true],
     [{ licenseExpiryDate: null }, true], [{ licenseExpiryDate: "2030-12-31" }, false],
     [{ licenseExpiryDate: null, licenseIssueDate: null }, true],
     [{ licenseExpiryDate: "2030-12-31" }, false]],
-  ["no end that was moved to a day ahead", {}, [{ licenseExpiryDate: "2030-12-31" }, false]],
-  ["no licence that never was VALID", ended, [{ licenseExpiryDate: null }, false]],
-  ["a revocation also when the licence has ended since, and when it is lifted then", {}, [revoked, true],
+  ["no teacher whose licence end an import moved to a future day", {}, [{ licenseExpiryDate: "2030-12-31" }, false]],
+  ["no teacher whose licence was never VALID", ended, [{ licenseExpiryDate: null }, false]],
+  ["a revoked teacher whose licence ended since, even after the revocation is lifted", {}, [revoked, true],
     [ended, true], [lifted, true], [{ licenseExpiryDate: "2030-12-31" }, false]],
-  ["a deactivation also when it is taken back of one whose licence ended in between", {},
+  ["a deactivated teacher whose licence ended since, even after the reactivation", {},
     [{ active: false }, true], [{ licenseExpiryDate: null }, true], [{ active: true }, true]],
-  ["a revocation of one that has ended", ended, [revoked, true]],
-  ["a certificate that was VERIFIED and is no longer, until it is again", {},
+  ["a revoked teacher whose licence had ended", ended, [revoked, true]],
+  ["a teacher whose certificate is no longer VERIFIED, until it is again", {},
     [{ certificateStatus: "CLAIMED" }, true], [{ certificateStatus: "LEGACY_RECORD" }, true],
     [{ certificateStatus: "VERIFIED" }, false], [{ certificateStatus: "NOT_FOUND" }, true]],
-  ["no certificate that never was", { certificateStatus: "CLAIMED" },
+  ["no teacher whose certificate was never VERIFIED", { certificateStatus: "CLAIMED" },
     [{ certificateStatus: "NOT_FOUND" }, false], [{ certificateStatus: "LEGACY_RECORD" }, false]],
 ];
 
-test.each(cases)("the status list withdraws %s", (_what, first, ...steps) =>
+test.each(cases)("the status list shows as withdrawn %s", (_what, first, ...steps) =>
   withStores(async (stores) => {
     await stores.put("A/B/C/0");
     const { id } = await stores.put("A/B/C/1", first);
@@ -106,7 +106,7 @@ test.each(cases)("the status list withdraws %s", (_what, first, ...steps) =>
   }),
 );
 
-test("a licence that ends by its own date is not withdrawn", () =>
+test("a licence that expires by date is not withdrawn in the status list", () =>
   withStores(async (stores) => {
     const own = { calendar: lagos, clock: stores.clock, actor: "x" };
     await stores.put("A/B/C/1", { licenseExpiryDate: "2030-12-31" });
@@ -124,7 +124,7 @@ test("a licence that ends by its own date is not withdrawn", () =>
     expect((await stores.statusLists.read()).withdrawn).toEqual([]);
   }));
 
-test("a new teacher who is revoked or deactivated is withdrawn", () =>
+test("a new teacher who is revoked or deactivated is withdrawn in the status list", () =>
   withStores(async (stores) => {
     const ids = [await stores.put("A/B/C/1", revoked), await stores.put("A/B/C/2", { active: false })];
     expect(await stores.statusLists.read()).toMatchObject({
@@ -144,7 +144,7 @@ test("each index of a status list belongs to one teacher id", () => {
   expect(taken.every((is) => is === 1)).toBe(true);
 });
 
-test("status indexes depend on the key and on the list's number", () => {
+test("status indexes depend on the secret key and on the list's number", () => {
   expect([statusIndexes(1), statusIndexes(2), statusIndexes(3)]).toEqual([
     { list: 0, idx: 274_608 },
     { list: 0, idx: 692_539 },

@@ -25,7 +25,7 @@ async function lastEvent({ events }: TestStores): Promise<unknown[] | undefined>
   return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
 
-test("a revocation has the date of the service's time zone and a reason, and makes an event", () =>
+test("a revocation has a reason and the current date in the service's time zone, and makes an event", () =>
   withStoresAt("2026-05-01T23:30:00Z", async (world) => {
     const { id } = await world.put(regNo);
     const change = await perform(world, "revoke", "decision 14");
@@ -43,7 +43,7 @@ test("a revocation has the date of the service's time zone and a reason, and mak
     });
   }));
 
-test("a revocation first announces an expiry of the same licence", () =>
+test("a revocation first makes the event of the same licence's expiry", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
     world.clock.set("2026-06-03T09:00:00Z");
@@ -56,7 +56,7 @@ test("a revocation first announces an expiry of the same licence", () =>
     expect(await lastEvent(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
   }));
 
-test("a deactivated teacher's revocation makes no event, and stays after a reactivation", () =>
+test("the revocation of a deactivated teacher makes no event, and stays after a reactivation", () =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, { active: false });
     const before = (await world.events(regNo)).length;
@@ -84,7 +84,7 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
   }),
 );
 
-test("a revocation between the read and the write of a deactivation stays", () =>
+test("a revocation that is committed between the read and the write of a deactivation stays", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo);
     const { teachers } = await world.another();
@@ -105,7 +105,7 @@ test("a revocation between the read and the write of a deactivation stays", () =
     expect(await lastEvent(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
   }));
 
-test("a change is refused when its record changes again and again", () =>
+test("a change of a teacher is refused if the record changes again and again", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo);
     const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
@@ -114,12 +114,12 @@ test("a change is refused when its record changes again and again", () =>
     });
   }));
 
-test("a reference is a teacher id or a registration number in any spelling", () => {
+test("a command names a teacher by a teacher id, or by a registration number in any spelling", () => {
   expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
   expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
 });
 
-test("another reference is a usage error that does not repeat the reference", () => {
+test("a command that names a teacher otherwise is a usage error, which does not repeat the text", () => {
   for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
     const refusal = expect.objectContaining({
       code: "USAGE",
@@ -129,12 +129,12 @@ test("another reference is a usage error that does not repeat the reference", ()
   }
 });
 
-test("a reason is kept without white space around it", () => {
+test("the reason of a change is stored without surrounding white space", () => {
   expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe("Decision 2026/14: Ọlọ́run, “quoted” ✓");
   expect(checkReason("é".repeat(500))).toHaveLength(500);
 });
 
-test("a reason must be printable and short, without a contact or a NIN", () => {
+test("the reason of a change must be printable and short, without a contact or a NIN", () => {
   const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
   const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
   for (const text of [...unprintable, ...personal])

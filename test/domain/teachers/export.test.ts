@@ -64,7 +64,7 @@ async function exported({ teachers, clock }: TestImports, format: ImportFormat) 
 const everything = ({ rows }: TestImports) =>
   Promise.all(["teachers", "history", "events"].map((name) => rows(`SELECT * FROM ${name} ORDER BY id`)));
 
-test.each(["csv", "ndjson"] as const)("an export as %s changes nothing when it is imported", (format) =>
+test.each(["csv", "ndjson"] as const)("importing an export in the format %s changes nothing", (format) =>
   withImports(async (world) => {
     await fill(world);
     const before = await everything(world);
@@ -112,7 +112,7 @@ test("an export has no NIN, e-mail address, phone number or blind index", () =>
   }));
 
 test.each(["=1+1", "'=1", "''+x", "@a", "-", "'Ada", "Ada", "", "'", "＝1", "O'Brien"])(
-  "no spreadsheet takes the cell of %p for a formula",
+  "a spreadsheet does not read the exported cell of %p as a formula",
   (value) => {
     expect(guardedCell(value)).not.toMatch(/^[=+\-@＝＋－＠]/);
     expect(unguardedCell(guardedCell(value))).toBe(value);

@@ -23,7 +23,7 @@ test("a contact that a hidden teacher shares with another teacher finds the othe
     expect(await world.teachers.holders(shared, 9)).toHaveLength(2);
   }));
 
-test("hiding a teacher adds a line with the reason to the history, and announces only teacher.deactivated", () =>
+test("hiding a teacher adds the reason to the history, and makes only the event teacher.deactivated", () =>
   withImports(async (world) => {
     await world.add(csv([row(1)]), { baseline: true });
     const { teacher, events } = await perform(world, "hide");
@@ -42,7 +42,7 @@ test("hiding a teacher adds a line with the reason to the history, and announces
     ]);
   }));
 
-test("an extract changes a hidden teacher without showing or announcing anything", () =>
+test("an extract changes a hidden teacher without showing the record or making an event", () =>
   withImports(async (world) => {
     await world.add(csv([row(1, { t_id: "1" }), row(2, { t_id: "2" })]), { baseline: true });
     await perform(world, "hide");

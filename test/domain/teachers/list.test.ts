@@ -32,7 +32,7 @@ const found = async (stores: TestStores, term: string, page: Partial<PageRequest
 const numbers = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `TR/2019/LA/${String(n + from).padStart(6, "0")}`);
 
-test("the list has each teacher once, in the order of the registration numbers", () =>
+test("the list of teachers has each teacher once, in the order of the registration numbers", () =>
   withStores(async (stores) => {
     const all = numbers(1_203);
     await stores.putMany(all.toReversed());
@@ -48,7 +48,7 @@ test("the list has each teacher once, in the order of the registration numbers",
     expect({ seen, pages }).toEqual({ seen: all, pages: 3 });
   }));
 
-test("a filter finds its few teachers after many others", () =>
+test("a filter finds the few matching teachers after many others", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(1_100));
     await stores.put("ZZ/1/1/1", { licenseExpiryDate: "2026-05-20", state: "Kano" });
@@ -70,7 +70,7 @@ test("a filter finds its few teachers after many others", () =>
     });
   }));
 
-test("a list with a limit of examined teachers returns a short page and where to continue", () =>
+test("a list that reaches its limit of examined teachers returns a short page and where to continue", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(600));
     await stores.put("ZZ/1/1/1", { state: "Kano" });
@@ -93,7 +93,7 @@ test("a search term finds the teachers of the public lookup, and everybody who s
     expect(answers).toEqual([[one], [one], [one, two], [two], [three], []]);
   }));
 
-test("the beginning of a registration number finds every number with that beginning", () =>
+test("the beginning of a registration number finds every number that starts with it", () =>
   withStores(async (stores) => {
     await stores.putMany([...numbers(1_010), "TR/2019/KN/1", "TR/2019/LB/1"]);
     expect((await found(stores, "tr/2019/l")).numbers).toEqual([...numbers(1_010), "TR/2019/LB/1"]);
@@ -105,7 +105,7 @@ test("the beginning of a registration number finds every number with that beginn
     });
   }));
 
-test("the beginning of a name is found without its marks, in pages", () =>
+test("the beginning of a name finds names with accents, page by page", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(2_100), { name: "Bola Adeyemi" });
     await stores.put("A/1/1/1", { name: "Ọlálékan Ṣàngódèyí" });
@@ -121,7 +121,7 @@ test("the beginning of a name is found without its marks, in pages", () =>
     expect(rest).toEqual({ numbers: numbers(1_100, 1_000), next: null });
   }));
 
-test("a search term that can find nobody is refused and not repeated", () =>
+test("a search term that can find nobody is refused, and the refusal does not repeat it", () =>
   withStores(async (stores) => {
     for (const term of ["", "  ", "???", "a".repeat(400)]) {
       const error = await rejection(found(stores, term));

@@ -40,7 +40,7 @@ test.each<[string, Partial<TeacherContent>, object]>([
   ["missing", { licenseIssueDate: null, licenseExpiryDate: null }, none],
   ["yet to begin", { licenseIssueDate: later.issueDate, licenseExpiryDate: later.expiryDate }, later],
 ])(
-  "the public lookup shows no licence when it is %s, and only the dates of a future one",
+  "the public lookup shows no licence if it is %s, and only dates of a future one",
   (_what, changes, dates) =>
     withStores(async (stores) => {
       const { lookup } = await open(stores, changes);
@@ -51,7 +51,7 @@ test.each<[string, Partial<TeacherContent>, object]>([
     }),
 );
 
-test("the public lookup changes with the day of the service's time zone", () =>
+test("the public lookup follows the current day in the service's time zone", () =>
   withStores(async (stores) => {
     const { lookup, clock } = await open(stores, { licenseExpiryDate: "2026-03-31" });
     const ended = { status: "EXPIRED", expiryDate: "2026-03-31", daysRemaining: 0 };
@@ -61,7 +61,7 @@ test("the public lookup changes with the day of the service's time zone", () =>
     expect(await lookup(regNo)).toMatchObject({ status: "Expired", license: ended });
   }));
 
-test("a lookup in a replaced register is refused, and does not say that nobody was found", () =>
+test("a lookup in a replaced register fails, and does not answer that nobody was found", () =>
   withStores(async (stores) => {
     const { lookup } = await open(stores, { tId: 1 });
     expect(await lookup("2")).toEqual(nothing);
@@ -70,7 +70,7 @@ test("a lookup in a replaced register is refused, and does not say that nobody w
     expect(await rejection(lookup("2"))).toMatchObject({ code: "REFUSED" });
   }));
 
-test("a failed lookup does not say that nobody was found", () =>
+test("a failed lookup does not answer that nobody was found", () =>
   withStores(async (stores) => {
     const { dependencies } = await open(stores, { tId: 1 });
     const broken = createPublicLookup({

@@ -53,11 +53,11 @@ test.each<[string, TeacherKey[]]>([
   ["1234567890１", [nin("12345678901"), phone("+23412345678901"), tId(12_345_678_901)]],
   ["Ada Obi", []],
   ["", []],
-])("the search term %j has its keys, in the order of their lookups", (term, keys) => {
+])("the search term %j is looked up by the right keys, in the right order", (term, keys) => {
   expect(searchKeys(term, index)).toEqual(keys);
 });
 
-test("a very long term finds nobody, and is not hashed", () => {
+test("a very long search term finds nobody, and is not hashed", () => {
   const longest = `${"a".repeat(308)}@example.com`;
   expect(searchKeys(longest, index)).toHaveLength(1);
   expect(searchKeys(`a${longest}`, index)).toEqual([]);
@@ -91,7 +91,7 @@ function randomNumbers(count: number): string[] {
   });
 }
 
-test("the kind of a term agrees with its keys", () => {
+test("termKind agrees with the lookup keys of every search term", () => {
   const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
   const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
   for (const term of terms) {
@@ -105,15 +105,15 @@ test("the kind of a term agrees with its keys", () => {
 
 const spaced = ["LA / 2019 / 08031234567 / 1", "", ..."LA/2019/PRI/04417 204417 234567".split(" ")];
 
-test.each(["ada@example.com", "a/b@c/d", "0803 123 4567"])("%s is a personal term", (term) => {
+test.each(["ada@example.com", "a/b@c/d", "0803 123 4567"])("%s is a personal search term", (term) => {
   expect(isPersonalTerm(term)).toBe(true);
 });
 
-test.each([...spaced, "23456789", "0", "00204417", "1"])("%j is not a personal term", (term) => {
+test.each([...spaced, "23456789", "0", "00204417", "1"])("%j is not a personal search term", (term) => {
   expect(isPersonalTerm(term)).toBe(false);
 });
 
-test("every term with a NIN, e-mail or phone key has the limit of personal terms", () => {
+test("every search term with a NIN, e-mail or phone key has the limit of personal terms", () => {
   const digits = (length: number, seed: number) =>
     Array.from({ length }, (_, at) => (seed * (at + 7) * 2_654_435_761) % 10).join("");
   let personal = 0;
@@ -150,7 +150,7 @@ test.each<[string, (string | number)[]]>([
   ["1001.", [1001]],
   ["999 000 000 01", ["nin", "phone", 99_900_000_001]],
   ["ada@example.com.", ["email", "email"]],
-])("the term %s finds its meant numbers", (term, keys) => {
+])("the search term %s is read as the numbers that were probably meant", (term, keys) => {
   expect(numbersOf(term)).toEqual(keys);
 });
 
@@ -160,10 +160,10 @@ test.each([
   ["five parts", "TR-2019-LA-N-000001"],
   ["three parts", "TR-2019-000001"],
   ["a part that is missing", "TR//LA/000001"],
-  ["an address", "https://example.com/a/b"],
+  ["a URL", "https://example.com/a/b"],
   ["a date", "2019-03-01-02"],
   ["two ids", "1001 1002"],
-])("the term is not a number: %s", (_name, term) => {
+])("a search term is not read as a number if it is %s", (_name, term) => {
   expect(numbersOf(term)).toEqual([]);
 });
 

@@ -21,7 +21,7 @@ test.each([
   ["2026-03-01", { status: "VALID", daysRemaining: 0 }],
   ["2026-03-02", { status: "EXPIRED", daysRemaining: 0 }],
   ["2036-03-02", { status: "EXPIRED", daysRemaining: 0 }],
-] as const)("a licence from 2024-03-01 to 2026-03-01 has its status on %s", (date, expected) => {
+] as const)("a licence from 2024-03-01 to 2026-03-01 has the right status on %s", (date, expected) => {
   expect(on(dates, date)).toEqual({ ...shown, ...expected });
   expect(licenseStatusOn(aStoredTeacher(dates), date)).toBe(expected.status);
 });
@@ -35,17 +35,20 @@ const none = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemai
 
 test.each([
   ["was never given", { licenseIssueDate: null, licenseExpiryDate: null }],
-  ["says nothing of how long it holds", { licenseIssueDate: "2020-01-01", licenseExpiryDate: null }],
+  ["has no dates", { licenseIssueDate: "2020-01-01", licenseExpiryDate: null }],
   ["belongs to a deactivated teacher", { active: false }],
   ["belongs to a deactivated teacher and was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
   ["belongs to a deactivated teacher and has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
-  ["belongs to a deactivated teacher and begins later", { active: false, licenseIssueDate: "2030-01-01" }],
+  [
+    "belongs to a deactivated teacher and begins in the future",
+    { active: false, licenseIssueDate: "2030-01-01" },
+  ],
 ])("the public form of a licence that %s is empty", (_why, changes) => {
   expect(on(changes)).toEqual(none);
 });
 
 test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
-  "a revoked licence stays revoked, expiring %s",
+  "a revoked licence stays revoked, even when it expires %s",
   (licenseExpiryDate) => {
     const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
     expect(license).toEqual({
@@ -59,12 +62,12 @@ test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
 
 const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
 
-test("a licence that starts later shows its dates and no remaining days", () => {
+test("a licence that starts in the future shows its dates and no remaining days", () => {
   const dates = { issueDate: "2026-03-02", expiryDate: "2028-03-01" };
   expect(on(later)).toEqual({ status: "NOT_FOUND", ...dates, daysRemaining: null });
 });
 
-test("licenseStartsLater finds licences that start later", () => {
+test("licenseStartsLater finds licences that start in the future", () => {
   const startsLater = (changes: object, date = today) => licenseStartsLater(aStoredTeacher(changes), date);
   expect(startsLater(later)).toBe(true);
   expect(startsLater(later, "2026-03-02")).toBe(false);
@@ -98,8 +101,8 @@ test.each([
   ["a control character", "LA/2019/PRI/04417\u001b[2J"],
   ["a zero-width space", "LA/2019/PRI/044\u200b17"],
   ["a right-to-left override", "LA/2019/PRI/\u202e71440"],
-  ["half of a surrogate pair", "LA/2019/PRI/\ud83d"],
-  ["a private character", "LA/2019/PRI/\ue000"],
+  ["a lone surrogate", "LA/2019/PRI/\ud83d"],
+  ["a private-use character", "LA/2019/PRI/\ue000"],
   ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
   ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
 ])("a text with %s is not a registration number", (_what, given) => {
@@ -107,7 +110,7 @@ test.each([
 });
 
 /** A lookup with the registration number of an answer must find the same teacher. */
-test("a canonical registration number is its own canonical form, for every character", () => {
+test("the canonical form of a registration number is its own canonical form, for every character", () => {
   const unstable: string[] = [];
   for (let code = 0; code < 0x30000; code++) {
     const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);

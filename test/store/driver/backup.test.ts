@@ -36,7 +36,7 @@ async function withDatabase(
   });
 }
 
-test("a backup holds what was committed, in one private file, and leaves no other file", () =>
+test("a backup contains all committed data in one private file, and leaves no other file", () =>
   withDatabase(async ({ folder, driver }) => {
     mkdirSync(`${folder}/out`);
     const file = `${folder}/out/what?is #this%20.db`;
@@ -99,7 +99,7 @@ test("a backup never overwrites a file, nor a backup that another process is wri
     expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
   }));
 
-test("a backup goes into no file or link that another process puts in its place", () =>
+test("a backup does not write into a file or link that another process puts at its path", () =>
   withDatabase(async ({ folder, driver }) => {
     const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
     if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
@@ -125,7 +125,7 @@ async function verdict(file: string): Promise<unknown> {
   return ((await rejection(inspectBackup(file))) as { code?: string } | undefined)?.code;
 }
 
-test("inspectBackup finds a damaged backup and one that was cut short", () =>
+test("inspectBackup finds a damaged backup and a truncated one", () =>
   withDatabase(async ({ folder, driver }) => {
     await makeBackup(driver, `${folder}/b.db`);
     const whole = readFileSync(`${folder}/b.db`);
@@ -137,7 +137,7 @@ test("inspectBackup finds a damaged backup and one that was cut short", () =>
     expect(await verdict(`${folder}/damaged`)).toBe("STORE_CORRUPT");
   }));
 
-test("inspectBackup refuses a backup of a newer program, and one with another program's schema", () =>
+test("inspectBackup refuses the backup of a newer program, and one with another program's schema", () =>
   withDatabase(async ({ folder, driver }) => {
     await driver.batch([{ sql: "INSERT INTO schema_steps VALUES (99)", args: [] }]);
     await driver.copyTo(`${folder}/newer.db`);
@@ -147,7 +147,7 @@ test("inspectBackup refuses a backup of a newer program, and one with another pr
     expect(await verdict(`${folder}/foreign.db`)).toBe("STORE_CORRUPT");
   }));
 
-test("inspectBackup refuses a foreign index before the check of the pages evaluates it", () =>
+test("inspectBackup refuses an unknown index before the integrity check evaluates it", () =>
   withDatabase(async ({ folder, driver }) => {
     const file = `${folder}/foreign.db`;
     await makeBackup(driver, file);
@@ -161,7 +161,7 @@ test("inspectBackup refuses a foreign index before the check of the pages evalua
     });
   }));
 
-test("inspectBackup refuses a database file that was copied by hand, because its log may be missing", () =>
+test("inspectBackup refuses a database file that was copied by hand, because its write-ahead log may be missing", () =>
   withDatabase(async ({ folder }) => {
     copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
     const error = await rejection(inspectBackup(`${folder}/by-hand.db`));

@@ -60,14 +60,14 @@ async function begun(): Promise<void> {
 const insert = (key: string) => bind("INSERT INTO probe VALUES (?) RETURNING k", [key]);
 const names = (count: number, prefix = "k") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
-test("one commit has all writes of one turn of the event loop", () =>
+test("all writes of one turn of the event loop are in one commit", () =>
   withCommits(async ({ commit, batches, keys }) => {
     await Promise.all(names(30).map((key) => commit([insert(key)])));
     expect(batches).toEqual([30]);
     expect(await keys()).toEqual(names(30));
   }));
 
-test("the next commit has all writes that came during a commit", () =>
+test("all writes that arrive during a commit are in the next commit", () =>
   withCommits(async ({ commit, batches, gate, keys }) => {
     gate.close();
     const first = commit([insert("first")]);
@@ -79,7 +79,7 @@ test("the next commit has all writes that came during a commit", () =>
     expect(await keys()).toEqual(["first", ...names(30)]);
   }));
 
-test("a commit waits for the signatures that are being made", () => {
+test("a commit waits for signatures that are being made", () => {
   const signed = Promise.withResolvers<void>();
   let isSigned = false;
   return withCommits(
@@ -99,7 +99,7 @@ test("a commit waits for the signatures that are being made", () => {
   );
 });
 
-test("a commit does not wait for long for a signature that does not come", () =>
+test("a commit waits only briefly for a signature that does not come", () =>
   withCommits(
     async ({ commit, batches }) => {
       await commit([insert("k")]);
@@ -108,7 +108,7 @@ test("a commit does not wait for long for a signature that does not come", () =>
     { moreComing: () => new Promise(() => {}) },
   ));
 
-test("heavy writes share a commit with fewer others, and a write above the limit goes alone", () =>
+test("large writes share a commit with fewer others, and a write above the limit is committed alone", () =>
   withCommits(
     async ({ commit, batches }) => {
       const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));
@@ -118,7 +118,7 @@ test("heavy writes share a commit with fewer others, and a write above the limit
     { maxWeight: 10 },
   ));
 
-test("each write gets the rows of its own statements", () =>
+test("each write of a shared commit gets the rows of its own statements", () =>
   withCommits(async ({ commit }) => {
     const acts = names(20).map((key, i) => commit(names(i % 3, key).map(insert)));
     const rows = await Promise.all(acts);
@@ -127,7 +127,7 @@ test("each write gets the rows of its own statements", () =>
     );
   }));
 
-test("a write that violates a constraint fails alone, and its neighbours are stored", () =>
+test("a write that violates a constraint fails alone, and the other writes of its commit are stored", () =>
   withCommits(async ({ commit, batches, keys }) => {
     const acts = [["a"], ["b", "c"], ["d", "b"], ["e"]].map((group) => commit(group.map(insert)));
     const outcomes = await Promise.allSettled(acts);
@@ -137,7 +137,7 @@ test("a write that violates a constraint fails alone, and its neighbours are sto
     expect(batches).toEqual([6, 1, 2, 2, 1]);
   }));
 
-test("a full disk fails each write of the group, and none is tried twice", () =>
+test("a full disk fails each write of the commit, and none is tried again", () =>
   withStores(async ({ driver }) => {
     let batches = 0;
     const failing: Driver = {
@@ -154,7 +154,7 @@ test("a full disk fails each write of the group, and none is tried twice", () =>
     expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
   }));
 
-test("all writes that waited in vain for another process's lock are refused", () =>
+test("all writes that waited too long for another process's lock are refused", () =>
   withStores(async ({ driver }) => {
     const tried: number[] = [];
     const gate = Promise.withResolvers<void>();
@@ -194,7 +194,7 @@ test("each commit is counted with the number of its writes", () => {
   );
 });
 
-test("a slow disk refuses writes beyond the queue, keeps the others, and takes writes again afterwards", () =>
+test("a slow disk refuses the writes beyond the queue, keeps the others, and accepts writes again afterwards", () =>
   withCommits(
     async ({ commit, gate, keys }) => {
       gate.close();

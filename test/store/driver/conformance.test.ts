@@ -20,7 +20,7 @@ describeDrivers("driver", (kind, opened) => {
   const withOwn = (act: (own: Driver) => Promise<void>) =>
     withDatabase(kind, (own) => makeSchema(own).then(() => act(own)));
 
-  test("a driver gives back stored values of every type", async () => {
+  test("a driver returns stored values of every type", async () => {
     const bytes = new Uint8Array([0, 1, 255]);
     const insert = "INSERT INTO probe VALUES (?, ?, ?, ?) RETURNING n";
     const [rows] = await driver.batch([
@@ -40,7 +40,7 @@ describeDrivers("driver", (kind, opened) => {
     expect(row).toMatchObject({ j: "[6]", t: "integer" });
   });
 
-  test("a driver binds booleans and whole texts, and refuses text with a NUL", async () => {
+  test("a driver binds booleans and texts, and refuses a text with a NUL character", async () => {
     const [row] = await driver.query("SELECT ? AS yes, ? AS no", [true, false]);
     expect([Number(row?.yes), Number(row?.no)]).toEqual([1, 0]);
     for (const text of ["", "a\nb", "'; DROP TABLE person --"])
@@ -63,7 +63,7 @@ describeDrivers("driver", (kind, opened) => {
     expect(found).toEqual([1, undefined, 2, undefined, undefined, 1]);
   });
 
-  test("a transaction does all of its batches or nothing, and takes none after its last", async () => {
+  test("a transaction stores all of its batches or nothing, and refuses a batch after its last", async () => {
     const insert = (key: string) => ({ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] });
     const insertBoth = (first: string, ...last: string[]) =>
       driver.write(async (tx) => {
@@ -90,7 +90,7 @@ describeDrivers("driver", (kind, opened) => {
     expect(rows.map((row) => row.k)).toEqual(["last", "very last"]);
   });
 
-  test("a statement of a batch can depend on the change before it", async () => {
+  test("a statement of a batch can depend on the changes() of the statement before it", async () => {
     const chain = (key: string) => [
       { sql: "UPDATE probe SET n = 5 WHERE k = ? RETURNING k", args: [key] },
       { sql: "INSERT INTO probe (k) SELECT 'child of ' || ? WHERE changes() = 1", args: [key] },
@@ -105,7 +105,7 @@ describeDrivers("driver", (kind, opened) => {
     expect(rows.map((row) => row.k)).toEqual(["child of parent", "grandchild of parent"]);
   });
 
-  test("a schema with a foreign, altered or missing object is refused", () =>
+  test("a schema with an added, altered or missing object is refused", () =>
     withOwn(async (own) => {
       const verdictAfter = async (sql: string, undo: string) => {
         await own.batch([{ sql, args: [] }]);

@@ -59,13 +59,13 @@ test.each([
   }),
 );
 
-test("a schema cannot call a harmful function", () =>
+test("a view in the schema cannot call a function that could do harm", () =>
   withConnection((connection) => {
     connection.exec("CREATE VIEW trap AS SELECT load_extension('/nowhere')");
     expect(() => connection.all("SELECT * FROM trap")).toThrow(/unsafe use of load_extension|not authorized/);
   }));
 
-test("a query with fewer values than before is refused", () =>
+test("a repeated query with fewer parameters than before is refused", () =>
   withConnection((connection) => {
     const two = "SELECT ?1 AS a, ?2 AS b";
     expect(connection.all(two, [1, "secret of the call before"])).toHaveLength(1);
@@ -84,7 +84,7 @@ test("the parameters of a failed call are not used again", () =>
     expect(await nameOf(driver, 2)).toBe("Chi");
   }));
 
-test("a write with RETURNING is committed and leaves no lock", () =>
+test("a write with RETURNING is committed and releases its lock", () =>
   withDriver(async (driver, file) => {
     expect(await add(driver, 1, "Ada")).toEqual([[{ id: 1 }]]);
     await withSecond(file, (second) => {
@@ -94,7 +94,7 @@ test("a write with RETURNING is committed and leaves no lock", () =>
     expect(await nameOf(driver, 2)).toBe("Bola");
   }));
 
-test("no read keeps a snapshot: the write-ahead log is written back whole", () =>
+test("no read keeps a snapshot open, so that the write-ahead log can be emptied", () =>
   withDriver(async (driver, file) => {
     for (let id = 0; id < 20; id++) await add(driver, id, `name ${id}`);
     await driver.query("SELECT * FROM person");
@@ -113,7 +113,7 @@ test.each<[string, unknown]>([
   ["a function", () => 1],
   ["not a number", Number.NaN],
   ["infinity", Number.POSITIVE_INFINITY],
-])("the value %s is not bound", (_what, value) => {
+])("the driver refuses to bind the value %s", (_what, value) => {
   expect(() => bindable(value as Value)).toThrow(TypeError);
 });
 
@@ -153,7 +153,7 @@ test("a write waits for another process's write lock", () =>
     expect((await ended)[0]).toBe(0);
   }));
 
-test("a transaction takes the write lock at its start, so that two processes can read and then write", () =>
+test("a transaction takes the write lock when it begins, so that two processes can read and then write", () =>
   withDriver(async (driver, file) => {
     await driver.batch([bind("INSERT INTO person (id, flag) VALUES (1, 0)")]);
     const { ended } = await otherProcess(counter, file);
@@ -164,7 +164,7 @@ test("a transaction takes the write lock at its start, so that two processes can
     expect(await driver.query("SELECT flag FROM person WHERE id = 1")).toEqual([{ flag: 400 }]);
   }));
 
-test("a full disk is STORE_FULL, and later writes go on", () =>
+test("a write to a full disk fails with STORE_FULL, and later writes succeed", () =>
   withDriver(async (driver) => {
     await driver.query("PRAGMA max_page_count = 20");
     const large = bind("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
@@ -173,7 +173,7 @@ test("a full disk is STORE_FULL, and later writes go on", () =>
     expect(await namesOf(driver, 1, 2)).toEqual([undefined, "small"]);
   }));
 
-test("1,200 different statements work, although only some stay prepared", () =>
+test("1,200 different statements work, although only some of them stay prepared", () =>
   withConnection((connection) => {
     for (let i = 0; i < 1200; i++)
       expect(connection.all(`SELECT ${i} AS n, ? AS v`, [i])).toEqual([{ n: i, v: i }]);

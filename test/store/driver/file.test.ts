@@ -41,7 +41,7 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
 }
 
 test.each(changes)(
-  "a database file that %s is not used any more: reads notice soon, writes at once",
+  "a database file that %s is no longer used: reads notice this soon, writes immediately",
   (_what, change) =>
     withFile(async ({ file, driver }) => {
       await driver.copyTo(`${file}.copy`);
@@ -64,7 +64,7 @@ test("a write notices a moved database file without an earlier read", () =>
     expect(await rejection(driver.batch([insert]))).toMatchObject({ code: "STORE_UNAVAILABLE" });
   }));
 
-test("a file is claimed under whichever name it is opened", () =>
+test("a database file is locked under whichever path it is opened", () =>
   withTempDir(async (folder) => {
     const first = await openFile({ file: `${folder}/tvs.db` });
     symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
@@ -85,7 +85,7 @@ const unavailable = (message: string) => ({
   message: expect.stringContaining(message),
 });
 
-test.each(changes)("a service whose database %s ends", (_what, change) =>
+test.each(changes)("a service stops if its database %s", (_what, change) =>
   withTempDir(async (folder) => {
     const file = `${folder}/tvs.db`;
     const lost = Promise.withResolvers<Lost>();
@@ -98,7 +98,7 @@ test.each(changes)("a service whose database %s ends", (_what, change) =>
   }),
 );
 
-test("a service whose lock was deleted ends, because another one could start beside it", () =>
+test("a service stops if its lock file was deleted, because another service could start", () =>
   withTempDir(async (folder) => {
     const lost = Promise.withResolvers<Lost>();
     const service = await openFile({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
@@ -108,7 +108,7 @@ test("a service whose lock was deleted ends, because another one could start bes
     await service.close();
   }));
 
-test("a read that begins during a transaction waits for its end, and shows nothing that was rolled back", () =>
+test("a read that begins during a transaction waits for its end, and returns nothing that was rolled back", () =>
   withFile(async ({ driver, names }) => {
     const read: Promise<string[]>[] = [];
     const undone = driver.write(async (tx) => {
@@ -127,7 +127,7 @@ test("a read that begins during a transaction waits for its end, and shows nothi
     expect(await read[1]).toEqual(["Ada", "Ada"]);
   }));
 
-test("a read shows what another process committed before it, and each commit whole", () =>
+test("a read returns everything that another process committed before it, and each commit as a whole", () =>
   withFile(async ({ driver, foreign }) => {
     const other = (n: number) => `INSERT INTO person (name) VALUES ('${n}'), ('${n}')`;
     for (let n = 0; n < 200; n++) {
@@ -141,7 +141,7 @@ test("a read shows what another process committed before it, and each commit who
     }
   }));
 
-test("queries go on while another process writes, and commits come after it", () =>
+test("queries continue while another process writes, and commits follow it", () =>
   withFile(async ({ driver, foreign, names }) => {
     foreign.exec("BEGIN IMMEDIATE");
     foreign.exec("INSERT INTO person (name) VALUES ('foreign')");
@@ -152,7 +152,7 @@ test("queries go on while another process writes, and commits come after it", ()
     expect(await names()).toEqual(["foreign", "Ada", "Ada"]);
   }));
 
-test("waiting commits are refused together when a lock is held too long", () =>
+test("all waiting commits are refused together if another process holds the lock too long", () =>
   withFile(async ({ file, driver, foreign }) => {
     const lockWaitMs = 300;
     const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];
@@ -186,7 +186,7 @@ async function write({ file, driver }: World, mebibytes: number): Promise<number
   return most;
 }
 
-test("the log grows while another process reads for long, and begins again afterwards", () =>
+test("the write-ahead log grows while another process reads for long, and is reused afterwards", () =>
   withFile(async (world) => {
     world.foreign.exec("BEGIN");
     world.foreign.all(selectAll);

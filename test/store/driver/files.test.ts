@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { placeNew } from "../../../src/store/driver/files.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
-test("placeNew gives a finished file its name, and never replaces another file", () =>
+test("placeNew gives a finished file its final name, and never replaces another file", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "file");
     const finished = (text: string) => {
@@ -20,7 +20,7 @@ test("placeNew gives a finished file its name, and never replaces another file",
   }));
 
 // A folder acts as a file on a file system without hard links, because it cannot be linked.
-test("placeNew does not rename a file that must be exclusive where hard links are missing", () =>
+test("placeNew renames a file if hard links are missing, unless the file must be exclusive", () =>
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));

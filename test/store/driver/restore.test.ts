@@ -68,7 +68,7 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
   });
 }
 
-test("a restore into an empty folder makes the database file alone, for its owner only", () =>
+test("a restore into an empty folder creates only the database file, for its owner only", () =>
   withBackup(false, async ({ target, options, names }) => {
     expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null });
     expect(names()).toEqual(["tvs.db"]);
@@ -76,7 +76,7 @@ test("a restore into an empty folder makes the database file alone, for its owne
     expect(await settings(target)).toEqual({ name: "backup" });
   }));
 
-test("a restore follows no symbolic link in the place of the database or its lock", () =>
+test("a restore follows no symbolic link at the path of the database or its lock", () =>
   withBackup(true, async ({ target, options, names }) => {
     const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
     renameSync(target, real);
@@ -94,7 +94,7 @@ test("a restore follows no symbolic link in the place of the database or its loc
     expect(await settings(target)).toEqual({ name: "old" });
   }));
 
-test("a restore writes the log of a killed old database into the copy that it keeps", () =>
+test("a restore writes the write-ahead log of a killed old database into the copy that it keeps", () =>
   withBackup(true, async ({ target, options }) => {
     const script = `import { openFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
       const driver = await openFile({ file: ${JSON.stringify(target)} });
@@ -108,7 +108,7 @@ test("a restore writes the log of a killed old database into the copy that it ke
     expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
   }));
 
-test("a restore renames a log without a database, and does not replay it", () =>
+test("a restore renames a write-ahead log without a database, and does not replay it", () =>
   withBackup(false, async ({ target, options, names }) => {
     writeFileSync(`${target}-wal`, "a log of who knows what");
     writeFileSync(`${target}-journal`, "a journal of who knows what");
@@ -117,7 +117,7 @@ test("a restore renames a log without a database, and does not replay it", () =>
     expect(await settings(target)).toEqual({ name: "backup" });
   }));
 
-test("a restore replaces a database that is too damaged to be opened", () =>
+test("a restore replaces a database that is too damaged to open", () =>
   withBackup(false, async ({ target, options, names }) => {
     writeFileSync(target, "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20));
     writeFileSync(`${target}-wal`, "its log");
@@ -138,7 +138,7 @@ test("a restore is refused while a service or a command uses the database", () =
     expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
   }));
 
-test("a command that waited for the old file cannot write into the restored one", () =>
+test("a command that waited for the old database file cannot write into the restored one", () =>
   withBackup(true, async ({ target, options }) => {
     const { default: Database } = await import("libsql");
     // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
@@ -152,7 +152,7 @@ test("a command that waited for the old file cannot write into the restored one"
     expect(await settings(target)).toEqual({ name: "backup" });
   }));
 
-test("a restore of a file that differs from the inspected one changes nothing and leaves nothing", () =>
+test("a restore of a file that changed since its inspection changes nothing and leaves nothing behind", () =>
   withBackup(true, async ({ target, options, names }) => {
     writeFileSync(`${target}.text`, "another file");
     for (const from of [`${target}.text`, `${target}.none`]) {
@@ -164,7 +164,7 @@ test("a restore of a file that differs from the inspected one changes nothing an
     expect(await settings(target)).toEqual({ name: "old" });
   }));
 
-test("a restore lists the keys and credentials that it puts back, and counts what it loses", () =>
+test("a restore lists the keys and credentials that become valid again, and counts the rows that it loses", () =>
   withBackup(true, async ({ target, options }) => {
     await execute(
       target,

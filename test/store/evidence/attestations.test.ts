@@ -49,7 +49,7 @@ describeDrivers("answered calls", (_kind, database) => {
     body: "{}",
   });
 
-  test("calls of one partner in one transaction are each charged and see each other's charge", async () => {
+  test("calls of one partner in one transaction are each charged, and each sees the charges before it", async () => {
     const { attestations, quota, revision } = await stores();
     const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
     const starts = { minute: 600_000, day: 0 };
@@ -69,7 +69,7 @@ describeDrivers("answered calls", (_kind, database) => {
     for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
   });
 
-  test("a call of an older revision is refused alone, and stores and costs nothing", async () => {
+  test("a call that was authenticated under an older revision is refused alone, and stores and costs nothing", async () => {
     const { attestations, revision } = await stores();
     const old = anAttestation(100, { partnerId: "old" });
     const good = anAttestation(101, { partnerId: "good" });
@@ -116,13 +116,13 @@ describeDrivers("attestations by their request", (_kind, database) => {
     await attest(driver, [anAttestation(4_000, { requestId: farId, issuedAt: 1_700_086_400 })]);
   });
 
-  test("all attestations of a batch are found in order, and no other ones", async () => {
+  test("a request id finds all attestations of its batch in order, and no others", async () => {
     const expected = Array.from({ length: 100 }, (_, n) => `regNo:A/B/C/${1_000 + n}`);
     expect(await ofRequest(batchId)).toEqual(expected);
     expect(await ofRequest(singleId)).toEqual(["regNo:A/B/C/2000"]);
   });
 
-  test("a slow call is found, and a call at a time far from its request id is not", async () => {
+  test("a request id finds a slow call, and no call at a time far from the id's time", async () => {
     expect(await ofRequest(slowId)).toEqual(["regNo:A/B/C/3000"]);
     expect(await ofRequest(farId)).toEqual([]);
   });

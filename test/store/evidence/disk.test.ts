@@ -19,7 +19,7 @@ test("a disk that refused evidence counts as refusing until a probe finds room",
     expect(disk.isRefusing()).toBe(false);
   }));
 
-test("a stored attestation ends a refusal", () =>
+test("a stored attestation ends the state of a refusing disk", () =>
   withStores(async ({ driver }) => {
     const disk = createEvidenceDisk(driver);
     await rejection(disk.watch(full).record({} as never));
@@ -27,7 +27,7 @@ test("a stored attestation ends a refusal", () =>
     expect(disk.isRefusing()).toBe(false);
   }));
 
-test("a refusal while a probe looks for room is not forgotten", () =>
+test("a refusal of the disk during a probe for room is not forgotten", () =>
   withStores(async ({ driver }) => {
     let batches = 0;
     const disk = createEvidenceDisk({

@@ -13,7 +13,7 @@ import { freePort } from "../../harness/free-port.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
-describe.skipIf(noServer !== undefined)("an address that cannot be opened is refused in one line", () => {
+describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be opened is refused", () => {
   const ends: (() => Promise<unknown>)[] = [];
   let guarded: TestServer;
   let sign: (claims: Record<string, unknown>) => Promise<string>;
@@ -47,7 +47,7 @@ describe.skipIf(noServer !== undefined)("an address that cannot be opened is ref
   const invalid = (words: string) =>
     ({ code: "CONFIG_INVALID", message: `the database at URL ${words}` }) as const;
 
-  test("a server refuses a missing, a wrong and a read-only token in one line", async () => {
+  test("a libSQL server's missing, wrong or read-only token is refused in one line", async () => {
     expect(await refusal(guarded.url)).toEqual(invalid("asks for a token; give it in TVS_DATABASE_TOKEN"));
     expect(await refusal(guarded.url, "wrong")).toEqual(
       invalid("does not accept the token in TVS_DATABASE_TOKEN"),
@@ -59,7 +59,7 @@ describe.skipIf(noServer !== undefined)("an address that cannot be opened is ref
     await (await openRemote({ url: guarded.url, token: await sign({}) })).close();
   });
 
-  test("the address of a web server or another program is refused in one line", async () => {
+  test("the URL of a web server or another program is refused in one line", async () => {
     const web = createServer((_, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<html></html>");
     });
@@ -77,7 +77,7 @@ describe.skipIf(noServer !== undefined)("an address that cannot be opened is ref
     }
   });
 
-  test("an address where nobody listens is refused in one line", async () => {
+  test("a database URL where nobody listens is refused in one line", async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     expect(await refusal(url)).toEqual({
       code: "STORE_UNAVAILABLE",
@@ -85,7 +85,7 @@ describe.skipIf(noServer !== undefined)("an address that cannot be opened is ref
     });
   });
 
-  test("https without TLS, and an untrusted certificate, are refused in one line", async () => {
+  test("an https URL of a server without TLS, or with an untrusted certificate, is refused in one line", async () => {
     const url = guarded.url.replace("http:", "https:");
     expect(await refusal(url)).toEqual(
       invalid("does not speak TLS; --database (TVS_DATABASE) must begin with http://, or name another port"),
@@ -99,7 +99,7 @@ describe.skipIf(noServer !== undefined)("an address that cannot be opened is ref
     );
   });
 
-  test("the address of a replica is refused in one line", async () => {
+  test("the URL of a libSQL replica is refused in one line", async () => {
     const grpc = await freePort();
     const primary = await startServer({ args: ["--grpc-listen-addr", `127.0.0.1:${grpc}`] });
     const replica = await startServer({ args: ["--primary-grpc-url", `http://127.0.0.1:${grpc}`] });

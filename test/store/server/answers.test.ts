@@ -25,7 +25,7 @@ async function listen(answer: Answer) {
   };
 }
 
-test("a repeated request waits no longer in total than one request may", async () => {
+test("a repeated request waits in total no longer than a single request may", async () => {
   let asked = 0;
   const server = await listen((request) => {
     asked++;
@@ -39,7 +39,7 @@ test("a repeated request waits no longer in total than one request may", async (
   server.close();
 });
 
-describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows only", () => {
+describe.skipIf(noServer !== undefined)("a libSQL server that sends something other than rows", () => {
   const token = "a.token.of.ours";
   let sqld: TestServer;
   let middle: Awaited<ReturnType<typeof listen>>;
@@ -98,7 +98,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows onl
     expect(arrived).toEqual([]);
   });
 
-  test("the driver follows no base_url to another server", async () => {
+  test("the driver does not follow the base_url of an answer to another server", async () => {
     change = (text) => text.replace('"base_url":null', `"base_url":"${elsewhere.url}"`);
     expect(change(await passOnSelect())).toContain(elsewhere.url);
     await opened(async (driver) => {
@@ -108,7 +108,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows onl
     expect(arrived).toEqual([]);
   });
 
-  test("a transaction that reads and then writes makes two requests, and a third that ends its stream", async () => {
+  test("a transaction that reads and then writes makes two requests, and a third one that closes its stream", async () => {
     await opened(async (driver) => {
       let requests = 0;
       change = (text) => {
@@ -140,11 +140,14 @@ describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows onl
   };
   const spaces = new Uint8Array(65 * mebibyte).fill(32);
   test.each<[string, () => Answer]>([
-    ["packed", () => packed("gzip", gzipSync(spaces))],
-    ["packed otherwise", () => packed("br", brotliCompressSync(spaces, fast))],
-    ["of many values", () => (_, response) => response.writeHead(200, json).end("[".repeat(2 * mebibyte))],
+    ["compressed with gzip", () => packed("gzip", gzipSync(spaces))],
+    ["compressed with brotli", () => packed("br", brotliCompressSync(spaces, fast))],
     [
-      "without an end",
+      "an answer of many values",
+      () => (_, response) => response.writeHead(200, json).end("[".repeat(2 * mebibyte)),
+    ],
+    [
+      "an endless answer",
       () => (_, response) => {
         const space = Buffer.alloc(mebibyte, 32);
         response.writeHead(200, json);
@@ -152,7 +155,10 @@ describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows onl
         more();
       },
     ],
-    ["of a failure", () => (_, response) => response.writeHead(500).end(Buffer.alloc(65 * mebibyte, 46))],
+    [
+      "an endless error answer",
+      () => (_, response) => response.writeHead(500).end(Buffer.alloc(65 * mebibyte, 46)),
+    ],
   ])("the driver refuses an answer that is too long: %s", async (_, answer) => {
     await opened(async (driver) => {
       instead = answer();
@@ -169,7 +175,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server is trusted for rows onl
     expect(await rejection(open())).toMatchObject({ code: "CONFIG_INVALID" });
   });
 
-  test("eight mebibytes of rows arrive whole", async () => {
+  test("the driver accepts eight mebibytes of rows in one answer", async () => {
     await opened(async (driver) => {
       const mebibytes = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8)";
       const rows = await driver.query(`${mebibytes} SELECT hex(zeroblob(512 * 1024)) AS text FROM n`);

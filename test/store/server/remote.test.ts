@@ -18,7 +18,7 @@ import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 const waitMs = 400;
 const lost = { code: "STORE_UNAVAILABLE" };
 
-describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
+describe.skipIf(noServer !== undefined)("a libSQL server whose network connection fails", () => {
   let server: TestServer;
   let proxy: FaultProxy;
   let driver: Driver;
@@ -48,7 +48,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     return { opened, requests };
   }
 
-  test("queries of one turn, and queries that come during a request, share a request", async () => {
+  test("queries of one turn of the event loop, and queries made during a request, share a request", async () => {
     const { opened, requests } = await counted();
     proxy.delay(20);
     const first = opened.query("SELECT 0 AS n");
@@ -62,7 +62,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     await opened.close();
   });
 
-  test("a read that fails does not fail the reads beside it", async () => {
+  test("a read that fails does not fail the other reads of its request", async () => {
     const [good, bad, alsoGood, unstorable] = await Promise.allSettled([
       one(),
       driver.query("SELECT nothing FROM nowhere"),
@@ -74,7 +74,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     ] as never);
   });
 
-  test("a read is never answered by a request that was sent before it", async () => {
+  test("a read is never answered by a request that was sent before the read began", async () => {
     const writer = await openRemote({ url: server.url });
     for (let n = 0; n < 20; n++) {
       const early = driver.query("SELECT count(*) AS n FROM probe");
@@ -98,7 +98,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     expect(await one()).toHaveLength(1);
   });
 
-  test("queries work on a restarted server without a failure", async () => {
+  test("queries succeed on a restarted server without an error", async () => {
     await one();
     await server.restart();
     expect(await one()).toHaveLength(1);
@@ -148,7 +148,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
   const isStored = async (id: string) =>
     (await driver.query("SELECT 1 FROM attestations WHERE verification_id = ?", [id])).length === 1;
 
-  test("a lost reply to a command says that the change is not known, and a refused statement says so", async () => {
+  test("a lost reply to a commit says that the outcome is unknown, and a refused statement says that it was refused", async () => {
     proxy.loseReplies({ afterBytes: 0, of: isCommit });
     const change = driver.batch([bind("INSERT INTO probe VALUES ('a command')")]);
     expect(await rejection(change)).toMatchObject({
@@ -164,20 +164,23 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     expect(String(await rejection(refused))).not.toContain("not known");
   });
 
-  test.each([0, 120])("a reply lost after %d bytes is a failure, and its key is used", async (afterBytes) => {
-    const { attestations } = stores();
-    const id = new Uint8Array([7, afterBytes, 7]);
-    const asked = await call({}, id);
-    proxy.loseReplies({ afterBytes, of: isCommit });
-    expect(await rejection(attestations.record(asked))).toMatchObject(lost);
-    proxy.heal();
-    const first = asked.attestations[0]?.verificationId ?? "";
-    expect(await isStored(first)).toBe(true);
-    const again = await call({}, id);
-    expect(await attestations.record(again)).toBeNull();
-    const record = await createIdempotencyStore(driver).find(id);
-    expect(record?.body).toBe(first);
-  });
+  test.each([0, 120])(
+    "a commit whose reply is lost after %d bytes fails but is stored",
+    async (afterBytes) => {
+      const { attestations } = stores();
+      const id = new Uint8Array([7, afterBytes, 7]);
+      const asked = await call({}, id);
+      proxy.loseReplies({ afterBytes, of: isCommit });
+      expect(await rejection(attestations.record(asked))).toMatchObject(lost);
+      proxy.heal();
+      const first = asked.attestations[0]?.verificationId ?? "";
+      expect(await isStored(first)).toBe(true);
+      const again = await call({}, id);
+      expect(await attestations.record(again)).toBeNull();
+      const record = await createIdempotencyStore(driver).find(id);
+      expect(record?.body).toBe(first);
+    },
+  );
 
   test("a lost reply also refuses the writes that waited for it", async () => {
     const { attestations, commit } = stores();
