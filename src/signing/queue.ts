@@ -101,7 +101,7 @@ export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
   readonly helpers: readonly Helper[];
   /** Signs in the queue's own thread; null if only helpers sign. */
   readonly inPlace: ((kid: string, messages: readonly Message[]) => Uint8Array[]) | null;
-  /** How many threads make signatures at the same time. */
+  /** How many threads make signatures now. A thread that has not started, or cannot, shortens no wait. */
   parallel(): number;
 };
 
@@ -109,10 +109,8 @@ export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
 export const minGroupSize = 4;
 /** A call is refused if its first signature would begin later than this, in milliseconds. */
 const waitAtMostMs = 2_000;
-/** The weight of a new measurement in the moving average of a signature's time. */
-const weight = 1 / 16;
-/** A measurement is capped at this many times the average, because a pause of the machine is not its speed. */
-const outlier = 4;
+/** The weight of a new measurement in the average; `outlier` times the average caps it, because the machine may pause. */
+const [weight, outlier] = [1 / 16, 4];
 
 /**
  * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The others, and one that waits alone,

@@ -53,7 +53,6 @@ export async function openSigner(options: SignerOptions) {
     ...engine,
     helpers: inPlace === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
     inPlace,
-    // A thread that has not started, or cannot, shortens no wait.
     parallel: () => (inPlace === null ? availableParallelism() : 1 + (threads?.figures().running ?? 0)),
   });
 
@@ -72,7 +71,6 @@ export async function openSigner(options: SignerOptions) {
     threads?.keep(kids());
   }
 
-  /** Loads key rings one after the other, so that the ring of the last call stays loaded. */
   const inTurn = createSerialQueue();
   return {
     engine: engine as Pick<Engine, "name" | "description">,
@@ -84,7 +82,7 @@ export async function openSigner(options: SignerOptions) {
       options.engine === "auto" &&
       file === undefined &&
       hasProcessorForCryptoMb(),
-    /** Loads a key ring's active and pending keys. All other keys are forgotten once the calls that wait now are signed. */
+    /** Loads a ring's active and pending keys, one ring after the other. Other keys go when the calls that wait are signed. */
     load: (ring: KeyRing) => inTurn(() => load(ring)),
     async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
       if (!kids().has(kid)) throw keyNotLoaded();
