@@ -7,6 +7,7 @@ import {
   decodeText,
   findDamage,
   findDamagedUtf16,
+  findDamageInBytes,
   findMisreadUtf16,
   isUtf16,
   piecesInUtf8,
@@ -136,8 +137,14 @@ test.each<[damage: string, text: string]>([
   ["Quote marks (>) stand before its lines; mail has quoted it.", `>${json}`],
   ["It is in quoted-printable, as mail carries a text.", json.replace(/.{76}/g, "$&=\n")],
   ["It is in quoted-printable, as mail carries a text.", json.replace("eyJ", "=3DeyJ")],
+  ["It is in quoted-printable, as mail carries a text.", json.replace(/.{76}/g, "$&= \n")],
+  ["Quote marks (>) stand before its lines; mail has quoted it.", `>${signature.replace(/.{76}/g, "$&\n>")}`],
   ["An editor has put dashes for hyphens.", dashed.replaceAll("-", "\u2010")],
   ["There is white space inside the signature; mail has folded it.", signature.replace(/.{76}/g, "$& \n")],
+  [
+    "There is white space inside the signature; mail has folded it.",
+    `${signature.slice(0, -120)}  ${signature.slice(-120)}`,
+  ],
   ["An editor has put curly quotation marks for straight ones.", json.replaceAll('"', "\u201D")],
   ["It is in HTML, as a web page or a mail carries a text.", json.replaceAll('"', "&#0034;")],
   ["An editor has put other spaces for plain ones.", json.replaceAll(",", ",\u00A0")],
@@ -163,7 +170,21 @@ test("no damage is found in a whole signature, in a short one, or in more than a
     null,
     null,
   ]);
-  expect(findDamage(`> ${head}.${payload}.${tail.slice(0, 100)}`)).not.toBeNull();
+  const found = [tail.slice(0, 100), "\u2010".repeat(100), "\u2013".repeat(50)];
+  for (const end of found) expect(findDamage(`> ${head}.${payload}.${end}`)).not.toBeNull();
+  expect(findDamage(`> abc.${payload}.${tail}`)).toBeNull();
+});
+
+test("a text or a file of a mebibyte is searched for damage, and no longer one", () => {
+  const mebibyte = 1024 * 1024;
+  const isFound = (length: number) => {
+    const text = `> ${signature}`.padEnd(length);
+    return [findDamage(text), findDamageInBytes(Buffer.from(text))].map((found) => found !== null);
+  };
+  expect([isFound(mebibyte), isFound(mebibyte + 1)]).toEqual([
+    [true, true],
+    [false, false],
+  ]);
 });
 
 test.each<[bytes: number[], isIt: boolean]>([

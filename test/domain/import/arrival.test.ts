@@ -129,6 +129,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   ["of a status hides a value of 65 letters", ["Status", false], [`${longest}x`], "and more"],
   ["of a status without values is omitted", ["Status", false], [""], null],
   ["license_status lists the unknown values", ["license_status", true], [...few, "Word 21", "VALID"], `${named([...few, "Word 21"])}, and more`],
+  ["license_status lists all values if one is unknown", ["license_status", true], ["VALID", "Odd"], named(["VALID", "Odd"])],
   ["license_status with known values only is omitted", ["license_status", true], ["VALID"], null],
 ])("the refusal of an unread column %s", (_what, [name, isOwn], cells, words) => {
   const column = unreadColumn(name, name, isOwn);
