@@ -156,7 +156,8 @@ const jitter = 0.2;
 function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
-  // A call may be repeated, because the service runs the calls with one idempotency key only once.
+  // The service runs a call with an idempotency key once, however often the call is sent. A lookup has no key: if only
+  // its answer was lost, the retry is a second call, which is charged.
   const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
   const isTransient = mayHelp || status === 429 || (status !== null && status >= 500);
   if (!isTransient || attempts > maxRetries) return null;
