@@ -32,9 +32,8 @@ test("a repeated request waits in total no longer than a single request may", as
     setTimeout(() => request.socket.destroy(), 500);
   });
   const { each } = await createServerRequests({ url: server.url, token: undefined });
-  const startedAt = performance.now();
+  // The server ends each request after 500 ms. The second one times out only if it has what is left of 700 ms.
   expect(isTimeout(await rejection(each([{ sql: "SELECT 1", args: [] }], 700)))).toBe(true);
-  expect(performance.now() - startedAt).toBeLessThan(950);
   expect(asked).toBe(2);
   server.close();
 });
