@@ -17,10 +17,10 @@ import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
-import { type App, serve } from "../../src/http/serve.ts";
+import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
-import { type History, startHistory } from "../../src/metrics/history.ts";
+import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
@@ -54,14 +54,14 @@ const host = "127.0.0.1";
 
 /** Listens on the console's port (0: a free port). @throws TvsError REFUSED if the port is busy */
 export async function takeConsolePort(port: number) {
-  const opening = Promise.withResolvers<App>();
+  const opening = Promise.withResolvers<HttpApp>();
   const listener = await serve(opening.promise, {
     host,
     port,
     onError: (error) => log.error("the console failed", { detail: String(error) }),
   });
   const location = { port: listener.port, id: randomUUID() };
-  let history: History | undefined;
+  let history: TrafficHistory | undefined;
   let file: string | undefined;
   return {
     port: listener.port,
@@ -83,7 +83,7 @@ export async function takeConsolePort(port: number) {
   };
 }
 
-type Parts = { readonly config: Config; readonly history: History; readonly location: ConsoleLocation };
+type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocation };
 
 function createAdmin(open: OpenService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;

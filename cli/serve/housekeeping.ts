@@ -15,7 +15,7 @@ import { prunableBefore } from "../../src/domain/quota-windows.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
-import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
+import { type Counters, countDeliveries } from "../../src/metrics/counters.ts";
 import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
@@ -127,7 +127,7 @@ export function startSending(
   const clock = { now: () => own.now() - clockAheadMs() };
   const exchange = createExchange({ clock });
   const sender = startSender({
-    outbox: countedOutbox(stores.outbox, counters),
+    outbox: countDeliveries(stores.outbox, counters),
     exchange,
     secrets,
     clock,

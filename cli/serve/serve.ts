@@ -12,7 +12,7 @@ import {
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
+import { type HttpApp, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
 import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
@@ -60,7 +60,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   // Comes before the rest of the start, so that a signal never ends the process at once.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
-  const opening = Promise.withResolvers<App>();
+  const opening = Promise.withResolvers<HttpApp>();
   const { host, port, tls, trustedProxies } = config;
   const listener = await listen(opening.promise, {
     ...{ host, port, trustedProxies, ...(tls && { tls: readTls(tls) }) },

@@ -2,10 +2,10 @@ import { type Context, Hono } from "hono";
 import { createAddressLimit, type LimitDecision } from "../domain/address-limit.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
-import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
-import { createSourceAddress, rateLimitKeys } from "../http/peer.ts";
+import { type AppEnv, type PageHandler, type RequestSource, setRateLimitHeaders } from "../http/context.ts";
+import { createSourceAddress, deriveRateLimitKeys } from "../http/peer.ts";
 import { problemResponse } from "../http/problem.ts";
-import { parseWith } from "../http/request-body.ts";
+import { validateBySchema } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
 import type { LogDocuments } from "./evidence-api.ts";
@@ -45,7 +45,7 @@ const publicLookup: ApiHandler = async (c) => {
   const caller = limit(c);
   const decision = caller.lookup();
   if (!decision.allowed) return tooMany(c, decision, "lookups");
-  const term = parseWith(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
+  const term = validateBySchema(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
   if (personal?.allowed === false) return tooMany(c, personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);
@@ -77,8 +77,8 @@ export type PublicLimit = ReturnType<typeof createPublicLimit>;
 export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
   const findSource = createSourceAddress({ trustedProxies });
-  return ({ env, req }: Caller) => {
-    const keys = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
+  return ({ env, req }: RequestSource) => {
+    const keys = deriveRateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
       /** Counts a lookup, whatever its term is. */
       lookup: () => limit.lookup(keys),

@@ -5,7 +5,7 @@ import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
 import { serveFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
-import { type Exposition, readSources } from "../metrics/exposition.ts";
+import { type Exposition, readMetrics } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
   type LinkOpening,
@@ -64,10 +64,10 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   });
 
   app.get("/", (c) => c.html(refusalPage("no session", command), 401));
-  app.get(`${sessionPath}/`, signedIn, async (c) => c.html(consolePage(await readSources(sources))));
+  app.get(`${sessionPath}/`, signedIn, async (c) => c.html(consolePage(await readMetrics(sources))));
   const pages = app.basePath(sessionPath);
   pages.get(livePath, signedIn, async (c) =>
-    c.json({ sections: await renderSections(await readSources(sources)) }),
+    c.json({ sections: await renderSections(await readMetrics(sources)) }),
   );
   addRegisterPages(pages, sources, signedIn);
 

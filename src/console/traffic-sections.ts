@@ -4,7 +4,7 @@ import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
 import { answerOperations } from "../metrics/counters.ts";
 import { percentileMs } from "../metrics/durations.ts";
-import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
+import { type HistoryPoint, historySampleMs, maxHistoryPoints } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
@@ -124,7 +124,7 @@ function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-type SeriesKey = Exclude<keyof Point, "at">;
+type SeriesKey = Exclude<keyof HistoryPoint, "at">;
 type Chart = readonly [title: string, unit: string, series: Partial<Record<SeriesKey, string>>];
 
 const charts: readonly Chart[] = [
@@ -144,7 +144,7 @@ const charts: readonly Chart[] = [
   ["Webhooks", "attempts/s", { deliveredRate: "delivered", undeliveredRate: "failed" }],
 ];
 
-const spanMs = maxPoints * sampleMs;
+const spanMs = maxHistoryPoints * historySampleMs;
 const [width, height] = [600, 120];
 
 export function chartFigures({ history, snapshot }: ConsoleState): Markup {
@@ -152,11 +152,11 @@ export function chartFigures({ history, snapshot }: ConsoleState): Markup {
   return html`${charts.map((chart) => chartFigure(chart, points, snapshot.settings.timeZone))}`;
 }
 
-function chartFigure([title, unit, series]: Chart, points: readonly Point[], timeZone: string): Markup {
+function chartFigure([title, unit, series]: Chart, points: HistoryPoint[], timeZone: string): Markup {
   const all = Object.entries(series) as [key: SeriesKey, label: string][];
   const last = points.at(-1);
   const from = (last?.at ?? 0) - spanMs;
-  const highest = (point: Point) => Math.max(0, ...all.map(([key]) => point[key] ?? 0));
+  const highest = (point: HistoryPoint) => Math.max(0, ...all.map(([key]) => point[key] ?? 0));
   const top = Math.max(0.01, ...points.map(highest));
   const peak = points.find((point) => highest(point) === top);
   const position = (at: number, value: number) =>

@@ -4,7 +4,7 @@ import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
-import { accepts, problemResponse } from "../http/problem.ts";
+import { acceptsMediaType, problemResponse } from "../http/problem.ts";
 import { type Language, languageQuery, type Texts } from "./language.ts";
 import { type Markup, type PageSender, pathToRoot } from "./shell.ts";
 
@@ -12,7 +12,7 @@ import { type Markup, type PageSender, pathToRoot } from "./shell.ts";
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
 
 export function acceptsHtml(c: Context): boolean {
-  return accepts(c.req.header("Accept"), "text/html");
+  return acceptsMediaType(c.req.header("Accept"), "text/html");
 }
 
 type Words = Texts["failures"][500];

@@ -7,7 +7,7 @@ import { sendText } from "../api/public-document.ts";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
-import type { DemoOffer } from "../http/local-caller.ts";
+import type { DemoForCaller } from "../http/local-caller.ts";
 import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
 import { htmlContentType, previewTags, setSecurityHeaders } from "./shell.ts";
@@ -39,7 +39,7 @@ function cspDirectivesOf(nonce: string) {
 
 export function createReferencePage(
   { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
-  offer: DemoOffer,
+  offer: DemoForCaller,
 ): PageHandler {
   return async (c) => {
     const { issuer, site } = configuration.current().settings;
