@@ -47,7 +47,7 @@ import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import { type CommandContext, type OpenOptions, openContext } from "../open.ts";
 import { mainUrl } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
-import { startLeading, startSending } from "./housekeeping.ts";
+import { startLeaderWork, startWebhookSending } from "./housekeeping.ts";
 
 export type OpenService = Awaited<ReturnType<typeof openService>>;
 
@@ -110,11 +110,11 @@ export async function openService(
     stops.push(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchEventLoopLag(counters),
-      startLeading(operator, { configuration, isClockWrong, onLogError }),
+      startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
       startReconciling({ writer: logWriterOf(operator), clock, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
-    const stopSending = startSending(operator, { clockAheadMs, configuration, counters });
+    const stopSending = startWebhookSending(operator, { clockAheadMs, configuration, counters });
     return {
       operator,
       service,

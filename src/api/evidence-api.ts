@@ -7,7 +7,7 @@ import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
 import { type AppEnv, readPathParameter } from "../http/context.ts";
 import { validateBySchema } from "../http/request-body.ts";
-import { type ApiContext, type ApiHandler, limitPerAddress } from "./public-api.ts";
+import { type ApiContext, type ApiHandler, limitPerIpAddress } from "./public-api.ts";
 import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
@@ -39,10 +39,10 @@ const consistency: ApiHandler = async (c) => {
 };
 
 export const evidenceLogApi = new Hono<AppEnv>()
-  .get("/log/checkpoint", limitPerAddress(checkpoint))
-  .get("/log/key", limitPerAddress(key))
-  .get("/log/inclusion/:leafHash", limitPerAddress(inclusion))
-  .get("/log/consistency", limitPerAddress(consistency));
+  .get("/log/checkpoint", limitPerIpAddress(checkpoint))
+  .get("/log/key", limitPerIpAddress(key))
+  .get("/log/inclusion/:leafHash", limitPerIpAddress(inclusion))
+  .get("/log/consistency", limitPerIpAddress(consistency));
 
 /** Reads a tree size from the query: decimal, without leading zeros. @throws TvsError REQUEST_INVALID */
 function treeSize(c: Context, name: "size" | "from" | "to"): number {

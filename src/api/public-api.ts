@@ -21,9 +21,9 @@ import {
 import { searchTermSchema } from "./requests.ts";
 import type { StatusListDocuments } from "./status-api.ts";
 
-export type ApiParts = {
+export type ApiDependencies = {
   readonly service: Service;
-  readonly limit: PublicLimit;
+  readonly limit: PublicRateLimit;
   readonly evidence: LogDocuments;
   readonly statusLists: StatusListDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
@@ -32,7 +32,7 @@ export type ApiParts = {
 
 declare module "hono" {
   interface ContextVariableMap {
-    parts: ApiParts;
+    parts: ApiDependencies;
   }
 }
 
@@ -55,7 +55,7 @@ const publicLookup: ApiHandler = async (c) => {
 export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
 
 /** Puts a public route, such as those of the evidence log, under the limit of lookups per IP address. */
-export function limitPerAddress(handler: ApiHandler): ApiHandler {
+export function limitPerIpAddress(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
     return decision.allowed ? handler(c) : tooMany(c, decision, "lookups");
@@ -71,10 +71,10 @@ function tooMany(c: ApiContext, decision: LimitDecision, what: string): Response
   return response;
 }
 
-export type PublicLimit = ReturnType<typeof createPublicLimit>;
+export type PublicRateLimit = ReturnType<typeof createPublicRateLimit>;
 
 /** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
-export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
+export function createPublicRateLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
   const findSource = createSourceAddress({ trustedProxies });
   return ({ env, req }: RequestSource) => {
@@ -153,8 +153,8 @@ export function createOpenApiHandler({ configuration }: Service): PageHandler {
   const kept = createDocumentCache(configuration);
   return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
-      const { openApiDocument } = await import("./openapi.ts");
-      return compressDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
+      const { buildOpenApiDocument } = await import("./openapi.ts");
+      return compressDocument(JSON.stringify(buildOpenApiDocument(issuer, site)), "application/json");
     });
     return sendDocument(c, document);
   };

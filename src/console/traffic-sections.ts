@@ -7,9 +7,9 @@ import { percentileMs } from "../metrics/durations.ts";
 import { type HistoryPoint, historySampleMs, maxHistoryPoints } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
+import { emptyNote, format, idCell, type Markup, renderTable } from "./markup.ts";
 
-export function figuresSection(state: ConsoleState): Markup {
+export function renderFigures(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
   const partner = history.percentiles("partner");
@@ -32,7 +32,7 @@ export function figuresSection(state: ConsoleState): Markup {
   )}</dl>`;
 }
 
-export function answersSection({ totals: { answers } }: ConsoleState): Markup {
+export function renderAnswers({ totals: { answers } }: ConsoleState): Markup {
   const rows = answerOperations.map((operation) => {
     const own = answers.filter(({ labels }) => labels.operation === operation);
     const counts = licenseStatuses.map((one) => own.find(({ labels }) => labels.status === one)?.value ?? 0);
@@ -44,14 +44,14 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
     ...rows.filter(({ total }) => total > 0),
     { operation: "all", counts: totals, total: sum(totals) },
   ];
-  return tableOf("Answers by licence status", {
+  return renderTable("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
     numbersFrom: 1,
     rows: body.map(({ operation, counts, total }) => [operation, ...[...counts, total].map(format.count)]),
   });
 }
 
-export function statusesSection({ counters, totals: { requests } }: ConsoleState): Markup {
+export function renderStatuses({ counters, totals: { requests } }: ConsoleState): Markup {
   if (requests.length === 0) return emptyNote("The service has answered no request since it started.");
   const rows = [...counters.routes].flatMap(([route, { durations }]) => {
     const own = requests.filter(({ labels }) => labels.route === route);
@@ -63,7 +63,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
     const latencies = [0.5, 0.99].map((share) => format.figure(percentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
-  return tableOf("Requests by route and HTTP status", {
+  return renderTable("Requests by route and HTTP status", {
     head: ["Route", "2xx, 3xx", "4xx", "5xx", "p50 ms", "p99 ms"],
     numbersFrom: 1,
     rows,
@@ -73,7 +73,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
 const shownCallers = 20;
 
 /** Makes the table of refused partner calls by API key, in the last 15 minutes and since the start. */
-export function refusalsSection(state: ConsoleState): Markup {
+export function renderRefusals(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
   const { timeZone } = snapshot.settings;
@@ -90,7 +90,7 @@ export function refusalsSection(state: ConsoleState): Markup {
   const shown =
     rows.length === 0
       ? emptyNote("No partner call was refused since the service started.")
-      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
+      : html`${renderTable("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
 ${more > 0 ? html`<p>${format.count(more)} more callers were refused earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}`;
 }
@@ -147,7 +147,7 @@ const charts: readonly Chart[] = [
 const spanMs = maxHistoryPoints * historySampleMs;
 const [width, height] = [600, 120];
 
-export function chartFigures({ history, snapshot }: ConsoleState): Markup {
+export function renderCharts({ history, snapshot }: ConsoleState): Markup {
   const points = history.points(0);
   return html`${charts.map((chart) => chartFigure(chart, points, snapshot.settings.timeZone))}`;
 }

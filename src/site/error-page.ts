@@ -5,7 +5,7 @@ import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
 import { acceptsMediaType, problemResponse } from "../http/problem.ts";
-import { type Language, languageQuery, type Texts } from "./language.ts";
+import { formatLanguageQuery, type Language, type Texts } from "./language.ts";
 import { type Markup, type PageSender, pathToRoot } from "./shell.ts";
 
 /** Matches the API's paths, but not the pages among them. On these paths, browsers too get the contract's JSON for a failure. */
@@ -26,7 +26,7 @@ function wordsFor(status: number, { failures }: Texts): Words {
 function failureMain(language: Language, { status, requestId, top }: Failure): Markup {
   const { texts } = language;
   const { title, means } = wordsFor(status, texts);
-  const query = languageQuery(language);
+  const query = formatLanguageQuery(language);
   return html`<h1>${title}</h1>
 ${means.map((sentence, index) => html`<p${index === 0 ? html` class="lead"` : ""}>${sentence}</p>`)}
 <ul>

@@ -7,7 +7,7 @@ import { type DemoForCaller, makePlaceholderKey } from "../http/local-caller.ts"
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
-import { languageQuery } from "./language.ts";
+import { formatLanguageQuery } from "./language.ts";
 import { type Markup, type PageSender, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
@@ -42,7 +42,7 @@ export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: D
         offered: demo !== null,
         apiKey: demo?.apiKey ?? makePlaceholderKey(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-        query: languageQuery(language),
+        query: formatLanguageQuery(language),
         hasContact: Object.keys(site.contact).length > 0,
         code,
       };
@@ -100,8 +100,8 @@ function listing(
 `;
 }
 
-function run(step: steps.Step, at: steps.GuideContext): Markup {
-  const text = steps.commandsOf(step, at);
+function run(step: steps.GuideStep, at: steps.GuideContext): Markup {
+  const text = steps.listStepCommands(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,

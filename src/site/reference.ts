@@ -10,10 +10,10 @@ import type { AppEnv, PageHandler } from "../http/context.ts";
 import type { DemoForCaller } from "../http/local-caller.ts";
 import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
-import { htmlContentType, previewTags, setSecurityHeaders } from "./shell.ts";
+import { htmlContentType, renderPreviewTags, setSecurityHeaders } from "./shell.ts";
 
 const { shell, service } = englishTexts;
-const preview = previewTags(shell.reference, shell.referenceAbout);
+const preview = renderPreviewTags(shell.reference, shell.referenceAbout);
 
 /** Options with which Scalar makes no request to another host and links to none. */
 const withoutElsewhere = {

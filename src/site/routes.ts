@@ -2,7 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
-import { type ApiParts, createOpenApiHandler } from "../api/public-api.ts";
+import { type ApiDependencies, createOpenApiHandler } from "../api/public-api.ts";
 import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
@@ -24,7 +24,7 @@ declare module "hono" {
 }
 
 export function createPages(
-  { service, limit }: Pick<ApiParts, "service" | "limit">,
+  { service, limit }: Pick<ApiDependencies, "service" | "limit">,
   { demo, causeEvent }: AppOptions,
   sender: PageSender,
 ) {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import {
-  checkLinkToken,
+  checkConsoleLinkToken,
   createConsoleLink,
   formatConsoleLocation,
   linkLifeMs,
@@ -12,7 +12,7 @@ const secrets = deriveSecrets(newMasterKey());
 const location = { port: 9090, id: "this-service" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = ({ url }: { url: string }) => new URL(url).searchParams.get("token") ?? "";
-const verdictOf = (token: string, at = now) => checkLinkToken(token, { secrets, location, now: at });
+const verdictOf = (token: string, at = now) => checkConsoleLinkToken(token, { secrets, location, now: at });
 
 test("a link to the console leads to this machine, and is good for five minutes", () => {
   const link = createConsoleLink(secrets, location, now);

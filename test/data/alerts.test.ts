@@ -4,7 +4,7 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { topics } from "../../src/manual.ts";
+import { manualTopics } from "../../src/manual.ts";
 import { createExposition, type MetricsSources } from "../../src/metrics/exposition.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { withTempDir } from "../harness/folder.ts";
@@ -124,7 +124,7 @@ beforeAll(async () => {
 });
 
 test("each alert has a summary, a severity and a page of the manual", () => {
-  const pages = topics.map(({ name }) => name).join("|");
+  const pages = manualTopics.map(({ name }) => name).join("|");
   for (const { alert, labels, annotations } of rules) {
     expect([alert, labels, annotations]).toEqual([
       expect.stringMatching(/^Tvs[A-Z]\w+$/),
@@ -138,7 +138,7 @@ test("each alert has a summary, a severity and a page of the manual", () => {
 });
 
 test("the manual lists every alert and no other", () => {
-  const { text = "" } = topics.find(({ name }) => name === "metrics") ?? {};
+  const { text = "" } = manualTopics.find(({ name }) => name === "metrics") ?? {};
   const documented = [...text.matchAll(/^\| `(Tvs\w+)`/gm)].map(([, name]) => name);
   expect(documented).toEqual(rules.map(({ alert }) => alert));
 });
