@@ -1,7 +1,7 @@
 import { isMainThread, workerData } from "node:worker_threads";
 
 const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
-  signer: async (data) => (await import("../src/signing/threads.ts")).runSigner(data),
+  signer: async (data) => (await import("../src/signing/threads.ts")).runSignerThread(data),
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
 };
 

@@ -1,5 +1,5 @@
 import words from "../data/commands.json" with { type: "json" };
-import { openApiDocument } from "../src/api/openapi.ts";
+import { buildOpenApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
 import { type Settings, unknownIssuer } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
@@ -13,7 +13,7 @@ export const openapiCommand = command({
   args: { issuer: option("URL") },
   async run({ args }) {
     const { issuer, site } = await describedBy(configOf(args));
-    const document = openApiDocument(issuer, site);
+    const document = buildOpenApiDocument(issuer, site);
     print(args, document, () => JSON.stringify(document, null, 2));
   },
 });

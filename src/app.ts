@@ -2,7 +2,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { createLogDocuments } from "./api/evidence-api.ts";
-import { type ApiParts, createPublicLimit } from "./api/public-api.ts";
+import { type ApiDependencies, createPublicRateLimit } from "./api/public-api.ts";
 import { createStatusListDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
@@ -62,11 +62,11 @@ function accompany(
 /** One year (RFC 6797), because some partners call once a year. A proxy that ends TLS has to add its own header. */
 const strictTransport = "max-age=31536000";
 
-function createParts(service: Service, options: AppOptions): ApiParts {
+function createParts(service: Service, options: AppOptions): ApiDependencies {
   const evidence = createLogDocuments(service);
   return {
     service,
-    limit: createPublicLimit(service, options),
+    limit: createPublicRateLimit(service, options),
     evidence,
     statusLists: createStatusListDocuments(service, evidence),
     forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),

@@ -171,7 +171,7 @@ export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyF
 }
 
 /** The path of the file in which a service stores its console's port. */
-export function consoleFile(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
+export function consolePortFile(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return ownFile("console", config);
 }
 

@@ -113,7 +113,7 @@ export const topicGroups: readonly Group[] = [
 ];
 
 /** Every page of the manual, in the order of the groups. */
-export const topics: readonly Topic[] = topicGroups.flatMap((group) => group.topics);
+export const manualTopics: readonly Topic[] = topicGroups.flatMap((group) => group.topics);
 
 function codeTable(): string {
   const rows = Object.entries(errorCodes).map(
@@ -132,9 +132,9 @@ export function titleOf({ text }: Topic): string {
  * @param href as the page has it: `keys.md`, `keys.md#the-master-key`, or a URL
  * @returns the topic's name and the anchor on its page; null if the link leads out of the manual
  */
-export function linkedTopic(href: string): { name: string; anchor: string } | null {
+export function parseTopicLink(href: string): { name: string; anchor: string } | null {
   const [, name = "", anchor = ""] = /^([a-z-]+)\.md(#[\w-]+)?$/.exec(href) ?? [];
-  return topics.some((topic) => topic.name === name) ? { name, anchor } : null;
+  return manualTopics.some((topic) => topic.name === name) ? { name, anchor } : null;
 }
 
 /** Makes the id of a heading as GitHub does: lower case, words joined by dashes. */

@@ -10,14 +10,14 @@ import { partnerApi } from "./api/partner-api.ts";
 import { documentsApi, publicLookupApi } from "./api/public-api.ts";
 import { statusListApi } from "./api/status-api.ts";
 import type { AppEnv } from "./http/context.ts";
-import type { Traffic } from "./metrics/counters.ts";
+import type { TrafficKind } from "./metrics/counters.ts";
 import { fileRoutes, pageRoutes } from "./site/routes.ts";
 
 type Resource = {
   readonly at: string;
   readonly app: Hono<AppEnv>;
   /** The kind of traffic of its calls. If undefined, they are counted under the route `other`, as unknown paths are. */
-  readonly traffic?: Traffic;
+  readonly traffic?: TrafficKind;
   /** Scripts of any site may read the answers (CORS), because the answers are public and need no credential. */
   readonly cors?: true;
 };

@@ -9,7 +9,7 @@ import type { SelfService } from "./domain/self-service.ts";
 import type { StatusListSource } from "./domain/status-list/lists.ts";
 import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
 import type { Verification } from "./domain/verification.ts";
-import type { Demo } from "./http/local-caller.ts";
+import type { DemoPartner } from "./http/local-caller.ts";
 
 /** Everything that the HTTP layer calls; cli/serve/open-service.ts makes it. */
 export type Service = {
@@ -39,7 +39,7 @@ export type AppOptions = {
   /** IP addresses and CIDR blocks of proxies whose `Client-Cert` is trusted; by default none. */
   readonly clientCertFrom?: readonly string[];
   /** A sandbox's demo partner, whose API key its pages show to requests from this machine. */
-  readonly demo?: Demo | undefined;
+  readonly demo?: DemoPartner | undefined;
   /** Causes an event when the button of a sandbox's getting-started page is pressed. */
   readonly causeEvent?: (() => Promise<{ readonly eventId: string; readonly eventType: string }>) | undefined;
 };

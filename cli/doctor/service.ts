@@ -97,13 +97,13 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
 
 /** Makes the check of a signing engine. @param perSecond its signatures a second */
 export function signingCheck(
-  signer: Pick<ChosenSigner, "engine" | "reason" | "isTogetherMissed">,
+  signer: Pick<ChosenSigner, "engine" | "reason" | "lacksCryptoMb">,
   perSecond: number,
 ): Check {
   const { ok, warn } = checkNamed("signing");
   const { engine, reason } = signer;
   const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
-  const more = signer.isTogetherMissed ? "; this processor can sign eight at once, with libcrypto-mb11" : "";
+  const more = signer.lacksCryptoMb ? "; this processor can sign eight at once, with libcrypto-mb11" : "";
   const found = `${engine.description}, ${perSecond} RSA-2048 signatures a second${instead}${more}`;
   return perSecond < slowPerSecond ? warn(found, "give the service more processor time") : ok(found);
 }

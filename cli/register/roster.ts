@@ -20,7 +20,7 @@ import {
   type RosterRow,
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
-import { parseWith } from "../../src/http/request-body.ts";
+import { validateBySchema } from "../../src/http/request-body.ts";
 import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
 import { flag, operand, option } from "../command.ts";
 import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
@@ -241,7 +241,7 @@ function requireStateable({ purpose, list, teachers }: ListRequest): void {
   const labels = { name, ...(reference === null ? {} : { reference }) };
   const rows = teachers.map(({ identifier, name: listed }) => ({ ...identifier, name: listed ?? "" }));
   try {
-    parseWith(rosterSchema, { purpose, list: labels, teachers: rows });
+    validateBySchema(rosterSchema, { purpose, list: labels, teachers: rows });
   } catch (error) {
     if (!(error instanceof TvsError)) throw error;
     const words = error.message.replace("list.name", "--list-name").replace("list.reference", "--reference");

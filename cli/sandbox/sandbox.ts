@@ -21,7 +21,7 @@ import {
 } from "../../src/domain/sandbox/teachers.ts";
 import { isSandbox } from "../../src/domain/settings.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
-import type { Demo } from "../../src/http/local-caller.ts";
+import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { command, configOf, group } from "../command.ts";
 import { type CommandContext, importDependencies, readStoredSettings, withContext } from "../open.ts";
@@ -37,7 +37,7 @@ const receiverUrl = "http://localhost:9876";
 export async function prepareSandbox(
   operator: CommandContext,
   url: string,
-): Promise<{ introduction: string; demo: Demo }> {
+): Promise<{ introduction: string; demo: DemoPartner }> {
   await fillSandbox(operator);
   const apiKey = await demoKey(operator);
   return { introduction: describe(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import words from "../../data/commands.json" with { type: "json" };
-import { type Config, consoleFile, hasUsualDatabase } from "../../src/config.ts";
+import { type Config, consolePortFile, hasUsualDatabase } from "../../src/config.ts";
 import {
   type ConsoleLocation,
   createConsoleLink,
@@ -17,10 +17,10 @@ import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
-import { type App, serve } from "../../src/http/serve.ts";
+import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
-import { type History, startHistory } from "../../src/metrics/history.ts";
+import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
@@ -38,7 +38,7 @@ export const consoleCommand = operatorCommand({
         "REFUSED",
         "no service is running on this data; start `tvs serve --admin-port 9464`",
       );
-    const file = consoleFile(config);
+    const file = consolePortFile(config);
     const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
@@ -47,21 +47,21 @@ export const consoleCommand = operatorCommand({
 });
 
 /** The console's port, taken before the register is opened. It listens, and has nothing to serve until `open` is called. */
-export type ConsolePort = Awaited<ReturnType<typeof takeConsolePort>>;
+export type ConsolePort = Awaited<ReturnType<typeof listenOnConsolePort>>;
 
 /** The console is reachable from this machine only; no option changes that. */
 const host = "127.0.0.1";
 
 /** Listens on the console's port (0: a free port). @throws TvsError REFUSED if the port is busy */
-export async function takeConsolePort(port: number) {
-  const opening = Promise.withResolvers<App>();
+export async function listenOnConsolePort(port: number) {
+  const opening = Promise.withResolvers<HttpApp>();
   const listener = await serve(opening.promise, {
     host,
     port,
     onError: (error) => log.error("the console failed", { detail: String(error) }),
   });
   const location = { port: listener.port, id: randomUUID() };
-  let history: History | undefined;
+  let history: TrafficHistory | undefined;
   let file: string | undefined;
   return {
     port: listener.port,
@@ -69,7 +69,7 @@ export async function takeConsolePort(port: number) {
     async open(service: OpenService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
-      file = consoleFile(config);
+      file = consolePortFile(config);
       replaceFile(await writeBeside(file, formatConsoleLocation(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;
@@ -83,7 +83,7 @@ export async function takeConsolePort(port: number) {
   };
 }
 
-type Parts = { readonly config: Config; readonly history: History; readonly location: ConsoleLocation };
+type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocation };
 
 function createAdmin(open: OpenService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;

@@ -15,7 +15,7 @@ import { prunableBefore } from "../../src/domain/quota-windows.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
-import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
+import { type Counters, countDeliveries } from "../../src/metrics/counters.ts";
 import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
@@ -39,7 +39,7 @@ type LeaderOptions = {
 const noWork = async () => {};
 
 /** Does the leader's work while this node holds the lease, over a file always. @returns a function that ends it */
-export function startLeading(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
+export function startLeaderWork(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver, clock } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
   const lease = createLeaderStore(driver);
@@ -120,14 +120,14 @@ type SenderOptions = { clockAheadMs: () => number; configuration: Configuration;
  * Starts the webhook sender with the database's clock: with its own, a node whose clock is ahead would take over
  * deliveries whose lease another node still holds. @returns a function that stops the sender; it may be called twice
  */
-export function startSending(
+export function startWebhookSending(
   { driver, stores, secrets, keyKind, clock: own }: CommandContext,
   { clockAheadMs, configuration, counters }: SenderOptions,
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };
   const exchange = createExchange({ clock });
   const sender = startSender({
-    outbox: countedOutbox(stores.outbox, counters),
+    outbox: countDeliveries(stores.outbox, counters),
     exchange,
     secrets,
     clock,

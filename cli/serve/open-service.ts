@@ -25,15 +25,15 @@ import {
 import { createStatusIndexes, createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
 import { createVerification } from "../../src/domain/verification.ts";
-import { createWarning } from "../../src/http/warning.ts";
+import { createThrottledWarning } from "../../src/http/warning.ts";
 import { log } from "../../src/logger.ts";
 import {
   type Counters,
-  countedAttestations,
-  countedPublicLookup,
-  countedSigner,
+  countAttestations,
+  countPublicLookups,
+  countSignatures,
   createCounters,
-  watchLag,
+  watchEventLoopLag,
 } from "../../src/metrics/counters.ts";
 import { createRefusalCounter } from "../../src/metrics/refusals.ts";
 import { routes } from "../../src/routes.ts";
@@ -47,7 +47,7 @@ import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import { type CommandContext, type OpenOptions, openContext } from "../open.ts";
 import { mainUrl } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
-import { startLeading, startSending } from "./housekeeping.ts";
+import { startLeaderWork, startWebhookSending } from "./housekeeping.ts";
 
 export type OpenService = Awaited<ReturnType<typeof openService>>;
 
@@ -109,12 +109,12 @@ export async function openService(
     };
     stops.push(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
-      watchLag(counters),
-      startLeading(operator, { configuration, isClockWrong, onLogError }),
+      watchEventLoopLag(counters),
+      startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
       startReconciling({ writer: logWriterOf(operator), clock, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
-    const stopSending = startSending(operator, { clockAheadMs, configuration, counters });
+    const stopSending = startWebhookSending(operator, { clockAheadMs, configuration, counters });
     return {
       operator,
       service,
@@ -197,11 +197,11 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     verification: createVerification({
       ...shared,
       statusIndexes,
-      attestations: countedAttestations(disk.watch(stores.attestations), counters),
+      attestations: countAttestations(disk.watch(stores.attestations), counters),
       idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
-      signer: countedSigner(signer, counters),
+      signer: countSignatures(signer, counters),
     }),
-    publicLookup: countedPublicLookup(lookup, counters),
+    publicLookup: countPublicLookups(lookup, counters),
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ ...shared, store: stores.statusLists, statusIndexes, secrets }),
     self: createSelfService({ ...stores, clock }),
@@ -218,7 +218,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
 
 /** Makes the function that logs a malformed `Client-Cert`, without its content, and stores the time for `tvs doctor`. */
 function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (proxy: string) => void {
-  const warn = createWarning(
+  const warn = createThrottledWarning(
     "a proxy of --client-cert-from sent a Client-Cert header in another form than RFC 9440's, " +
       "so its calls count as calls without a certificate; see tvs help proxy",
   );

@@ -3,7 +3,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
   type Config,
-  consoleFile,
+  consolePortFile,
   type Environment,
   type Flags,
   readServeConfig,
@@ -12,7 +12,7 @@ import {
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
+import { type HttpApp, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
 import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
@@ -60,7 +60,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   // Comes before the rest of the start, so that a signal never ends the process at once.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
-  const opening = Promise.withResolvers<App>();
+  const opening = Promise.withResolvers<HttpApp>();
   const { host, port, tls, trustedProxies } = config;
   const listener = await listen(opening.promise, {
     ...{ host, port, trustedProxies, ...(tls && { tls: readTls(tls) }) },
@@ -71,14 +71,14 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   let consolePort: ConsolePort | undefined;
   try {
     if (config.adminPort !== undefined)
-      consolePort = await (await import("./console.ts")).takeConsolePort(config.adminPort);
+      consolePort = await (await import("./console.ts")).listenOnConsolePort(config.adminPort);
     const defaultIssuer = config.sandbox || isLoopbackHost(host) ? listener.url : null;
     open = await openService(config, { defaultIssuer, onLost: lost.resolve });
     const { operator, service } = open;
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     // A killed service leaves the file with its console's port.
-    if (consolePort === undefined) discard(consoleFile(config));
+    if (consolePort === undefined) discard(consolePortFile(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
     await announce(open, listener, { host, introduction });

@@ -1,7 +1,7 @@
 /** Shell completion: the scripts for the shells, and the words that they offer at Tab. */
 
 import { parseArgs } from "node:util";
-import { topics } from "../../src/manual.ts";
+import { manualTopics } from "../../src/manual.ts";
 import {
   type Args,
   argsOf,
@@ -75,7 +75,7 @@ export async function findCandidates(root: TvsCommand, words: Words): Promise<Ca
 async function helpOffers({ command, operands, open }: Line, root: TvsCommand): Promise<Candidate[]> {
   if (open !== null) return Object.keys((await import("./manual.ts")).printedFiles).map((name) => [name, ""]);
   if (operands > 0) return [];
-  const pages = command === root ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
+  const pages = command === root ? manualTopics.map(({ name, summary }): Candidate => [name, summary]) : [];
   const commands = await subCommands(command);
   return [...pages, ...commands.filter(([name]) => !pages.some(([page]) => page === name))];
 }

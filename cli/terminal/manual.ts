@@ -5,7 +5,7 @@ import alerts from "../../data/alerts.yml" with { type: "text" };
 import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { linkedTopic, topicGroups, topics } from "../../src/manual.ts";
+import { manualTopics, parseTopicLink, topicGroups } from "../../src/manual.ts";
 import type { TvsCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapText } from "./tables.ts";
@@ -32,7 +32,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   }
   if (word === "--print") return printFile(words.slice(1));
   if (words.length > 1 || word.startsWith("-")) return explain(words);
-  const topic = topics.find(({ name }) => name === word);
+  const topic = manualTopics.find(({ name }) => name === word);
   const commands = Object.keys(root.subCommands ?? {});
   const isCommand = commands.includes(word);
   if (topic !== undefined) {
@@ -41,7 +41,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
     process.stdout.write(`\n${heading(`The command tvs ${word}`)}\n\n`);
   }
   if (isCommand) return explain(words);
-  const names = topics.map(({ name }) => name);
+  const names = manualTopics.map(({ name }) => name);
   const meant = suggestion(word, [...commands, ...names]);
   if (meant !== "") throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
   return explain(words).catch((error) => {
@@ -62,7 +62,7 @@ function printFile([name = "", ...rest]: readonly string[]): number {
 
 /** Lists the topics below the titles of their groups. The columns of all groups are aligned. */
 function topicList(): string {
-  const nameWidth = Math.max(...topics.map(({ name }) => name.length));
+  const nameWidth = Math.max(...manualTopics.map(({ name }) => name.length));
   const sections = topicGroups.map(({ title, topics: own }) => {
     const lines = own.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}  ${summary}\n`);
     return `${heading(title.toUpperCase())}\n${lines.join("")}`;
@@ -122,7 +122,7 @@ function inline(tokens: readonly Token[] = []): string {
 }
 
 function link({ tokens, href }: Tokens.Link): string {
-  const topic = linkedTopic(href)?.name;
+  const topic = parseTopicLink(href)?.name;
   const text = inline(tokens);
   // A link to a heading of the same page cannot be followed in a terminal.
   if (href.startsWith("#")) return text;

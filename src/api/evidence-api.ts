@@ -5,9 +5,9 @@ import { type Context, Hono } from "hono";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
-import { type AppEnv, pathPart } from "../http/context.ts";
-import { parseWith } from "../http/request-body.ts";
-import { type ApiContext, type ApiHandler, limitPerAddress } from "./public-api.ts";
+import { type AppEnv, readPathParameter } from "../http/context.ts";
+import { validateBySchema } from "../http/request-body.ts";
+import { type ApiContext, type ApiHandler, limitPerIpAddress } from "./public-api.ts";
 import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
@@ -26,7 +26,7 @@ const checkpoint: ApiHandler = async (c) =>
 const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), keyCacheControl);
 
 const inclusion: ApiHandler = async (c) => {
-  const leafHash = parseWith(leafHashSchema, pathPart(c, "leafHash"), "leafHash");
+  const leafHash = validateBySchema(leafHashSchema, readPathParameter(c, "leafHash"), "leafHash");
   const size = c.req.query("size") === undefined ? undefined : treeSize(c, "size");
   return sendDocument(c, await evidenceOf(c).inclusion(leafHash, size), immutableCacheControl);
 };
@@ -39,16 +39,16 @@ const consistency: ApiHandler = async (c) => {
 };
 
 export const evidenceLogApi = new Hono<AppEnv>()
-  .get("/log/checkpoint", limitPerAddress(checkpoint))
-  .get("/log/key", limitPerAddress(key))
-  .get("/log/inclusion/:leafHash", limitPerAddress(inclusion))
-  .get("/log/consistency", limitPerAddress(consistency));
+  .get("/log/checkpoint", limitPerIpAddress(checkpoint))
+  .get("/log/key", limitPerIpAddress(key))
+  .get("/log/inclusion/:leafHash", limitPerIpAddress(inclusion))
+  .get("/log/consistency", limitPerIpAddress(consistency));
 
 /** Reads a tree size from the query: decimal, without leading zeros. @throws TvsError REQUEST_INVALID */
 function treeSize(c: Context, name: "size" | "from" | "to"): number {
   const text = c.req.query(name);
   const isDecimal = text !== undefined && /^[1-9]\d*$/.test(text);
-  return parseWith(treeSizeSchema, isDecimal ? Number(text) : text, name);
+  return validateBySchema(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
 export type LogDocuments = ReturnType<typeof createLogDocuments>;

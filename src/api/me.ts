@@ -9,8 +9,8 @@ import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnDelivery, describeSelf } from "../domain/self-service.ts";
 import { changeWatches, maxWatchChange, readWatchedRegNo, type WatchChange } from "../domain/watches.ts";
-import { type AppEnv, pathPart } from "../http/context.ts";
-import { messageWithCode, parseWith, readBody } from "../http/request-body.ts";
+import { type AppEnv, readPathParameter } from "../http/context.ts";
+import { messageWithCode, readBody, validateBySchema } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
@@ -46,7 +46,7 @@ async function listPage(
   read: (asked: { after: string | null; limit: number }) => Promise<Page>,
 ): Promise<Response> {
   const asked = c.req.query("after");
-  const after = asked === undefined ? null : parseWith(cursor, asked, "after");
+  const after = asked === undefined ? null : validateBySchema(cursor, asked, "after");
   const limit = Number(c.req.query("limit") ?? defaultLimit);
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new TvsError("REQUEST_INVALID", `limit must be a whole number from 1 to ${maxLimit}`);
@@ -76,7 +76,7 @@ const deliveryCursorSchema = v.pipe(
 
 const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
   const asked = c.req.query("state");
-  const state = asked === undefined ? undefined : parseWith(stateSchema, asked, "state");
+  const state = asked === undefined ? undefined : validateBySchema(stateSchema, asked, "state");
   const { partnerId } = authenticated.partner;
   return listPage(c, deliveryCursorSchema, async ({ after, limit }) => {
     const before = after === null ? undefined : Number(after);
@@ -91,12 +91,12 @@ const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
 };
 
 const showDelivery: SelfHandler = async ({ c, authenticated }, { self: own }) => {
-  const found = await own.delivery(authenticated.partner.partnerId, pathPart(c, "deliveryId"));
+  const found = await own.delivery(authenticated.partner.partnerId, readPathParameter(c, "deliveryId"));
   return c.json(describeOwnDelivery(found));
 };
 
 const retryDelivery: SelfHandler = async (self, { self: own }) =>
-  self.c.json(describeOwnDelivery(await own.retry(self, pathPart(self.c, "deliveryId"))));
+  self.c.json(describeOwnDelivery(await own.retry(self, readPathParameter(self.c, "deliveryId"))));
 
 const numberSchema = v.pipe(
   v.string("must be text"),
@@ -157,7 +157,7 @@ const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
 };
 
 function numberIn({ c }: AuthorizedCall): string {
-  return parseWith(numberSchema, pathPart(c, "regNo"), "regNo");
+  return validateBySchema(numberSchema, readPathParameter(c, "regNo"), "regNo");
 }
 
 /** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */

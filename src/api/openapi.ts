@@ -22,7 +22,7 @@ const published = document as unknown as OpenApiDocument;
  * @param issuer the service's URL, without a slash at its end; it becomes the document's only server
  * @param site the operator's name and contact, for the document's title and contact
  */
-export function openApiDocument(issuer: string, site: Site = defaultSite): OpenApiDocument {
+export function buildOpenApiDocument(issuer: string, site: Site = defaultSite): OpenApiDocument {
   const { info, servers } = published;
   return { ...published, info: infoOf(info, site), servers: [{ ...servers[0], url: issuer }] };
 }

@@ -6,8 +6,8 @@ import { operationOfScope, type Partner, type Scope } from "../domain/partners.t
 import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
 import type { Answer, IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
-import { type AppEnv, pathPart } from "../http/context.ts";
-import { parseWith, readBody } from "../http/request-body.ts";
+import { type AppEnv, readPathParameter } from "../http/context.ts";
+import { readBody, validateBySchema } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
@@ -66,13 +66,13 @@ const checkEligibility: Reader = async (c) => {
 };
 
 const lookUpByRegNo: Reader = async (c) => {
-  const regNo = parseWith(regNoSchema, pathPart(c, "regNo"), "regNo");
+  const regNo = validateBySchema(regNoSchema, readPathParameter(c, "regNo"), "regNo");
   return lookUp({ regNo: canonicalRegNo(regNo) ?? regNo });
 };
 
 const lookUpByTId: Reader = async (c) => {
-  const text = pathPart(c, "tId");
-  const tId = parseWith(tIdSchema, /^\d+$/.test(text) ? Number(text) : Number.NaN, "tId");
+  const text = readPathParameter(c, "tId");
+  const tId = validateBySchema(tIdSchema, /^\d+$/.test(text) ? Number(text) : Number.NaN, "tId");
   return lookUp({ tId });
 };
 

@@ -30,7 +30,7 @@ type PartnerRequest = {
   readonly quota: QuotaCall;
 };
 
-/** An authorised attempt at a call. The snapshot that authorised the caller must still hold in the commit. */
+/** An authorised attempt at a call. Its commits are refused if the configuration changed after its authorisation. */
 export type AuthorizedCall = AdmittedCall & {
   readonly c: ApiContext;
   readonly quota: QuotaCall;

@@ -2,10 +2,10 @@ import { type Context, Hono } from "hono";
 import { createAddressLimit, type LimitDecision } from "../domain/address-limit.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
-import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
-import { createSourceAddress, rateLimitKeys } from "../http/peer.ts";
+import { type AppEnv, type PageHandler, type RequestSource, setRateLimitHeaders } from "../http/context.ts";
+import { createSourceAddress, deriveRateLimitKeys } from "../http/peer.ts";
 import { problemResponse } from "../http/problem.ts";
-import { parseWith } from "../http/request-body.ts";
+import { validateBySchema } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
 import type { LogDocuments } from "./evidence-api.ts";
@@ -21,9 +21,9 @@ import {
 import { searchTermSchema } from "./requests.ts";
 import type { StatusListDocuments } from "./status-api.ts";
 
-export type ApiParts = {
+export type ApiDependencies = {
   readonly service: Service;
-  readonly limit: PublicLimit;
+  readonly limit: PublicRateLimit;
   readonly evidence: LogDocuments;
   readonly statusLists: StatusListDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
@@ -32,7 +32,7 @@ export type ApiParts = {
 
 declare module "hono" {
   interface ContextVariableMap {
-    parts: ApiParts;
+    parts: ApiDependencies;
   }
 }
 
@@ -45,7 +45,7 @@ const publicLookup: ApiHandler = async (c) => {
   const caller = limit(c);
   const decision = caller.lookup();
   if (!decision.allowed) return tooMany(c, decision, "lookups");
-  const term = parseWith(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
+  const term = validateBySchema(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
   if (personal?.allowed === false) return tooMany(c, personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);
@@ -55,7 +55,7 @@ const publicLookup: ApiHandler = async (c) => {
 export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
 
 /** Puts a public route, such as those of the evidence log, under the limit of lookups per IP address. */
-export function limitPerAddress(handler: ApiHandler): ApiHandler {
+export function limitPerIpAddress(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
     return decision.allowed ? handler(c) : tooMany(c, decision, "lookups");
@@ -71,14 +71,14 @@ function tooMany(c: ApiContext, decision: LimitDecision, what: string): Response
   return response;
 }
 
-export type PublicLimit = ReturnType<typeof createPublicLimit>;
+export type PublicRateLimit = ReturnType<typeof createPublicRateLimit>;
 
 /** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
-export function createPublicLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
+export function createPublicRateLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
   const findSource = createSourceAddress({ trustedProxies });
-  return ({ env, req }: Caller) => {
-    const keys = rateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
+  return ({ env, req }: RequestSource) => {
+    const keys = deriveRateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
       /** Counts a lookup, whatever its term is. */
       lookup: () => limit.lookup(keys),
@@ -153,8 +153,8 @@ export function createOpenApiHandler({ configuration }: Service): PageHandler {
   const kept = createDocumentCache(configuration);
   return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
-      const { openApiDocument } = await import("./openapi.ts");
-      return compressDocument(JSON.stringify(openApiDocument(issuer, site)), "application/json");
+      const { buildOpenApiDocument } = await import("./openapi.ts");
+      return compressDocument(JSON.stringify(buildOpenApiDocument(issuer, site)), "application/json");
     });
     return sendDocument(c, document);
   };

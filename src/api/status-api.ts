@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { isoSeconds } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
-import { type AppEnv, pathPart } from "../http/context.ts";
+import { type AppEnv, readPathParameter } from "../http/context.ts";
 import type { Service } from "../service.ts";
 import { createRecentCache, type LogDocuments, throwNotKnown } from "./evidence-api.ts";
 import type { ApiContext, ApiHandler } from "./public-api.ts";
@@ -93,7 +93,7 @@ export const statusListApi = new Hono<AppEnv>()
   )
   .get(
     "/status/:list",
-    sendOne((documents, c) => documents.list(pathPart(c, "list"))),
+    sendOne((documents, c) => documents.list(readPathParameter(c, "list"))),
   )
   .get(
     "/offline-pack",

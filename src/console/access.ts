@@ -11,7 +11,7 @@ import type { ConnectionInfo } from "../http/context.ts";
 import { type NotLocalReason, whyNotLocal } from "../http/local-caller.ts";
 import { acceptsHtml } from "../site/error-page.ts";
 import { ownFilesCsp } from "../site/shell.ts";
-import { messagePage } from "./console-page.ts";
+import { renderMessagePage } from "./console-page.ts";
 
 export const linkLifeMs = 5 * 60_000;
 
@@ -44,7 +44,7 @@ export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, n
 }
 
 /** Checks a token's MAC and its time, but not whether it was used. @returns `expired` if only its time has passed */
-export function checkLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
+export function checkConsoleLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
@@ -61,11 +61,11 @@ function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string)
 }
 
 /** The secret path of a session, also its cookie's `Path`: browsers send cookies of 127.0.0.1 to servers on all its ports. */
-export const sessionPath = "/s/:folder";
+export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
-export const searchPath = "/teachers";
+export const teacherSearchPath = "/teachers";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
 
@@ -90,7 +90,7 @@ export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   };
 }
 
-const isSearch = (path: string) => path !== searchPath && pathInSession(path) === searchPath;
+const isSearch = (path: string) => path !== teacherSearchPath && pathInSession(path) === teacherSearchPath;
 
 const titles = {
   403: "Not from here",
@@ -106,7 +106,7 @@ export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, m
   const { path } = c.req;
   const home = path.slice(0, path.length - pathInSession(path).length);
   const more = status === 403 ? html`` : html`<p><a href="${home}/">Go to the console</a></p>`;
-  return c.html(String(messagePage(titles[status], { text, more })), status);
+  return c.html(String(renderMessagePage(titles[status], { text, more })), status);
 }
 
 function protect(c: Context<AdminEnv>): void {
@@ -151,7 +151,7 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
     open(token: string): LinkOpening {
       const now = clock.now();
       forgetWhatEnded(now);
-      const verdict = checkLinkToken(token, { secrets, location, now });
+      const verdict = checkConsoleLinkToken(token, { secrets, location, now });
       if (verdict !== "good") return { verdict };
       if (used.has(token)) return { verdict: "used" };
       used.set(token, Number.parseInt(token, 36));

@@ -5,7 +5,7 @@ import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
 import { serveFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
-import { type Exposition, readSources } from "../metrics/exposition.ts";
+import { type Exposition, readMetrics } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
   type LinkOpening,
@@ -14,9 +14,9 @@ import {
   type Sessions,
   sendFailure,
   sessionLifeMs,
-  sessionPath,
+  sessionRoute,
 } from "./access.ts";
-import { consolePage, messagePage, renderSections } from "./console-page.ts";
+import { renderConsolePage, renderMessagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
@@ -64,10 +64,10 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   });
 
   app.get("/", (c) => c.html(refusalPage("no session", command), 401));
-  app.get(`${sessionPath}/`, signedIn, async (c) => c.html(consolePage(await readSources(sources))));
-  const pages = app.basePath(sessionPath);
+  app.get(`${sessionRoute}/`, signedIn, async (c) => c.html(renderConsolePage(await readMetrics(sources))));
+  const pages = app.basePath(sessionRoute);
   pages.get(livePath, signedIn, async (c) =>
-    c.json({ sections: await renderSections(await readSources(sources)) }),
+    c.json({ sections: await renderSections(await readMetrics(sources)) }),
   );
   addRegisterPages(pages, sources, signedIn);
 
@@ -91,7 +91,7 @@ type Refusal = Exclude<LinkOpening["verdict"], "good"> | "no session";
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];
   const remedy = "To get a new link, run this command on the machine of the service:";
-  return messagePage(title, { text: `${text} ${remedy}`, command });
+  return renderMessagePage(title, { text: `${text} ${remedy}`, command });
 }
 
 const refusals: Readonly<Record<Refusal, readonly [title: string, text: string]>> = {

@@ -4,19 +4,19 @@ import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
 import { badge, commandBox, format, type Markup } from "./markup.ts";
 import {
-  attentionSection,
-  importsSection,
-  keysSection,
-  logSection,
-  quotaSection,
-  webhooksSection,
+  renderAttention,
+  renderEvidenceLog,
+  renderImports,
+  renderKeys,
+  renderQuotas,
+  renderWebhooks,
 } from "./state-sections.ts";
 import {
-  answersSection,
-  chartFigures,
-  figuresSection,
-  refusalsSection,
-  statusesSection,
+  renderAnswers,
+  renderCharts,
+  renderFigures,
+  renderRefusals,
+  renderStatuses,
 } from "./traffic-sections.ts";
 
 const destinations = [
@@ -57,17 +57,17 @@ ${head}</head><body>${body}</body></html>`;
 
 /** The sections of the first page, by id. The page's script refreshes them. */
 const sections = {
-  figures: { title: "Just now", render: figuresSection },
-  charts: { title: "The last 15 minutes", render: chartFigures },
-  attention: { title: "Needs attention", render: attentionSection },
-  webhooks: { title: "Webhooks", render: webhooksSection },
-  quotas: { title: "Quotas", render: quotaSection },
-  keys: { title: "Signing keys", render: keysSection },
-  log: { title: "Evidence log", render: logSection },
-  imports: { title: "Imports", render: importsSection },
-  refusals: { title: "Refused calls", render: refusalsSection },
-  answers: { title: "Answers since the start", render: answersSection },
-  statuses: { title: "Requests since the start", render: statusesSection },
+  figures: { title: "Just now", render: renderFigures },
+  charts: { title: "The last 15 minutes", render: renderCharts },
+  attention: { title: "Needs attention", render: renderAttention },
+  webhooks: { title: "Webhooks", render: renderWebhooks },
+  quotas: { title: "Quotas", render: renderQuotas },
+  keys: { title: "Signing keys", render: renderKeys },
+  log: { title: "Evidence log", render: renderEvidenceLog },
+  imports: { title: "Imports", render: renderImports },
+  refusals: { title: "Refused calls", render: renderRefusals },
+  answers: { title: "Answers since the start", render: renderAnswers },
+  statuses: { title: "Requests since the start", render: renderStatuses },
 } as const;
 
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
@@ -82,7 +82,7 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 }
 
 /** Makes the console's first page. The page is complete without its script, which only refreshes the sections. */
-export function consolePage(state: ConsoleState): Markup {
+export function renderConsolePage(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
   const environment = build.environment === "live" ? badge("good", "live") : badge("warn", "sandbox");
@@ -94,8 +94,8 @@ export function consolePage(state: ConsoleState): Markup {
 </header>
 <main data-time-zone="${timeZone}">
 ${panel("attention", state)}
-<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
-<section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts" data-section="charts">${chartFigures(state)}</div></section>
+<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${renderFigures(state)}</div></section>
+<section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts" data-section="charts">${renderCharts(state)}</div></section>
 ${panel("webhooks", state)}
 <div class="pair">${panel("quotas", state)}${panel("keys", state)}</div>
 ${panel("log", state)}
@@ -110,7 +110,7 @@ ${panel("imports", state)}
 }
 
 /** Makes a page with a message only, such as a refusal. */
-export function messagePage(title: string, { text, command, more }: PlainPage): Markup {
+export function renderMessagePage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, { head: html``, body });
 }

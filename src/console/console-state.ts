@@ -1,13 +1,13 @@
 import type { BlindIndex } from "../domain/blind-index.ts";
 import { shellWord } from "../domain/plain-text.ts";
-import type { MetricsInput, Sources } from "../metrics/exposition.ts";
+import type { MetricsInput, MetricsSources } from "../metrics/exposition.ts";
 import type { ChangeStore } from "../store/changes.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { ImportHistory } from "../store/imports.ts";
 import type { TeacherStore } from "../store/teachers.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 
-export type ConsoleSources = Sources & {
+export type ConsoleSources = MetricsSources & {
   readonly teachers: TeacherStore;
   readonly blindIndex: BlindIndex;
   readonly attestations: AttestationStore;

@@ -1,6 +1,6 @@
 // Fetches the console's sections every two seconds and replaces those that changed. Their HTML may be inserted as it is,
 // because the service has escaped all values in it.
-import { copyButton } from "./copy-button.js";
+import { createCopyButton } from "./copy-button.js";
 
 const pollMs = 2000;
 const timeoutMs = 8000;
@@ -16,7 +16,7 @@ let lastAnswer = new Date();
 const words = { copy: "Copy", copied: "Copied", copyFailed: "Not copied" };
 function addCopyButtons(parent) {
   for (const command of parent.querySelectorAll(".command"))
-    command.after(copyButton(command, { name: command.textContent, words }));
+    command.after(createCopyButton(command, { name: command.textContent, words }));
 }
 
 const shown = {};

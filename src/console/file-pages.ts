@@ -15,10 +15,10 @@ import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
 import type { ImportDetails, ImportRecord } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, emptyNote, format, type Markup, tableOf } from "./markup.ts";
+import { badge, type Cell, commandBox, emptyNote, format, type Markup, renderTable } from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
-export async function teacherMarkup(reference: string, sources: ConsoleSources): Promise<Markup> {
+export async function renderTeacher(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
   const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
   const [history, attestations] = await Promise.all([
@@ -63,7 +63,7 @@ function recordPanel(facts: readonly (readonly [name: string, value: Cell | numb
 }
 
 /** Makes the page of a partner: scopes, quotas, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
-export async function partnerMarkup(partnerId: string, sources: ConsoleSources): Promise<Markup> {
+export async function renderPartner(partnerId: string, sources: ConsoleSources): Promise<Markup> {
   const { credentials, settings } = sources.configuration.current();
   const partner = credentials.partners.get(partnerId);
   if (partner === undefined) throw new TvsError("NOT_KNOWN", "there is no such partner");
@@ -93,14 +93,14 @@ export async function partnerMarkup(partnerId: string, sources: ConsoleSources):
 <section class="panel"><h2>Keys and certificates</h2>${
     rows.length === 0
       ? emptyNote("This partner has no valid key or certificate.")
-      : tableOf("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
+      : renderTable("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
   }
 ${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
   if (history.length === 0) return emptyNote("Nothing has changed since the record was made.");
-  return tableOf("History", {
+  return renderTable("History", {
     head: ["Time", "Change", "Licence", "Certificate", "By", "Reason or event"],
     rows: history.map((line) => historyRow(line, timeZone)),
   });
@@ -122,13 +122,13 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   ];
 }
 
-export function importsTable(
+export function renderImportsTable(
   imports: readonly ImportRecord[],
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
     return html`${emptyNote("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
-  return tableOf("Imports of the register", {
+  return renderTable("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
@@ -155,7 +155,7 @@ function importBadge(one: ImportRecord, now: number): Markup {
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
 /** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
-export function importMarkup(
+export function renderImport(
   one: ImportDetails,
   { commandLine }: Pick<ConsoleSources, "commandLine">,
 ): Markup {
@@ -171,7 +171,7 @@ export function importMarkup(
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
       ? emptyNote("Every row was accepted without a remark.")
-      : tableOf("Rows by code", { head: codeHead, numbersFrom: 4, rows })
+      : renderTable("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
 <p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;

@@ -11,7 +11,7 @@ import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
 import { describeTeacherRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
+import { badge, type Cell, emptyNote, format, idCell, type Markup, renderTable } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -43,13 +43,13 @@ export type Listing<Row> = {
 
 export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
   if (rows.length === 0) return emptyNote(nothing);
-  return tableOf(title, {
+  return renderTable(title, {
     head: columns.map(([head]) => head),
     rows: rows.map((row) => columns.map(([, text, cell]) => cell?.(row) ?? String(text(row) ?? "–"))),
   });
 }
 
-export function filterForm(
+export function renderFilterForm(
   { path, title, fields }: Pick<Listing<never>, "path" | "title" | "fields">,
   query: Query,
 ): Markup {
@@ -80,7 +80,7 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
 }
 
 /** Picks the fields that the reader has filled in. Other parameters of the URL are dropped. */
-export function filledFields(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
+export function pickFilledFields(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
   const filled = fields.map(([name]) => [name, (given[name] ?? "").trim()] as const);
   return Object.fromEntries(filled.filter(([, value]) => value !== ""));
 }
@@ -104,7 +104,7 @@ export async function* generateCsv<Row>(listing: Listing<Row>, query: Query): As
   }
 }
 
-export const pageSize = 50;
+export const listingPageSize = 50;
 /** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
 export const maxTeachersRead = 200_000;
 /** The most rows that {@link newestFirst} shows. */
@@ -211,16 +211,16 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
         state,
       };
       const page = { limit, maxLooked: maxTeachersRead, ...(from === "" ? {} : { after: from }) };
-      return describeTeacherPage(await listTeachers(searchSources(sources), filter, page), sources);
+      return describeTeacherRows(await listTeachers(makeSearchSources(sources), filter, page), sources);
     },
   };
 }
 
-export function searchSources({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
+export function makeSearchSources({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }
 
-export function describeTeacherPage(
+export function describeTeacherRows(
   { teachers, next }: TeacherPage,
   { configuration, clock }: ConsoleSources,
 ): Rows<DescribedRow> {

@@ -20,7 +20,7 @@ export const idCell = (id: string | null): Markup => html`<span class="id">${id 
 type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
 /** Makes a table that scrolls if it is too wide. @param numbersFrom the first column of right-aligned numbers */
-export function tableOf(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
+export function renderTable(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
 <thead><tr>${head.map((name, index) => html`<th scope="col" class="${kind(index)}">${name}</th>`)}</tr></thead>

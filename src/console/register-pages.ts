@@ -5,24 +5,24 @@ import { html } from "hono/html";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
 import { readForm } from "../http/request-body.ts";
-import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
+import { type AdminEnv, pathInSession, teacherSearchPath } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { importMarkup, importsTable, partnerMarkup, teacherMarkup } from "./file-pages.ts";
+import { renderImport, renderImportsTable, renderPartner, renderTeacher } from "./file-pages.ts";
 import {
   attestationListing,
   changeListing,
   deliveryListing,
-  describeTeacherPage,
-  filledFields,
-  filterForm,
+  describeTeacherRows,
   generateCsv,
   type Listing,
+  listingPageSize,
   listingTable,
+  makeSearchSources,
   maxTeachersRead,
   pagerLinks,
-  pageSize,
-  searchSources,
+  pickFilledFields,
+  renderFilterForm,
   teacherListing,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
@@ -38,24 +38,24 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   addListing(app, signedIn, changeListing(sources));
 
   // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
-  app.post(searchPath, signedIn, (c) => search(c, sources));
+  app.post(teacherSearchPath, signedIn, (c) => search(c, sources));
 
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
     app.get(path, signedIn, (c) => shown(c, title, () => part(c)));
 
-  page("/teacher", "Teacher", async (c) => teacherMarkup(c.req.query("ref") ?? "", sources));
-  page("/partner", "Partner", async (c) => partnerMarkup(c.req.query("id") ?? "", sources));
+  page("/teacher", "Teacher", async (c) => renderTeacher(c.req.query("ref") ?? "", sources));
+  page("/partner", "Partner", async (c) => renderPartner(c.req.query("id") ?? "", sources));
   page("/imports", "Imports", async () => {
     const imports = await sources.imports.latest(shownImports);
     const { commandLine, clock, configuration } = sources;
     const { timeZone } = configuration.current().settings;
-    return html`<section class="panel">${importsTable(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
+    return html`<section class="panel">${renderImportsTable(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
   });
   page("/import", "Import", async (c) => {
     const id = Number(c.req.query("id"));
     const found = Number.isSafeInteger(id) ? await sources.imports.find(id) : null;
     if (found === null) throw new TvsError("NOT_KNOWN", "there is no such import");
-    return importMarkup(found, sources);
+    return renderImport(found, sources);
   });
 }
 
@@ -69,19 +69,19 @@ function addListing<Row>(
   const { path, title, fields } = listing;
   app.get(path, signedIn, (c) =>
     shown(c, title, async () => {
-      const query = filledFields(fields, c.req.query());
+      const query = pickFilledFields(fields, c.req.query());
       const { rows, next } = await listing.read(query, {
         from: c.req.query("from") ?? "",
-        rows: pageSize,
+        rows: listingPageSize,
       });
-      return html`<section class="panel">${before}${filterForm(listing, query)}</section>
+      return html`<section class="panel">${before}${renderFilterForm(listing, query)}</section>
 <section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
     }),
   );
   app.get(`${path}.csv`, signedIn, (c) =>
     orSaid(c, title, async () => {
       // The first rows are read before the response begins, so that a malformed query gets a 400 and not a broken file.
-      const pieces = generateCsv(listing, filledFields(fields, c.req.query()));
+      const pieces = generateCsv(listing, pickFilledFields(fields, c.req.query()));
       const begun = [await pieces.next(), await pieces.next()].map(({ value }) => value ?? "");
       c.header("Content-Type", "text/csv; charset=utf-8");
       c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
@@ -115,9 +115,9 @@ async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Re
   return shown(c, "Teachers", async () => {
     const given = await readForm(c);
     const [term, after] = [given.get("term") ?? "", given.get("after") ?? ""];
-    const page = { limit: pageSize, maxLooked: maxTeachersRead, ...(after === "" ? {} : { after }) };
-    const found = await findTeachers(searchSources(sources), term, page);
-    const { rows, next } = describeTeacherPage(found, sources);
+    const page = { limit: listingPageSize, maxLooked: maxTeachersRead, ...(after === "" ? {} : { after }) };
+    const found = await findTeachers(makeSearchSources(sources), term, page);
+    const { rows, next } = describeTeacherRows(found, sources);
     const more =
       next === null
         ? ""

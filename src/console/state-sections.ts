@@ -12,12 +12,12 @@ import { rotationTimes } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { importsTable } from "./file-pages.ts";
-import { badge, commandBox, emptyNote, format, type Markup, shareBar, tableOf } from "./markup.ts";
+import { renderImportsTable } from "./file-pages.ts";
+import { badge, commandBox, emptyNote, format, type Markup, renderTable, shareBar } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
-export function attentionSection(state: ConsoleState): Markup {
+export function renderAttention(state: ConsoleState): Markup {
   const concerns = findConcerns(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
   const words = { bad: "Act", warn: "Look" } as const;
@@ -27,12 +27,12 @@ export function attentionSection(state: ConsoleState): Markup {
   )}</ul>`;
 }
 
-export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
+export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
   if (readings === null) return emptyNote(unread);
   if (readings.quotas.length === 0)
     return html`${emptyNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
   const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
-  return tableOf("Quota use by partner", {
+  return renderTable("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
@@ -59,7 +59,7 @@ function meter(use: Use): Markup {
 const shownRetired = 3;
 const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 
-export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
+export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationTimes(keys, now);
   const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
@@ -80,11 +80,11 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
     : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
-  return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
+  return html`${renderTable("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${format.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
 }
 
-export function webhooksSection(state: ConsoleState): Markup {
+export function renderWebhooks(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return emptyNote(unread);
   const { endpoints, backlog } = readings;
@@ -98,7 +98,7 @@ export function webhooksSection(state: ConsoleState): Markup {
     ...endpoints.map((one) => endpointRow(one, backlogOf(one.partnerId), state)),
     ...orphans.map((one) => [one.partnerId, "–", noEndpoint, ...backlogCells(one, state), "–"]),
   ];
-  return html`${tableOf("Webhook endpoints", {
+  return html`${renderTable("Webhook endpoints", {
     head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],
     rows,
   })}${commandBox(commandLine("webhooks list"))}`;
@@ -129,17 +129,17 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   return [`${format.count(pending)}${held}`, format.count(dead), due];
 }
 
-export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
+export function renderImports({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
   if (readings === null) return emptyNote(unread);
   const { teachers, appliedAt } = readings;
   const age = appliedAt === null ? null : describeSpan(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
   const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
   const { timeZone } = snapshot.settings;
-  return html`${summary}${importsTable(readings.imports, { timeZone, now, commandLine })}`;
+  return html`${summary}${renderImportsTable(readings.imports, { timeZone, now, commandLine })}`;
 }
 
-export function logSection(state: ConsoleState): Markup {
+export function renderEvidenceLog(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return emptyNote(unread);
   if (readings.log === null) return emptyNote("The log begins when the service has started.");
@@ -153,7 +153,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
     signedAt === null
       ? "none yet"
       : `${format.time(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
-  return tableOf("The evidence log", {
+  return renderTable("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
     rows: [

@@ -4,12 +4,12 @@ import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
 import { answerOperations } from "../metrics/counters.ts";
 import { percentileMs } from "../metrics/durations.ts";
-import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
+import { type HistoryPoint, historySampleMs, maxHistoryPoints } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { emptyNote, format, idCell, type Markup, tableOf } from "./markup.ts";
+import { emptyNote, format, idCell, type Markup, renderTable } from "./markup.ts";
 
-export function figuresSection(state: ConsoleState): Markup {
+export function renderFigures(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
   const partner = history.percentiles("partner");
@@ -32,7 +32,7 @@ export function figuresSection(state: ConsoleState): Markup {
   )}</dl>`;
 }
 
-export function answersSection({ totals: { answers } }: ConsoleState): Markup {
+export function renderAnswers({ totals: { answers } }: ConsoleState): Markup {
   const rows = answerOperations.map((operation) => {
     const own = answers.filter(({ labels }) => labels.operation === operation);
     const counts = licenseStatuses.map((one) => own.find(({ labels }) => labels.status === one)?.value ?? 0);
@@ -44,14 +44,14 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
     ...rows.filter(({ total }) => total > 0),
     { operation: "all", counts: totals, total: sum(totals) },
   ];
-  return tableOf("Answers by licence status", {
+  return renderTable("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
     numbersFrom: 1,
     rows: body.map(({ operation, counts, total }) => [operation, ...[...counts, total].map(format.count)]),
   });
 }
 
-export function statusesSection({ counters, totals: { requests } }: ConsoleState): Markup {
+export function renderStatuses({ counters, totals: { requests } }: ConsoleState): Markup {
   if (requests.length === 0) return emptyNote("The service has answered no request since it started.");
   const rows = [...counters.routes].flatMap(([route, { durations }]) => {
     const own = requests.filter(({ labels }) => labels.route === route);
@@ -63,7 +63,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
     const latencies = [0.5, 0.99].map((share) => format.figure(percentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
-  return tableOf("Requests by route and HTTP status", {
+  return renderTable("Requests by route and HTTP status", {
     head: ["Route", "2xx, 3xx", "4xx", "5xx", "p50 ms", "p99 ms"],
     numbersFrom: 1,
     rows,
@@ -73,7 +73,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
 const shownCallers = 20;
 
 /** Makes the table of refused partner calls by API key, in the last 15 minutes and since the start. */
-export function refusalsSection(state: ConsoleState): Markup {
+export function renderRefusals(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
   const { timeZone } = snapshot.settings;
@@ -90,7 +90,7 @@ export function refusalsSection(state: ConsoleState): Markup {
   const shown =
     rows.length === 0
       ? emptyNote("No partner call was refused since the service started.")
-      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
+      : html`${renderTable("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
 ${more > 0 ? html`<p>${format.count(more)} more callers were refused earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}`;
 }
@@ -124,7 +124,7 @@ function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-type SeriesKey = Exclude<keyof Point, "at">;
+type SeriesKey = Exclude<keyof HistoryPoint, "at">;
 type Chart = readonly [title: string, unit: string, series: Partial<Record<SeriesKey, string>>];
 
 const charts: readonly Chart[] = [
@@ -144,19 +144,19 @@ const charts: readonly Chart[] = [
   ["Webhooks", "attempts/s", { deliveredRate: "delivered", undeliveredRate: "failed" }],
 ];
 
-const spanMs = maxPoints * sampleMs;
+const spanMs = maxHistoryPoints * historySampleMs;
 const [width, height] = [600, 120];
 
-export function chartFigures({ history, snapshot }: ConsoleState): Markup {
+export function renderCharts({ history, snapshot }: ConsoleState): Markup {
   const points = history.points(0);
   return html`${charts.map((chart) => chartFigure(chart, points, snapshot.settings.timeZone))}`;
 }
 
-function chartFigure([title, unit, series]: Chart, points: readonly Point[], timeZone: string): Markup {
+function chartFigure([title, unit, series]: Chart, points: HistoryPoint[], timeZone: string): Markup {
   const all = Object.entries(series) as [key: SeriesKey, label: string][];
   const last = points.at(-1);
   const from = (last?.at ?? 0) - spanMs;
-  const highest = (point: Point) => Math.max(0, ...all.map(([key]) => point[key] ?? 0));
+  const highest = (point: HistoryPoint) => Math.max(0, ...all.map(([key]) => point[key] ?? 0));
   const top = Math.max(0.01, ...points.map(highest));
   const peak = points.find((point) => highest(point) === top);
   const position = (at: number, value: number) =>

@@ -32,7 +32,7 @@ declare module "hono" {
 export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
 
 /** The parts of a Hono context that show where a request comes from. */
-export type Caller = {
+export type RequestSource = {
   readonly env: Pick<ConnectionInfo, "remoteAddress">;
   readonly req: { header(name: string): string | undefined };
 };
@@ -42,7 +42,7 @@ export type Caller = {
  * @throws TvsError REQUEST_INVALID if the path is not percent-encoded UTF-8: Hono leaves such a path undecoded, and the
  *   service would attest that no teacher has the undecoded number
  */
-export function pathPart(c: Context, name: string): string {
+export function readPathParameter(c: Context, name: string): string {
   try {
     decodeURIComponent(c.req.url.replace(/[?#].*/s, ""));
   } catch {

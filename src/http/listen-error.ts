@@ -6,7 +6,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 export function toListenError(error: unknown, at: { host: string; port: number }): TvsError {
   if (isTvsError(error)) return error;
   const refused = (problem: string) =>
-    new TvsError("REFUSED", `${formatAddress(at)} ${problem}`, { cause: error });
+    new TvsError("REFUSED", `${formatHostPort(at)} ${problem}`, { cause: error });
   switch ((error as { code?: unknown } | null)?.code) {
     case "EADDRINUSE":
       return refused(
@@ -21,19 +21,19 @@ export function toListenError(error: unknown, at: { host: string; port: number }
     case "EAFNOSUPPORT":
     // Deno's code for an IP address that this machine does not have.
     case "EINVAL":
-      return hostUnavailable(at, error);
+      return hostUnavailableError(at, error);
     default:
       return refused(`could not be opened: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
 /** Makes the error if `host` has no IP address, or none of this machine. */
-export function hostUnavailable(at: { host: string; port: number }, cause?: unknown): TvsError {
-  const text = `${formatAddress(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
+export function hostUnavailableError(at: { host: string; port: number }, cause?: unknown): TvsError {
+  const text = `${formatHostPort(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
   return new TvsError("REFUSED", text, { cause });
 }
 
 /** Writes `host:port` as in a URL, with brackets around an IPv6 address. */
-export function formatAddress(at: { host: string; port: number }): string {
+export function formatHostPort(at: { host: string; port: number }): string {
   return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }

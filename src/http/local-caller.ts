@@ -1,7 +1,7 @@
 /** Recognises requests from this machine: only they may see the console and the API key of a sandbox's demo partner. */
 
 import type { Context } from "hono";
-import type { AppEnv, Caller } from "./context.ts";
+import type { AppEnv, RequestSource } from "./context.ts";
 
 /** The loopback addresses: only programs on this machine can connect from them. */
 const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
@@ -21,27 +21,27 @@ export type NotLocalReason = "address" | "name" | "proxy";
  * checked because another site can make its own name resolve to this machine (DNS rebinding).
  * @returns null if the request is local, else the first check that failed
  */
-export function whyNotLocal({ env, req }: Caller): NotLocalReason | null {
+export function whyNotLocal({ env, req }: RequestSource): NotLocalReason | null {
   if (!ourAddress.test(env.remoteAddress)) return "address";
   if (!ourName.test(req.header("Host") ?? "")) return "name";
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
 }
 
 /** A sandbox's demo partner and its API key. */
-export type Demo = { readonly partnerId: string; readonly apiKey: string };
+export type DemoPartner = { readonly partnerId: string; readonly apiKey: string };
 
 /** Makes the placeholder that examples show instead of an API key. */
-export function placeholderKey(sandbox: boolean): string {
+export function makePlaceholderKey(sandbox: boolean): string {
   return sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY";
 }
 
 /** Returns the demo partner if its API key may be shown to the caller, else null. */
-export type DemoOffer = (c: Context<AppEnv>) => Demo | null;
+export type DemoForCaller = (c: Context<AppEnv>) => DemoPartner | null;
 
 /**
  * Makes the function that gives the demo partner to local requests only.
  * @param demo undefined on a live service
  */
-export function createDemoOffer(demo: Demo | undefined): DemoOffer {
+export function createLocalDemo(demo: DemoPartner | undefined): DemoForCaller {
   return (c) => (demo !== undefined && whyNotLocal(c) === null ? demo : null);
 }

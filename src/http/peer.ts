@@ -90,7 +90,7 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
  *
  * @param address as `createSourceAddress` finds it; the key of other text is the text
  */
-export const rateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
+export const deriveRateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
   const parsed = parseIpAddress(address);
   if (parsed === null || parsed.kind() === "ipv4") return [parsed?.toString() ?? address];
   return [64, 48].map((bits) => `${block(parsed as ipaddr.IPv6, bits)}/${bits}`);

@@ -49,7 +49,7 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
   if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
   const message = publicMessage(known, code);
-  const isProblem = accepts(c.req.header("Accept"), problemType);
+  const isProblem = acceptsMediaType(c.req.header("Accept"), problemType);
   const body = isProblem
     ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...wait }
     : { statusCode: status, message, ...wait };
@@ -60,7 +60,7 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
 const problemType = "application/problem+json";
 
 /** Whether an `Accept` header names a media type with a `q` above 0. */
-export function accepts(accept: string | undefined, type: string): boolean {
+export function acceptsMediaType(accept: string | undefined, type: string): boolean {
   // Tried first, because few callers name this type and the parser is slow.
   if (accept === undefined || !accept.toLowerCase().includes(type)) return false;
   return parseAccept(accept).some((one) => one.type.toLowerCase() === type && one.q > 0);

@@ -23,7 +23,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /**
  * Reads a request's JSON body, whatever its Content-Type says, and validates it. Several handlers may read one body.
  * @returns the validated value, and in `raw` the body with its unknown members, which its fingerprint covers
- * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a truncated body, and what {@link parseWith} throws
+ * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a truncated body, and what {@link validateBySchema} throws
  */
 export async function readBody<Schema extends v.GenericSchema>(
   c: Context<AppEnv>,
@@ -32,7 +32,7 @@ export async function readBody<Schema extends v.GenericSchema>(
   const body = c.get("body") ?? readBytes(c.req.raw, maxBodyBytes);
   c.set("body", body);
   const raw = parse(await body);
-  return { value: parseWith(schema, raw), raw };
+  return { value: validateBySchema(schema, raw), raw };
 }
 
 /** Reads the body of an HTML form. @throws TvsError BODY_TOO_LARGE, REQUEST_INVALID for a truncated body */
@@ -107,10 +107,10 @@ export function messageWithCode(code: ApiErrorCode, message: string): string {
 /**
  * Validates a value by a schema. The error names the first invalid member, and never contains the member's value.
  * @param name the name of the whole value in the message
- * @throws TvsError REQUEST_INVALID or the code of {@link messageWithCode}, with a message such as
- *   `items[3].identifier.nin must be 11 digits`
+ * @throws TvsError REQUEST_INVALID if a member is missing, else the code that {@link messageWithCode} registered for the
+ *   schema's message (by default REQUEST_INVALID). A message is such as `items[3].identifier.nin must be 11 digits`
  */
-export function parseWith<Schema extends v.GenericSchema>(
+export function validateBySchema<Schema extends v.GenericSchema>(
   schema: Schema,
   value: unknown,
   name = "the body",

@@ -8,33 +8,33 @@ import type { AddressInfo } from "node:net";
 import { v7 as uuidv7 } from "uuid";
 import { resolvesWithin } from "../domain/deadline.ts";
 import type { ConnectionInfo } from "./context.ts";
-import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
+import { formatHostPort, hostUnavailableError, toListenError } from "./listen-error.ts";
 import { createAddressTest } from "./peer.ts";
 import { failureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
 import {
-  innerHost,
-  openTerminator,
-  type Peer,
+  loopbackHost,
+  openTlsTerminator,
   type TlsCredentials,
   type TlsLimits,
+  type TlsPeer,
   type TlsTerminator,
 } from "./tls.ts";
 
 /** The app that answers requests; a Hono app fits. */
-export type App = {
+export type HttpApp = {
   readonly fetch: (request: Request, connection: ConnectionInfo) => Response | Promise<Response>;
 };
 
 /** Limits for clients. */
-export type Limits = TlsLimits & {
+export type ServerLimits = TlsLimits & {
   /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before us. */
   readonly idleTimeoutMs: number;
   /** How long `close` waits for requests in flight. */
   readonly drainTimeoutMs: number;
 };
 
-const defaultLimits: Limits = {
+const defaultLimits: ServerLimits = {
   handshakeTimeoutMs: 10_000,
   idleTimeoutMs: 65_000,
   maxConnections: 10_000,
@@ -49,7 +49,7 @@ export type ServeOptions = {
   readonly port: number;
   /** A second port for TLS, on the same host; 0 picks a free port. */
   readonly tls?: TlsCredentials & { readonly port: number };
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<ServerLimits>;
   /** IP addresses and CIDR blocks of proxies, for which the TLS port has no limit of connections per address. */
   readonly trustedProxies?: readonly string[];
   /** Called with each error that the app throws, for the log. */
@@ -66,7 +66,7 @@ export type Listener = {
 };
 
 /** Answers a request of the client at `peer`. */
-type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
+type Answer = (request: Request, peer: TlsPeer) => Response | Promise<Response>;
 
 type ServerOptions = {
   readonly answer: Answer;
@@ -89,13 +89,13 @@ type Server = {
  * @param app answers each request; requests wait until its promise is fulfilled
  * @throws TvsError REFUSED, with a remedy, if a port cannot be opened or the TLS key does not fit its certificate
  */
-export async function serve(app: App | Promise<App>, options: ServeOptions): Promise<Listener> {
+export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptions): Promise<Listener> {
   const { host, port, tls, trustedProxies = [], onError = () => {} } = options;
-  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const limits: ServerLimits = { ...defaultLimits, ...options.limits };
   const opening = Promise.resolve(app);
   opening.catch(() => {});
   let isDraining = false;
-  const call: App["fetch"] = async (request, connection) => {
+  const call: HttpApp["fetch"] = async (request, connection) => {
     const response = await (await opening).fetch(request, connection);
     if (isDraining) response.headers.set("Connection", "close");
     return response;
@@ -110,14 +110,14 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
   if (tls !== undefined) {
     const at = { host: server.host, port: tls.port };
     const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
-    const open = (innerPort: number) => openTerminator({ ...terminating, innerPort }, at);
+    const open = (innerPort: number) => openTlsTerminator({ ...terminating, innerPort }, at);
     secure = await openSecureServer(call, server, open).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
     });
   }
   return {
-    url: `http://${formatAddress({ host, port: plain.port })}`,
+    url: `http://${formatHostPort({ host, port: plain.port })}`,
     port: plain.port,
     tlsPort: secure?.port ?? null,
     async close() {
@@ -129,14 +129,14 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
 
 /** Opens the TLS port and the listener behind it, which refuses every connection that is not the terminator's. */
 async function openSecureServer(
-  fetch: App["fetch"],
+  fetch: HttpApp["fetch"],
   options: Omit<ServerOptions, "port" | "answer">,
   open: (innerPort: number) => Promise<TlsTerminator>,
 ): Promise<Server> {
   let terminator: TlsTerminator | undefined;
   const inner = await openServer({
     ...options,
-    host: innerHost,
+    host: loopbackHost,
     port: 0,
     answer(request, peer) {
       const connection = terminator?.peerOf(peer) ?? null;
@@ -207,7 +207,7 @@ async function discardBody({ body }: Request): Promise<void> {
 }
 
 /** The peer of a connection that is already closed. */
-const nobody: Peer = { address: "", port: 0 };
+const nobody: TlsPeer = { address: "", port: 0 };
 
 async function openNodeServer({
   answer,
@@ -272,6 +272,6 @@ async function resolveHost(at: { host: string; port: number }): Promise<string> 
     const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
     return chosen?.address ?? at.host;
   } catch (error) {
-    throw hostUnavailable(at, error);
+    throw hostUnavailableError(at, error);
   }
 }

@@ -12,8 +12,8 @@ import { readCertificate } from "../domain/certificates.ts";
 import { resolvesWithin } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
-import { rateLimitKeys } from "./peer.ts";
-import { createWarning } from "./warning.ts";
+import { deriveRateLimitKeys } from "./peer.ts";
+import { createThrottledWarning } from "./warning.ts";
 
 export type TlsCredentials = {
   /** The certificate chain, PEM. */
@@ -49,18 +49,18 @@ const ciphers = ["ECDSA", "RSA"]
   .join(":");
 
 /** The remote end of a TCP connection. */
-export type Peer = { readonly address: string; readonly port: number };
+export type TlsPeer = { readonly address: string; readonly port: number };
 
 /** The IP address of the inner listener; the terminator also connects from it. */
-export const innerHost = "127.0.0.1";
+export const loopbackHost = "127.0.0.1";
 
-export type TlsTerminator = Awaited<ReturnType<typeof openTerminator>>;
+export type TlsTerminator = Awaited<ReturnType<typeof openTlsTerminator>>;
 
 /**
  * Opens the TLS port.
  * @throws TvsError REFUSED if the key does not fit the certificate; or the runtime's error, such as EADDRINUSE
  */
-export async function openTerminator(
+export async function openTlsTerminator(
   { credentials, limits, innerPort, isTrusted }: TerminatorOptions,
   at: { readonly host: string; readonly port: number },
 ) {
@@ -77,7 +77,7 @@ export async function openTerminator(
       tls: true,
       clientCertificate: certificateOf(outer),
     };
-    const inner = connect({ host: innerHost, port: innerPort }, () => {
+    const inner = connect({ host: loopbackHost, port: innerPort }, () => {
       const port = inner.localPort as number;
       peers.set(port, peer);
       inner.once("close", () => {
@@ -135,8 +135,8 @@ export async function openTerminator(
      * Finds the client of a request to the inner listener. @returns null if another program on this machine connected,
      * which may have the same local port at another loopback address
      */
-    peerOf: ({ address, port }: Peer): ConnectionInfo | null =>
-      address === innerHost ? (peers.get(port) ?? null) : null,
+    peerOf: ({ address, port }: TlsPeer): ConnectionInfo | null =>
+      address === loopbackHost ? (peers.get(port) ?? null) : null,
     /** Stops listening, ends handshakes, and resolves when all connections have ended; destroys them after `withinMs`. */
     async close(withinMs: number): Promise<void> {
       isClosing = true;
@@ -182,7 +182,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
   // The keys are the client's address and port, because on Deno the TLS socket is another object than the TCP socket.
   const open = new Map<string, Connection>();
   const perBlock = new Map<string, number>();
-  const warn = createWarning(
+  const warn = createThrottledWarning(
     "the TLS port has closed connections beyond its limit; a proxy is named by --trusted-proxy",
   );
 
@@ -199,7 +199,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
     open(socket: Socket): void {
       socket.on("error", () => socket.destroy());
       const { remoteAddress = "" } = socket;
-      const block = rateLimitKeys(remoteAddress)[0] ?? "";
+      const block = deriveRateLimitKeys(remoteAddress)[0] ?? "";
       const count = perBlock.get(block) ?? 0;
       const isCrowded = count >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
       if (isCrowded || open.size >= limits.maxConnections) {

@@ -4,7 +4,7 @@ import { log } from "../logger.ts";
 const everyMs = 60_000;
 
 /** Makes a warning that is logged at most once a minute. @returns a function that returns whether it logged the warning */
-export function createWarning(
+export function createThrottledWarning(
   message: string,
 ): (facts: Readonly<Record<string, number | string>>) => boolean {
   let warnedAtMs = Number.NEGATIVE_INFINITY;

@@ -7,13 +7,13 @@ import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Outbox } from "../store/outbox.ts";
-import { bucketCount, bucketOf } from "./durations.ts";
+import { durationBucketCount, findDurationBucket } from "./durations.ts";
 
 /** The kind of a request: a public lookup, a call that needs a partner's credential, or anything else. */
-export type Traffic = "public" | "partner" | "other";
+export type TrafficKind = "public" | "partner" | "other";
 
 /** A route with its kind of traffic; requests of a route without one are counted under the route `other`. */
-type CountedRoute = { readonly path: string; readonly traffic?: Traffic };
+type CountedRoute = { readonly path: string; readonly traffic?: TrafficKind };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
 export const answerOperations: readonly (AttestedOperation | "public-lookup")[] = [
@@ -27,35 +27,35 @@ const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const methods = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
 
 /** Every metric, read from the tables of data/help/metrics.md: so `/metrics` and the manual describe them alike. */
-export const families = [...manual.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
+export const metricFamilies = [...manual.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
   ([, name = "", type = "", labels = "", help = ""]) => ({
     ...{ name, type, help, labelNames: labels.match(/\w+/g) ?? ([] as string[]) },
   }),
 );
 
 /** Finds a metric's description. @throws Error if the manual does not have the metric */
-export function familyOf(name: string) {
-  const family = families.find((one) => one.name === name);
+export function findMetricFamily(name: string) {
+  const family = metricFamilies.find((one) => one.name === name);
   if (family === undefined) throw new Error(`data/help/metrics.md has no row for ${name}`);
   return family;
 }
 
 /** Makes a Prometheus counter. @param zeros label values that are shown as 0 before anything is counted */
 export function createCounter(name: string, zeros: readonly Readonly<Record<string, string>>[] = []) {
-  const counter = new Counter({ ...familyOf(name), registers: [] });
+  const counter = new Counter({ ...findMetricFamily(name), registers: [] });
   for (const labels of zeros) counter.inc(labels, 0);
   return counter;
 }
 
 function histogramOf(name: string, bounds: readonly number[]) {
-  return new Histogram({ ...familyOf(name), registers: [], buckets: [...bounds] });
+  return new Histogram({ ...findMetricFamily(name), registers: [], buckets: [...bounds] });
 }
 
-const newDurations = () => new Float64Array(bucketCount);
-const newRoute = (traffic: Traffic) => ({ traffic, durations: newDurations() });
+const newDurations = () => new Float64Array(durationBucketCount);
+const newRoute = (traffic: TrafficKind) => ({ traffic, durations: newDurations() });
 
 /** What was counted between two points of the console's charts. */
-export type Interval = ReturnType<typeof newInterval>;
+export type IntervalCounts = ReturnType<typeof newInterval>;
 
 /** Starts an interval. @param signingPeak the signatures that callers wait for now; it only rises in the interval */
 const newInterval = (signingPeak: number) => ({
@@ -99,7 +99,7 @@ export function createCounters(table: readonly CountedRoute[]) {
       requests.inc({ route, method: methods.includes(method) ? method : "other", status });
       durations.observe({ route }, durationMs / 1000);
       const counted = routes.get(route) ?? other;
-      const bucket = bucketOf(durationMs);
+      const bucket = findDurationBucket(durationMs);
       for (const counts of [counted.durations, interval.durations[counted.traffic]])
         counts[bucket] = (counts[bucket] as number) + 1;
       if (status >= 500) interval.failed++;
@@ -135,7 +135,7 @@ export function createCounters(table: readonly CountedRoute[]) {
       interval.lagMs = Math.max(interval.lagMs, ms);
     },
     /** Returns what was counted since the last call, and starts the next interval. */
-    takeInterval(): Interval {
+    takeInterval(): IntervalCounts {
       const taken = interval;
       interval = newInterval(underWay);
       return taken;
@@ -151,7 +151,7 @@ export function createCounters(table: readonly CountedRoute[]) {
 const lagProbeMs = 250;
 
 /** Measures repeatedly how late the event loop runs a timer. @returns a function that stops this */
-export function watchLag({ lagged }: Pick<Counters, "lagged">): () => void {
+export function watchEventLoopLag({ lagged }: Pick<Counters, "lagged">): () => void {
   let probedAtMs = performance.now();
   const timer = setInterval(() => {
     const nowMs = performance.now();
@@ -162,7 +162,7 @@ export function watchLag({ lagged }: Pick<Counters, "lagged">): () => void {
   return () => clearInterval(timer);
 }
 
-export function countedSigner(signer: Signer, counters: Counters): Signer {
+export function countSignatures(signer: Signer, counters: Counters): Signer {
   return {
     sign(kid, inputs, options) {
       const made = signer.sign(kid, inputs, options);
@@ -173,7 +173,7 @@ export function countedSigner(signer: Signer, counters: Counters): Signer {
 }
 
 /** Wraps a store to count answers when they are stored: from then on they may be sent. */
-export function countedAttestations(store: AttestationStore, { answered }: Counters): AttestationStore {
+export function countAttestations(store: AttestationStore, { answered }: Counters): AttestationStore {
   return {
     ...store,
     async record(call) {
@@ -190,7 +190,7 @@ export function countedAttestations(store: AttestationStore, { answered }: Count
   };
 }
 
-export function countedPublicLookup(lookup: PublicLookup, { answered }: Counters): PublicLookup {
+export function countPublicLookups(lookup: PublicLookup, { answered }: Counters): PublicLookup {
   return async (term) => {
     const answer = await lookup(term);
     answered("public-lookup", answer.found ? answer.license.status : "NOT_FOUND");
@@ -199,7 +199,7 @@ export function countedPublicLookup(lookup: PublicLookup, { answered }: Counters
 }
 
 /** Wraps an outbox to count attempts, except one whose lease another sender has taken over. */
-export function countedOutbox(outbox: Outbox, { attempted }: Counters): Outbox {
+export function countDeliveries(outbox: Outbox, { attempted }: Counters): Outbox {
   return {
     ...outbox,
     async finish(attempt) {

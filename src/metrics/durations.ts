@@ -5,13 +5,13 @@ const lowestExponent = Math.log2(lowestMs) * stepsPerDoubling;
 const bounded = 65;
 
 /** The number of buckets of a histogram of durations; the last one has no upper bound. */
-export const bucketCount = bounded + 1;
+export const durationBucketCount = bounded + 1;
 
-export function upperBoundMs(bucket: number): number {
+export function bucketUpperBoundMs(bucket: number): number {
   return bucket < bounded ? 2 ** ((bucket + lowestExponent) / stepsPerDoubling) : Number.POSITIVE_INFINITY;
 }
 
-export function bucketOf(durationMs: number): number {
+export function findDurationBucket(durationMs: number): number {
   if (!(durationMs > lowestMs)) return 0;
   return Math.min(bounded, Math.ceil(Math.log2(durationMs) * stepsPerDoubling - lowestExponent));
 }
@@ -23,12 +23,12 @@ export function percentileMs(counts: Float64Array, share: number): number | null
   let below = 0;
   for (const [bucket, here] of counts.entries()) {
     if (here > 0 && below + here >= share * total) {
-      const from = bucket === 0 ? 0 : upperBoundMs(bucket - 1);
+      const from = bucket === 0 ? 0 : bucketUpperBoundMs(bucket - 1);
       // The last bucket has no upper bound, so its durations are taken to be its lower bound.
-      const to = bucket < bounded ? upperBoundMs(bucket) : from;
+      const to = bucket < bounded ? bucketUpperBoundMs(bucket) : from;
       return from + (to - from) * Math.max(0, (share * total - below) / here);
     }
     below += here;
   }
-  return upperBoundMs(bounded - 1);
+  return bucketUpperBoundMs(bounded - 1);
 }

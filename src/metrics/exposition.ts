@@ -6,16 +6,16 @@ import { lossKinds, noLosses } from "../domain/import/losses.ts";
 import type { EndpointFigures, ReadingsNow } from "../domain/readings.ts";
 import { rotationTimes } from "../domain/rotation.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
-import { type Counters, familyOf } from "./counters.ts";
-import type { History } from "./history.ts";
+import { type Counters, findMetricFamily } from "./counters.ts";
+import type { TrafficHistory } from "./history.ts";
 import { countOpenFiles, readOpenFileLimit } from "./process-use.ts";
 import type { RefusalCounter } from "./refusals.ts";
 
 /** What the console and `/metrics` read their figures from. */
-export type Sources = {
+export type MetricsSources = {
   readonly counters: Counters;
   readonly refusals: RefusalCounter;
-  readonly history: History;
+  readonly history: TrafficHistory;
   readonly readings: () => Promise<ReadingsNow>;
   readonly configuration: Pick<Configuration, "current">;
   readonly clock: Clock;
@@ -32,9 +32,9 @@ export type Sources = {
 };
 
 /** What all sources said at one time. */
-export type MetricsInput = Awaited<ReturnType<typeof readSources<Sources>>>;
+export type MetricsInput = Awaited<ReturnType<typeof readMetrics<MetricsSources>>>;
 
-export async function readSources<S extends Sources>({ readings, configuration, clock, ...rest }: S) {
+export async function readMetrics<S extends MetricsSources>({ readings, configuration, clock, ...rest }: S) {
   const [read, totals] = await Promise.all([readings(), rest.counters.totals()]);
   return { ...rest, ...read, totals, snapshot: configuration.current(), now: clock.now() };
 }
@@ -156,14 +156,14 @@ function byLabel(
 /** Makes the text that Prometheus scrapes (exposition format 0.0.4). */
 export type Exposition = ReturnType<typeof createExposition>;
 
-export function createExposition(sources: Sources) {
+export function createExposition(sources: MetricsSources) {
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
     async text(): Promise<string> {
       const registry = new Registry();
       for (const metric of [...sources.counters.metrics, sources.refusals.metric])
         registry.registerMetric(metric);
-      const state = await readSources(sources);
+      const state = await readMetrics(sources);
       for (const [name, read] of Object.entries(readers))
         registry.registerMetric(asMetric(name, read(state)));
       return registry.metrics();
@@ -175,6 +175,6 @@ export function createExposition(sources: Sources) {
 function asMetric(name: string, found: ReturnType<Reader>): Metric {
   const samples = typeof found === "number" ? [{ value: found }] : (found ?? []);
   const values = samples.map(({ value, labels = {} }: Sample) => ({ value, labels }));
-  const family = familyOf(name);
+  const family = findMetricFamily(name);
   return { ...family, get: async () => ({ ...family, values }) } as unknown as Metric;
 }

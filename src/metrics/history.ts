@@ -1,20 +1,20 @@
-import type { Counters, Interval, Traffic } from "./counters.ts";
-import { bucketCount, percentileMs } from "./durations.ts";
+import type { Counters, IntervalCounts, TrafficKind } from "./counters.ts";
+import { durationBucketCount, percentileMs } from "./durations.ts";
 
 /** A point of the console's charts: figures since the previous point. Rates are per second, durations and `at` in ms. */
-export type Point = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
-export type History = ReturnType<typeof startHistory>;
+export type HistoryPoint = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
+export type TrafficHistory = ReturnType<typeof startHistory>;
 
-export const sampleMs = 2_000;
+export const historySampleMs = 2_000;
 /** The points of a quarter of an hour. */
-export const maxPoints = 450;
+export const maxHistoryPoints = 450;
 /** The percentiles that the console writes as text are those of the last 150 points, five minutes. */
 const percentilePoints = 150;
 
 /** Records a point of the console's charts every two seconds, and keeps those of the last quarter of an hour. */
 export function startHistory({ counters, clock }: { counters: Counters; clock: { now(): number } }) {
-  const points: Point[] = [];
-  const recent: Interval["durations"][] = [];
+  const points: HistoryPoint[] = [];
+  const recent: IntervalCounts["durations"][] = [];
   let [beganAtMs, cpu] = [performance.now(), process.cpuUsage()];
   // Drops what was counted before the history began.
   counters.takeInterval();
@@ -28,18 +28,18 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
     const cpuPercent = (used.user + used.system) / 1e4 / seconds;
     points.push({ at: clock.now(), ...pointOf(interval, seconds), cpuPercent });
     recent.push(interval.durations);
-    if (points.length > maxPoints) points.shift();
+    if (points.length > maxHistoryPoints) points.shift();
     if (recent.length > percentilePoints) recent.shift();
     [beganAtMs, cpu] = [nowMs, process.cpuUsage()];
   }
 
-  const timer = setInterval(sample, sampleMs).unref();
+  const timer = setInterval(sample, historySampleMs).unref();
 
   return {
     /** Returns the points after a time, the oldest first. */
-    points: (since: number): Point[] => points.filter(({ at }) => at > since),
-    percentiles(traffic: Traffic): { p50: number | null; p99: number | null } {
-      const sum = new Float64Array(bucketCount);
+    points: (since: number): HistoryPoint[] => points.filter(({ at }) => at > since),
+    percentiles(traffic: TrafficKind): { p50: number | null; p99: number | null } {
+      const sum = new Float64Array(durationBucketCount);
       for (const { [traffic]: durations } of recent)
         for (const [bucket, count] of durations.entries()) sum[bucket] = (sum[bucket] as number) + count;
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
@@ -49,9 +49,9 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
   };
 }
 
-function pointOf({ durations, commits, writes, ...interval }: Interval, seconds: number) {
+function pointOf({ durations, commits, writes, ...interval }: IntervalCounts, seconds: number) {
   const rate = (count: number) => count / seconds;
-  const requestRate = (traffic: Traffic) => rate(durations[traffic].reduce((sum, count) => sum + count, 0));
+  const requestRate = (kind: TrafficKind) => rate(durations[kind].reduce((sum, count) => sum + count, 0));
   return {
     publicRate: requestRate("public"),
     partnerRate: requestRate("partner"),

@@ -4,7 +4,7 @@ import { type Address, findLibrary, fixedBytes, type Library, openLibrary } from
 import { hashBytes } from "./engine.ts";
 
 /** How many signatures one call of crypto_mb makes. A call takes the same time if it makes fewer. */
-export const lanes = 8;
+export const laneCount = 8;
 
 export type CryptoMb = Awaited<ReturnType<typeof openCryptoMb>>;
 /** A private key that signs up to eight hashes in one call. */
@@ -105,11 +105,11 @@ function createEightfoldKey(
 ) {
   const bytes = numbers.n.length;
   const messages = paddedMessages(bytes);
-  const [signatures, recovered] = [fixedBytes(lanes * bytes), fixedBytes(lanes * bytes)];
+  const [signatures, recovered] = [fixedBytes(laneCount * bytes), fixedBytes(laneCount * bytes)];
   const scratch = fixedBytes(scratchBytes);
   /** Makes eight pointers into an array, `step` bytes apart; with step 0 all lanes share one value. */
   const eight = (part: Uint8Array, step = 0) =>
-    BigUint64Array.from({ length: lanes }, (_, lane) => numberOf(part) + BigInt(lane * step));
+    BigUint64Array.from({ length: laneCount }, (_, lane) => numberOf(part) + BigInt(lane * step));
   const [from, to, back] = [eight(messages, bytes), eight(signatures, bytes), eight(recovered, bytes)];
   const modulus = eight(numbers.n);
   const crt = numbers.crt.map((number) => eight(number));
@@ -127,7 +127,7 @@ function createEightfoldKey(
 
   return {
     /**
-     * Signs up to {@link lanes} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
+     * Signs up to {@link laneCount} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
      * @returns null if one is wrong: an error in the CRT arithmetic would reveal the key (Boneh, DeMillo and Lipton, 1997)
      */
     sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
@@ -149,7 +149,7 @@ function overwrite(parts: readonly Uint8Array[]): void {
 
 /** Makes each lane's padded message, which lacks only the hash. */
 function paddedMessages(bytes: number): Uint8Array<ArrayBuffer> {
-  const messages = fixedBytes(lanes * bytes).fill(0xff);
+  const messages = fixedBytes(laneCount * bytes).fill(0xff);
   for (let start = 0; start < messages.length; start += bytes) {
     messages.set([0, 1], start);
     messages.set(digestInfo, start + bytes - hashBytes - digestInfo.length);

@@ -5,7 +5,7 @@ import { TvsError } from "../domain/errors.ts";
 import { signingAlgorithm } from "../domain/keys.ts";
 
 /** A message to sign: the JWS signing input (ASCII), and its SHA-256 hash. */
-export type Message = { readonly input: string; readonly hash: Uint8Array };
+export type SigningInput = { readonly input: string; readonly hash: Uint8Array };
 
 /** One implementation of RS256, with the private keys that were loaded into it. */
 export type Engine = {
@@ -21,28 +21,28 @@ export type Engine = {
   /** Forgets all keys except these, and overwrites them if their memory is ours. */
   keep(kids: ReadonlySet<string>): void;
   /** Signs each message. @returns the signatures in the messages' order @throws TvsError SIGNER_UNAVAILABLE */
-  sign(kid: string, messages: readonly Message[]): Uint8Array[] | Promise<Uint8Array[]>;
+  sign(kid: string, messages: readonly SigningInput[]): Uint8Array[] | Promise<Uint8Array[]>;
 };
 
 /** An engine that signs hashes synchronously, in the calling thread. */
 export type HashEngine = Omit<Engine, "sign"> & {
-  sign(kid: string, messages: readonly Pick<Message, "hash">[]): Uint8Array[];
+  sign(kid: string, messages: readonly Pick<SigningInput, "hash">[]): Uint8Array[];
 };
 
 /** The error if a key id is not among the loaded keys, or a rotation has just removed it. */
-export const keyNotLoaded = () =>
+export const noKeyError = () =>
   new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
 
 /**
  * The input and the signature of the known-answer test. RS256 is deterministic (RFC 8017, 8.2.1), so an engine that
  * gives other bytes must not sign. The test's private key is public in the source, and signs nothing else.
  */
-export const { input: knownInput, signature: knownSignature } = known;
+export const { input: selfTestInput, signature: selfTestSignature } = known;
 export const hashBytes = 32;
-export const knownHash: Uint8Array = hash("sha256", knownInput, "buffer");
+export const selfTestHash: Uint8Array = hash("sha256", selfTestInput, "buffer");
 
 /** Copies the known-answer test's private key (PKCS #8 DER): an engine overwrites the bytes that it loads. */
-export const knownKey = () => new Uint8Array(Buffer.from(known.pkcs8, "base64url"));
+export const copyTestKey = () => new Uint8Array(Buffer.from(known.pkcs8, "base64url"));
 
 const trialCount = 9;
 
@@ -51,13 +51,13 @@ const trialCount = 9;
  * @returns the milliseconds of the quickest signature: other programs can only make one slower
  * @throws Error if a signature is not the known one
  */
-export async function proveSigning(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {
+export async function runSelfTest(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {
   let quickest = Number.POSITIVE_INFINITY;
   for (let i = 0; i < trialCount; i++) {
     const startedAt = performance.now();
     const signature = await sign();
     quickest = Math.min(quickest, performance.now() - startedAt);
-    if (Buffer.from(signature ?? []).toString("base64url") !== knownSignature)
+    if (Buffer.from(signature ?? []).toString("base64url") !== selfTestSignature)
       throw new Error(`${name} gave a wrong signature in the known-answer test`);
   }
   return quickest;
@@ -65,8 +65,8 @@ export async function proveSigning(name: string, sign: () => Uint8Array | null |
 
 /** Opens WebCrypto, which signs on the runtime's own threads. @throws Error if it fails the known-answer test */
 export async function openWebCrypto(): Promise<Engine> {
-  const known = await importKey(knownKey());
-  const signatureMs = await proveSigning("WebCrypto", () => signWith(known, knownInput));
+  const known = await importKey(copyTestKey());
+  const signatureMs = await runSelfTest("WebCrypto", () => signWith(known, selfTestInput));
   const keys = new Map<string, CryptoKey>();
   return {
     name: "webcrypto",
@@ -81,7 +81,7 @@ export async function openWebCrypto(): Promise<Engine> {
     },
     async sign(kid, messages) {
       const key = keys.get(kid);
-      if (key === undefined) throw keyNotLoaded();
+      if (key === undefined) throw noKeyError();
       return Promise.all(messages.map(({ input }) => signWith(key, input)));
     },
   };

@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import { TvsError } from "../domain/errors.ts";
 import { findLibrary, fixedBytes, openLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
-import { type CryptoMb, type EightfoldKey, lanes, openCryptoMb } from "./crypto-mb.ts";
-import { type HashEngine, hashBytes, keyNotLoaded, knownHash, knownKey, proveSigning } from "./engine.ts";
+import { type CryptoMb, type EightfoldKey, laneCount, openCryptoMb } from "./crypto-mb.ts";
+import { copyTestKey, type HashEngine, hashBytes, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
 import { minGroupSize } from "./queue.ts";
 
 export type OpensslOptions = {
@@ -17,7 +17,7 @@ export type OpensslOptions = {
 type OpensslKey = { readonly loaded: LoadedKey; lanes: EightfoldKey | null };
 
 /** crypto_mb is used only if eight signatures take it at most this share of OpenSSL's time; usually they take half. */
-const groupPart = 0.8;
+const maxPart = 0.8;
 
 /** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
 export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> {
@@ -31,7 +31,7 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
     name: cryptoMb === null ? "openssl" : "crypto_mb",
     description: `${cryptoMb === null ? "" : "crypto_mb and "}OpenSSL ${libcrypto.version}`,
     signatureMs,
-    groupSize: cryptoMb === null ? 1 : lanes,
+    groupSize: cryptoMb === null ? 1 : laneCount,
     async load(kid, pkcs8) {
       if (!keys.has(kid)) keys.set(kid, loadKey(pkcs8, libcrypto, cryptoMb));
     },
@@ -45,9 +45,9 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
     },
     sign(kid, messages) {
       const key = keys.get(kid);
-      if (key === undefined) throw keyNotLoaded();
+      if (key === undefined) throw noKeyError();
       const hashes = messages.map(({ hash }) => hash);
-      return signAll(key, hashes);
+      return signHashes(key, hashes);
     },
   };
 }
@@ -64,8 +64,8 @@ function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | n
 /** Loads a key into crypto_mb. @returns null if crypto_mb does not support it, or signs otherwise than OpenSSL */
 function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): EightfoldKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
-  const [made] = lanes?.sign([knownHash]) ?? [];
-  const right = loaded.sign(knownHash);
+  const [made] = lanes?.sign([selfTestHash]) ?? [];
+  const right = loaded.sign(selfTestHash);
   if (made !== undefined && Buffer.compare(made, right) === 0) return lanes;
   lanes?.free();
   log.info("crypto_mb does not sign with this key; OpenSSL does", { bits: right.length * 8 });
@@ -73,7 +73,7 @@ function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): Eigh
 }
 
 /** Signs each hash. After a wrong signature of crypto_mb only OpenSSL signs. @throws TvsError SIGNER_UNAVAILABLE */
-export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Array[] {
+export function signHashes(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Array[] {
   if (key.lanes !== null && hashes.length >= minGroupSize) {
     const made = key.lanes.sign(hashes);
     if (made !== null) return made;
@@ -85,13 +85,13 @@ export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Ar
 }
 
 /** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error if it is insisted on */
-async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, signatureMs: number) {
+async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, singleMs: number) {
   const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {
     if (file === undefined) throw new Error("there is no libcrypto_mb.so.11 on this machine");
     const cryptoMb = await openCryptoMb(file);
     const groupMs = await prove(libcrypto, cryptoMb);
-    if (!isInsisted && groupMs > groupPart * lanes * signatureMs) throw new Error("it is hardly faster here");
+    if (!isInsisted && groupMs > maxPart * laneCount * singleMs) throw new Error("it is hardly faster here");
     return cryptoMb;
   } catch (error) {
     if (isInsisted) throw error;
@@ -102,17 +102,17 @@ async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, sig
 
 /** Tests OpenSSL, or each lane of crypto_mb. @returns the milliseconds of one signature, or of one call of crypto_mb */
 async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
-  const key = loadKey(knownKey(), libcrypto, cryptoMb);
+  const key = loadKey(copyTestKey(), libcrypto, cryptoMb);
   let lane = 0;
   const signInNextLane = () => {
-    const index = lane++ % lanes;
-    const other = new Uint8Array(knownHash.length);
-    const hashes = Array.from({ length: lanes }, (_, at) => (at === index ? knownHash : other));
+    const index = lane++ % laneCount;
+    const other = new Uint8Array(selfTestHash.length);
+    const hashes = Array.from({ length: laneCount }, (_, at) => (at === index ? selfTestHash : other));
     return key.lanes?.sign(hashes)?.[index] ?? null;
   };
   try {
-    if (cryptoMb !== null) return await proveSigning("crypto_mb", signInNextLane);
-    return await proveSigning("OpenSSL", () => key.loaded.sign(knownHash));
+    if (cryptoMb !== null) return await runSelfTest("crypto_mb", signInNextLane);
+    return await runSelfTest("OpenSSL", () => key.loaded.sign(selfTestHash));
   } finally {
     key.lanes?.free();
     key.loaded.free();

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { TvsError } from "../domain/errors.ts";
-import type { Engine, Message } from "./engine.ts";
+import type { Engine, SigningInput } from "./engine.ts";
 
 type Call = {
   readonly kid: string;
@@ -88,19 +88,19 @@ function createCalls() {
 export type SignedGroup = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
 
 /** A signer outside the queue's own thread, such as a signer thread. */
-export type Helper = {
+export type QueueHelper = {
   /** The most signatures in one group. */
   readonly groupSize: number;
   /** How many groups it may have at a time; 0 while it cannot sign. */
   slots(): number;
   /** @throws Error if it could not sign; the queue then signs the group in its own thread, if it can */
-  sign(kid: string, messages: readonly Message[]): Promise<SignedGroup>;
+  sign(kid: string, messages: readonly SigningInput[]): Promise<SignedGroup>;
 };
 
 export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
-  readonly helpers: readonly Helper[];
+  readonly helpers: readonly QueueHelper[];
   /** Signs in the queue's own thread; null if only helpers sign. */
-  readonly inPlace: ((kid: string, messages: readonly Message[]) => Uint8Array[]) | null;
+  readonly inPlace: ((kid: string, messages: readonly SigningInput[]) => Uint8Array[]) | null;
   /** How many threads make signatures now. A thread that has not started, or cannot, shortens no wait. */
   parallel(): number;
 };
@@ -116,7 +116,7 @@ const [weight, outlier] = [1 / 16, 4];
  * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The others, and one that waits alone,
  * are made in the queue's own thread ("in place"): one group in each turn of the event loop, which also has to serve I/O.
  */
-export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
+export function createSigningQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();
   const hands = helpers.map((helper) => ({ helper, groups: 0, signatures: 0 }));
   let averageMs = signatureMs;
@@ -215,7 +215,7 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
   };
 }
 
-function messagesOf({ jobs }: Group): Message[] {
+function messagesOf({ jobs }: Group): SigningInput[] {
   return jobs.map(({ call, index }) => {
     const input = call.inputs[index] as string;
     return { input, hash: hash("sha256", input, "buffer") };

@@ -7,10 +7,10 @@ import type { Secrets } from "../domain/secrets.ts";
 import { createSerialQueue } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
-import { type Engine, type HashEngine, keyNotLoaded, openWebCrypto } from "./engine.ts";
+import { type Engine, type HashEngine, noKeyError, openWebCrypto } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
-import { createQueue, type Helper } from "./queue.ts";
-import { createThreads, type ThreadOptions } from "./threads.ts";
+import { createSigningQueue, type QueueHelper } from "./queue.ts";
+import { createSignerThreads, type SignerThreadOptions } from "./threads.ts";
 
 export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
@@ -19,7 +19,7 @@ export type SignerOptions = Pick<OpensslOptions, "library"> & {
   /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
   readonly cryptoMbFile?: string | undefined;
   /** The signer threads; unused if WebCrypto signs, which has the runtime's own threads. */
-  readonly threads?: Pick<ThreadOptions, "count" | "start" | "clock">;
+  readonly threads?: Pick<SignerThreadOptions, "count" | "start" | "clock">;
 };
 
 export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
@@ -45,11 +45,11 @@ export async function openSigner(options: SignerOptions) {
   const threads =
     inPlace &&
     options.threads &&
-    createThreads({
+    createSignerThreads({
       ...{ ...options.threads, data: { library, cryptoMb } },
       keys: () => [...earlier, ...keys].map((key) => [key.kid, decryptPkcs8(key, secrets)] as const),
     });
-  const queue = createQueue({
+  const queue = createSigningQueue({
     ...engine,
     helpers: inPlace === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
     inPlace,
@@ -76,8 +76,8 @@ export async function openSigner(options: SignerOptions) {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why `auto` chose WebCrypto instead of OpenSSL; null if it did not. */
     reason,
-    /** Whether the processor supports crypto_mb, and only the library is missing. */
-    isTogetherMissed:
+    /** Whether `auto` chose OpenSSL, and installing Intel's crypto_mb would make eight signatures at once possible here. */
+    lacksCryptoMb:
       engine.name === "openssl" &&
       options.engine === "auto" &&
       file === undefined &&
@@ -85,7 +85,7 @@ export async function openSigner(options: SignerOptions) {
     /** Loads a ring's active and pending keys, one ring after the other. Other keys go when the calls that wait are signed. */
     load: (ring: KeyRing) => inTurn(() => load(ring)),
     async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
-      if (!kids().has(kid)) throw keyNotLoaded();
+      if (!kids().has(kid)) throw noKeyError();
       return queue.sign(kid, inputs, signOptions?.bulk === true);
     },
     whenSettled: queue.whenSettled,
@@ -101,10 +101,10 @@ export async function openSigner(options: SignerOptions) {
 }
 
 /** Wraps WebCrypto as helpers of a queue, each of which makes one signature at a time. */
-function runtimeHelpers(engine: Engine): Helper[] {
+function runtimeHelpers(engine: Engine): QueueHelper[] {
   const cores = availableParallelism();
   let underWay = 0;
-  const helper: Helper = {
+  const helper: QueueHelper = {
     groupSize: 1,
     slots: () => 1,
     async sign(kid, messages) {

@@ -3,10 +3,10 @@
 import { parentPort, type Worker } from "node:worker_threads";
 import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
-import { lanes } from "./crypto-mb.ts";
+import { laneCount } from "./crypto-mb.ts";
 import { hashBytes } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
-import type { Helper, SignedGroup } from "./queue.ts";
+import type { QueueHelper, SignedGroup } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
@@ -15,13 +15,13 @@ type Kids = ReadonlySet<string>;
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
-  /** `hashes` are the group's hashes, concatenated. */
+  /** `hashes`: the SHA-256 hashes to sign with this key in one call (at most eight), concatenated. */
   | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
 
 /** A message from a signer thread: `ready` once, then each group's concatenated signatures and their time. */
 type Reply = "ready" | { readonly signatures: Uint8Array; readonly ms: number };
 
-export type ThreadOptions = {
+export type SignerThreadOptions = {
   readonly count: number;
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
@@ -39,7 +39,7 @@ const restartMs = 1_000;
  * Makes signer threads. Each starts only when signatures wait for it, because an idle thread takes 8 MB. A thread that
  * died is started again; the queue itself makes the signatures that the dead thread owed.
  */
-export function createThreads(options: ThreadOptions) {
+export function createSignerThreads(options: SignerThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
   let isClosed = false;
 
@@ -53,7 +53,7 @@ export function createThreads(options: ThreadOptions) {
   const threads = Array.from({ length: options.count }, () => createThread(options, onDeath));
   const ready = () => threads.filter(({ isReady }) => isReady());
   return {
-    helpers: threads satisfies readonly Helper[],
+    helpers: threads satisfies readonly QueueHelper[],
     /** Loads a key into each running thread. @param copy makes a copy of the key, which is moved into a thread */
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
       for (const thread of ready()) thread.load([kid, copy()]);
@@ -69,7 +69,7 @@ export function createThreads(options: ThreadOptions) {
   };
 }
 
-function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: string) => void) {
+function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (detail: string) => void) {
   let worker: Worker | null = null;
   let isReady = false;
   let mayStartAtMs = 0;
@@ -115,7 +115,7 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
     load,
     keep: (kids: Kids) => order({ kind: "keep", kids }),
     // Large groups, because a message to the thread costs a tenth of a signature.
-    groupSize: lanes,
+    groupSize: laneCount,
     /** Also starts the thread, if it does not run. */
     slots(): number {
       try {
@@ -139,7 +139,7 @@ function createThread({ start, data, keys }: ThreadOptions, onDeath: (detail: st
 }
 
 /** Runs a signer thread: it answers the main thread's messages. An error ends the thread. */
-export async function runSigner(data: OpensslOptions): Promise<void> {
+export async function runSignerThread(data: OpensslOptions): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("this runs in a worker thread only");
   configureLog((line) => process.stderr.write(line), "warning");

@@ -17,7 +17,7 @@ async function copy(element) {
  * @param words the button's labels: `copy`, `copied`, `copyFailed`
  * @param tell receives the result as a sentence, such as "Copied: NAME"
  */
-export function copyButton(element, { name, words, tell = () => {} }) {
+export function createCopyButton(element, { name, words, tell = () => {} }) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";

@@ -4,15 +4,15 @@ import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
-import { accepts, problemResponse } from "../http/problem.ts";
-import { type Language, languageQuery, type Texts } from "./language.ts";
+import { acceptsMediaType, problemResponse } from "../http/problem.ts";
+import { formatLanguageQuery, type Language, type Texts } from "./language.ts";
 import { type Markup, type PageSender, pathToRoot } from "./shell.ts";
 
 /** Matches the API's paths, but not the pages among them. On these paths, browsers too get the contract's JSON for a failure. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
 
 export function acceptsHtml(c: Context): boolean {
-  return accepts(c.req.header("Accept"), "text/html");
+  return acceptsMediaType(c.req.header("Accept"), "text/html");
 }
 
 type Words = Texts["failures"][500];
@@ -26,7 +26,7 @@ function wordsFor(status: number, { failures }: Texts): Words {
 function failureMain(language: Language, { status, requestId, top }: Failure): Markup {
   const { texts } = language;
   const { title, means } = wordsFor(status, texts);
-  const query = languageQuery(language);
+  const query = formatLanguageQuery(language);
   return html`<h1>${title}</h1>
 ${means.map((sentence, index) => html`<p${index === 0 ? html` class="lead"` : ""}>${sentence}</p>`)}
 <ul>

@@ -87,13 +87,13 @@ function runExample(kind: ExampleKind, at: GuideContext): string {
   return at.code.isServer ? `${secret}\n${started}` : secret;
 }
 
-export type Step =
+export type GuideStep =
   | ExampleKind
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
 /** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
-export function commandsOf(step: Step, at: GuideContext): string {
+export function listStepCommands(step: GuideStep, at: GuideContext): string {
   const { prepare, isServer, receive } = at.code;
   if (step === "prepare") return prepare ?? "";
   // The commands sign a delivery as the service does, and pass it to the reader's receiver.

@@ -1,7 +1,7 @@
 // Adds a copy button to each listing. In a sandbox, it also enables the buttons that call the API. Without this script the
 // page is complete except for these buttons.
 
-import { copyButton } from "./copy-button.js";
+import { createCopyButton } from "./copy-button.js";
 
 const guide = document.querySelector("[data-copy]");
 const said = document.getElementById("copied");
@@ -12,7 +12,7 @@ function tell(words) {
 
 for (const listing of guide.querySelectorAll(".listing:not(.try .listing) pre")) {
   const name = listing.closest("figure").getAttribute("aria-label");
-  listing.previousElementSibling.append(copyButton(listing, { name, words: guide.dataset, tell }));
+  listing.previousElementSibling.append(createCopyButton(listing, { name, words: guide.dataset, tell }));
 }
 
 /** Opens the cursor of the last page of events that was fetched with a key. The browser's tab stores the cursor. */

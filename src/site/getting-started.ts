@@ -3,11 +3,11 @@ import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/context.ts";
-import { type DemoOffer, placeholderKey } from "../http/local-caller.ts";
+import { type DemoForCaller, makePlaceholderKey } from "../http/local-caller.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
-import { languageQuery } from "./language.ts";
+import { formatLanguageQuery } from "./language.ts";
 import { type Markup, type PageSender, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
@@ -18,7 +18,7 @@ const texts = loadSentences(written);
  * Makes the handler of the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this
  * server, in the programming language that the query `?code=` names.
  */
-export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
+export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: DemoForCaller): PageHandler {
   return async (c) => {
     const demo = offer(c);
     const asked = c.req.query("code");
@@ -40,9 +40,9 @@ export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: D
         issuer,
         sandbox,
         offered: demo !== null,
-        apiKey: demo?.apiKey ?? placeholderKey(sandbox),
+        apiKey: demo?.apiKey ?? makePlaceholderKey(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-        query: languageQuery(language),
+        query: formatLanguageQuery(language),
         hasContact: Object.keys(site.contact).length > 0,
         code,
       };
@@ -61,7 +61,7 @@ export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: D
  * Makes the handler of the page's button that causes an event for a made-up teacher. Callers who are not offered the demo key
  * get 404. So do scripts of other sites, whose requests have their own `Origin`.
  */
-export function createEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
+export function createEventHandler(offer: DemoForCaller, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
     const origin = c.req.header("Origin") ?? "";
     const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
@@ -100,8 +100,8 @@ function listing(
 `;
 }
 
-function run(step: steps.Step, at: steps.GuideContext): Markup {
-  const text = steps.commandsOf(step, at);
+function run(step: steps.GuideStep, at: steps.GuideContext): Markup {
+  const text = steps.listStepCommands(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,

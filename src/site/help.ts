@@ -2,8 +2,8 @@ import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
-import { headingId, linkedTopic, type Topic, titleOf, topicGroups, topics } from "../manual.ts";
-import { englishTexts, type Language, languageQuery } from "./language.ts";
+import { headingId, manualTopics, parseTopicLink, type Topic, titleOf, topicGroups } from "../manual.ts";
+import { englishTexts, formatLanguageQuery, type Language } from "./language.ts";
 import type { Page, PageSender } from "./shell.ts";
 
 const folder = "/v1/inter-agency/help/";
@@ -14,7 +14,7 @@ export function createHelpHandlers({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
   const topic: PageHandler = (c) => {
-    const found = topics.find(({ name }) => name === c.req.param("topic"));
+    const found = manualTopics.find(({ name }) => name === c.req.param("topic"));
     if (found === undefined) throw new TvsError("PATH_UNKNOWN", "the manual has no such page");
     return kept(c, { path: `${folder}${found.name}` }, (language) => topicPage(found, language));
   };
@@ -25,7 +25,7 @@ type HelpPage = Pick<Page, "title" | "description" | "main" | "languages">;
 
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
-  const query = languageQuery(language);
+  const query = formatLanguageQuery(language);
   const item = (topic: Topic) =>
     html`<li><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
   const sections = topicGroups.map(
@@ -42,7 +42,7 @@ ${sections}<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
 }
 
 async function topicPage(topic: Topic, language: Language): Promise<HelpPage> {
-  const query = languageQuery(language);
+  const query = formatLanguageQuery(language);
   const text = raw(await renderedHtml(topic.text, query));
   const main = html`<p class="up screen"><a href="./${query}">${manual.title}</a></p>
 ${text}<p><a href="./${query}">${manual.all}</a></p>`;
@@ -68,7 +68,7 @@ async function renderedHtml(markdown: string, query: string): Promise<string> {
         return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token)}</div>\n`;
       },
       link({ href, tokens }) {
-        const topic = linkedTopic(href);
+        const topic = parseTopicLink(href);
         const address = topic === null ? href : `${topic.name}${query}${topic.anchor}`;
         return `<a href="${address}">${this.parser.parseInline(tokens)}</a>`;
       },

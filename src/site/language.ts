@@ -21,7 +21,7 @@ export type Language = {
 };
 
 /** Makes the query with which a link keeps the page's `?lang=`; empty if the page's URL has none. */
-export function languageQuery({ asked, tag }: Language): string {
+export function formatLanguageQuery({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
 

@@ -19,12 +19,12 @@ import type { Markup } from "./shell.ts";
 
 const exampleRegNo = "TR/2019/LA/000001";
 
-export type TermInput =
+export type SearchTermInput =
   | { readonly term: string; readonly kind: TermKind }
   | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
 
 /** Reads a term that a person has typed or pasted. A well-formed registration number is not corrected, because it may exist. */
-export function readTerm(text: string): TermInput {
+export function parseSearchTerm(text: string): SearchTermInput {
   const clean = cleanTerm(text);
   const term = canonicalRegNo(clean) === null ? correctTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
@@ -113,7 +113,7 @@ type Verdict = {
 };
 
 /** Makes the headline and the sentences of an answer. They reveal no more of a licence than the JSON of the public lookup. */
-export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
+export function describeLookupVerdict(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
   }
@@ -159,7 +159,7 @@ export const printScriptCspSource = `'sha256-${createHash("sha256").update(print
 export function lookupAnswer(answered: Answered): Markup {
   const { answer, texts, form, settings } = answered;
   const { lookup } = texts;
-  const { word, mood, summary, means } = verdictOf(answer, texts);
+  const { word, mood, summary, means } = describeLookupVerdict(answer, texts);
   return html`<section class="verdict ${mood}" aria-labelledby="verdict">
 <h1 id="verdict">${sign(mood)}${word}</h1>
 <p class="lead">${summary}</p>

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { PublicLimit } from "../api/public-api.ts";
+import type { PublicRateLimit } from "../api/public-api.ts";
 import type { LimitDecision } from "../domain/address-limit.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { TermKind } from "../domain/teachers/search-term.ts";
@@ -11,21 +11,21 @@ import { readForm } from "../http/request-body.ts";
 import type { Service } from "../service.ts";
 import type { Texts } from "./language.ts";
 import {
+  describeLookupVerdict,
   type FormState,
   lookupAnswer,
   lookupForm,
   lookupQuestion,
+  parseSearchTerm,
   printScriptCspSource,
-  readTerm,
-  type TermInput,
-  verdictOf,
+  type SearchTermInput,
 } from "./lookup-answer.ts";
 import type { CspDirectives, Page, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 
 /** Makes the handlers of the lookup page (decision D8.1). It shares its answers and its limit with `/teacher/verify-license`. */
-export function createLookupHandlers(service: Service, limit: PublicLimit, sender: PageSender) {
+export function createLookupHandlers(service: Service, limit: PublicRateLimit, sender: PageSender) {
   const questions = createQuestions(sender);
   const { answer, answerLink } = createAnswers(service, limit, questions);
   const orFailure =
@@ -46,7 +46,7 @@ export function createLookupHandlers(service: Service, limit: PublicLimit, sende
   const submit: PageHandler = (c) => {
     if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? ""))
       return questions.refuse(c, 415, ({ formWrong }) => formWrong);
-    return answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
+    return answer(c, async () => parseSearchTerm((await readForm(c)).get("searchTerm") ?? ""));
   };
   return { show: orFailure(show), answer: orFailure(submit) };
 }
@@ -122,11 +122,11 @@ ${lookupForm(lookup, formOf(c))}`;
 
 function createAnswers(
   service: Service,
-  limit: PublicLimit,
+  limit: PublicRateLimit,
   { send, refuse, tooMany }: ReturnType<typeof createQuestions>,
 ) {
   /** Looks a term up. The lookup is counted before `read`, so that a caller above the limit costs no more work. */
-  async function answer(c: PageContext, read: () => TermInput | Promise<TermInput>) {
+  async function answer(c: PageContext, read: () => SearchTermInput | Promise<SearchTermInput>) {
     const caller = limit(c);
     const decision = caller.lookup();
     showLimit(c, decision);
@@ -139,14 +139,14 @@ function createAnswers(
     const found = await service.publicLookup(asked.term);
     const { settings } = service.configuration.current();
     return send(c, { status: 200, cspDirectives: { "script-src": [printScriptCspSource] } }, (texts) => ({
-      title: verdictOf(found, texts).word,
+      title: describeLookupVerdict(found, texts).word,
       main: lookupAnswer({ answer: found, asked, texts, settings, form: { ...formOf(c), term: asked.term } }),
     }));
   }
 
   /** Answers a link with a term in its query. A term that may be a NIN gets 400, because URLs must not contain one. */
   function answerLink(c: PageContext, text: string, expected: TermKind) {
-    const asked = readTerm(text);
+    const asked = parseSearchTerm(text);
     if ("problem" in asked || asked.kind !== expected) return refuse(c, 400, ({ linkWrong }) => linkWrong);
     return answer(c, () => asked);
   }

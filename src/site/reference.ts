@@ -7,13 +7,13 @@ import { sendText } from "../api/public-document.ts";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
-import type { DemoOffer } from "../http/local-caller.ts";
+import type { DemoForCaller } from "../http/local-caller.ts";
 import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
-import { htmlContentType, previewTags, setSecurityHeaders } from "./shell.ts";
+import { htmlContentType, renderPreviewTags, setSecurityHeaders } from "./shell.ts";
 
 const { shell, service } = englishTexts;
-const preview = previewTags(shell.reference, shell.referenceAbout);
+const preview = renderPreviewTags(shell.reference, shell.referenceAbout);
 
 /** Options with which Scalar makes no request to another host and links to none. */
 const withoutElsewhere = {
@@ -39,7 +39,7 @@ function cspDirectivesOf(nonce: string) {
 
 export function createReferencePage(
   { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
-  offer: DemoOffer,
+  offer: DemoForCaller,
 ): PageHandler {
   return async (c) => {
     const { issuer, site } = configuration.current().settings;

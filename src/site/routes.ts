@@ -2,11 +2,11 @@
 
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
-import { type ApiParts, createOpenApiHandler } from "../api/public-api.ts";
+import { type ApiDependencies, createOpenApiHandler } from "../api/public-api.ts";
 import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
-import { createDemoOffer } from "../http/local-caller.ts";
+import { createLocalDemo } from "../http/local-caller.ts";
 import type { AppOptions, Service } from "../service.ts";
 import { createEventHandler, createGettingStartedPage, sendExampleFile } from "./getting-started.ts";
 import { createHelpHandlers } from "./help.ts";
@@ -24,11 +24,11 @@ declare module "hono" {
 }
 
 export function createPages(
-  { service, limit }: Pick<ApiParts, "service" | "limit">,
+  { service, limit }: Pick<ApiDependencies, "service" | "limit">,
   { demo, causeEvent }: AppOptions,
   sender: PageSender,
 ) {
-  const offer = createDemoOffer(demo);
+  const offer = createLocalDemo(demo);
   return {
     openApi: createOpenApiHandler(service),
     reference: createReferencePage(service, offer),

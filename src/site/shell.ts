@@ -8,7 +8,7 @@ import { compressDocument, createDocumentCache, sendDocument, sendText } from ".
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
 import type { Service } from "../service.ts";
-import { allLanguages, type Language, languageQuery, pickLanguage } from "./language.ts";
+import { allLanguages, formatLanguageQuery, type Language, pickLanguage } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
 /** HTML whose inserted values the `html` tag of hono/html has escaped. */
@@ -31,7 +31,7 @@ function siteHead(site: Site, language: Language, top: string): Markup {
     site.name === null
       ? texts.service
       : html`<span>${site.name}</span> <span class="service">${texts.service}</span>`;
-  return html`<header><div class="width">${picture}<a href="${top}${languageQuery(language)}">${names}</a></div></header>`;
+  return html`<header><div class="width">${picture}<a href="${top}${formatLanguageQuery(language)}">${names}</a></div></header>`;
 }
 
 export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
@@ -138,7 +138,7 @@ function pageFrame(page: Page): Markup {
   const { language, path, main, sandbox, site } = page;
   const { shell } = language.texts;
   const top = pathToRoot(path);
-  const query = languageQuery(language);
+  const query = formatLanguageQuery(language);
   const isForeign = page.languages === false && language.tag !== "en";
   return html`<!doctype html>
 <html lang="${language.tag}">
@@ -147,7 +147,7 @@ function pageFrame(page: Page): Markup {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(page)}</title>
-${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : previewTags(page.title, page.description)}
+${page.description === undefined ? html`<meta name="robots" content="noindex, nofollow">` : renderPreviewTags(page.title, page.description)}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
 ${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
@@ -177,7 +177,7 @@ ${languageChoice(language)}
 }
 
 /** Makes the meta elements from which search engines and messengers show a page. */
-export function previewTags(title: string, description: string): Markup {
+export function renderPreviewTags(title: string, description: string): Markup {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">`;

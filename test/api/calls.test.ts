@@ -2,14 +2,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { beginTrace } from "../../src/http/context.ts";
-import type { App } from "../../src/http/serve.ts";
+import type { HttpApp } from "../../src/http/serve.ts";
 import { configureLog } from "../../src/logger.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
 let world: TestService;
-let app: App;
+let app: HttpApp;
 let calls: Call[] = [];
 let keyId: string;
 

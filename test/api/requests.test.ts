@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Hono } from "hono";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
 import type { AppEnv } from "../../src/http/context.ts";
-import { parseWith, readBody } from "../../src/http/request-body.ts";
+import { readBody, validateBySchema } from "../../src/http/request-body.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
 async function read(body: BodyInit | null): Promise<unknown> {
@@ -51,12 +51,12 @@ test("a request body that is nested too deeply is refused", async () => {
 });
 
 function messageOf(
-  schema: Parameters<typeof parseWith>[0],
+  schema: Parameters<typeof validateBySchema>[0],
   value: unknown,
   code: ApiErrorCode = "REQUEST_INVALID",
 ): string {
   try {
-    parseWith(schema, value);
+    validateBySchema(schema, value);
   } catch (error) {
     expect(error).toMatchObject({ code });
     return (error as Error).message;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeXlsx } from "hucre/xlsx";
-import { topics } from "../../src/manual.ts";
+import { manualTopics } from "../../src/manual.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, until } from "../harness/eventually.ts";
 import { testTimeoutMs } from "../harness/program.ts";
@@ -221,10 +221,10 @@ test("every command line of the manual does what the manual says, or is listed w
   const left = new Set(Object.keys(notRun));
   const reasonOf = (line: string) => Object.keys(notRun).find((words) => line.startsWith(words));
   // Whether a line is named although no page has it does not depend on which pages are run here.
-  for (const { name } of topics)
+  for (const { name } of manualTopics)
     for (const line of printedLines(`data/help/${name}.md`)) left.delete(reasonOf(line) ?? "");
   expect([...left]).toEqual([]);
-  for (const { name } of topics.filter((topic) => leftOut[topic.name] !== true)) {
+  for (const { name } of manualTopics.filter((topic) => leftOut[topic.name] !== true)) {
     await before[name]?.();
     for (const line of printedLines(`data/help/${name}.md`)) {
       if (reasonOf(line) !== undefined) continue;

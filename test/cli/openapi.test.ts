@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openApiDocument } from "../../src/api/openapi.ts";
+import { buildOpenApiDocument } from "../../src/api/openapi.ts";
 import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { withTestContext } from "../harness/service.ts";
@@ -13,7 +13,7 @@ test("tvs openapi prints the OpenAPI document without making a database", async 
     const { code, stdout, stderr } = await runTvs(words);
     expect([code, stderr]).toEqual([0, ""]);
     expect(JSON.parse(stdout)).toEqual(
-      JSON.parse(JSON.stringify(openApiDocument("https://verify.example.gov"))),
+      JSON.parse(JSON.stringify(buildOpenApiDocument("https://verify.example.gov"))),
     );
     expect(stdout.split("\n").length).toBeGreaterThan(100);
     expect(existsSync(data)).toBe(false);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import {
-  checkLinkToken,
+  checkConsoleLinkToken,
   createConsoleLink,
   formatConsoleLocation,
   linkLifeMs,
@@ -12,7 +12,7 @@ const secrets = deriveSecrets(newMasterKey());
 const location = { port: 9090, id: "this-service" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = ({ url }: { url: string }) => new URL(url).searchParams.get("token") ?? "";
-const verdictOf = (token: string, at = now) => checkLinkToken(token, { secrets, location, now: at });
+const verdictOf = (token: string, at = now) => checkConsoleLinkToken(token, { secrets, location, now: at });
 
 test("a link to the console leads to this machine, and is good for five minutes", () => {
   const link = createConsoleLink(secrets, location, now);
@@ -41,7 +41,7 @@ test("a link to the console has one spelling, so it opens once", () => {
   expect(good).toEqual([token.slice(-1)]);
 });
 
-test("a link to the console with a later end or in another form is unknown", () => {
+test("a console link is refused as unknown if its expiry time was moved later or its form is not a link's", () => {
   const token = tokenOf(createConsoleLink(secrets, location, now));
   const [expiry = "", nonce = "", mac = ""] = token.split(".");
   const later = (Number.parseInt(expiry, 36) + 60_000).toString(36);
@@ -49,7 +49,7 @@ test("a link to the console with a later end or in another form is unknown", () 
   expect(others.map((one) => verdictOf(one))).toEqual(others.map(() => "unknown"));
 });
 
-test("readPlace reads the stored place of the console as writePlace wrote it", () => {
+test("parseConsoleLocation reads what formatConsoleLocation wrote", () => {
   const written = { port: 9464, id: "01890000-0000-7000-8000-000000000001" };
   expect(parseConsoleLocation(formatConsoleLocation(written))).toEqual(written);
 });

@@ -4,8 +4,8 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { topics } from "../../src/manual.ts";
-import { createExposition, type Sources } from "../../src/metrics/exposition.ts";
+import { manualTopics } from "../../src/manual.ts";
+import { createExposition, type MetricsSources } from "../../src/metrics/exposition.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { testTimeoutMs } from "../harness/program.ts";
@@ -42,14 +42,14 @@ function seriesIn(text: string, at: number): Series[] {
 }
 
 /** The metrics of a service with these readings. */
-async function scrape(world: TestConsole, change: Change, own: Partial<Sources>): Promise<Series[]> {
+async function scrape(world: TestConsole, change: Change, own: Partial<MetricsSources>): Promise<Series[]> {
   const { readings, keys, credentials } = checkInput(change);
   const current = () => ({ ...world.service.configuration.current(), keys, credentials });
   const { text } = createExposition({
     ...world.metrics,
     ...{ configuration: { current }, clock: { now: () => now }, startedAt: now },
     readings: async () => ({ readings, hasFailed: false }),
-    history: { points: () => [] } as unknown as Sources["history"],
+    history: { points: () => [] } as unknown as MetricsSources["history"],
     signingEngine: () => "any",
     signers: () => ({ running: 1, deaths: 0, lastDeathAt: null }),
     clockAheadMs: () => 0,
@@ -124,7 +124,7 @@ beforeAll(async () => {
 });
 
 test("each alert has a summary, a severity and a page of the manual", () => {
-  const pages = topics.map(({ name }) => name).join("|");
+  const pages = manualTopics.map(({ name }) => name).join("|");
   for (const { alert, labels, annotations } of rules) {
     expect([alert, labels, annotations]).toEqual([
       expect.stringMatching(/^Tvs[A-Z]\w+$/),
@@ -138,7 +138,7 @@ test("each alert has a summary, a severity and a page of the manual", () => {
 });
 
 test("the manual lists every alert and no other", () => {
-  const { text = "" } = topics.find(({ name }) => name === "metrics") ?? {};
+  const { text = "" } = manualTopics.find(({ name }) => name === "metrics") ?? {};
   const documented = [...text.matchAll(/^\| `(Tvs\w+)`/gm)].map(([, name]) => name);
   expect(documented).toEqual(rules.map(({ alert }) => alert));
 });

@@ -1,8 +1,8 @@
-import type { App } from "../../src/http/serve.ts";
+import type { HttpApp } from "../../src/http/serve.ts";
 
 /** Sends a request to an app without a socket. @param from the source IP address */
 export async function answerOf(
-  app: App,
+  app: HttpApp,
   path: string,
   init: RequestInit = {},
   from = "127.0.0.1",

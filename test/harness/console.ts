@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { type IncomingHttpHeaders, request } from "node:http";
-import { takeConsolePort } from "../../cli/serve/console.ts";
+import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
-import { consoleFile, readConfig } from "../../src/config.ts";
+import { consolePortFile, readConfig } from "../../src/config.ts";
 import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
 import { answerOf } from "./answer.ts";
 import { aClock } from "./clock.ts";
@@ -18,7 +18,7 @@ export async function openTestConsole() {
   const folder = await makeFolder();
   const clock = aClock("2026-03-01T09:30:00Z");
   const config = readConfig({ data: folder.path }, {});
-  const consolePort = await takeConsolePort(0);
+  const consolePort = await listenOnConsolePort(0);
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(config, {
     clock,
@@ -30,7 +30,7 @@ export async function openTestConsole() {
 
   /** Makes a link, as `tvs console` prints it. */
   async function newLink(): Promise<string> {
-    const location = parseConsoleLocation(readFileSync(consoleFile(config), "utf8"));
+    const location = parseConsoleLocation(readFileSync(consolePortFile(config), "utf8"));
     return createConsoleLink(operator.secrets, location, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Limits, type Listener, serve } from "../../src/http/serve.ts";
+import { type Listener, type ServerLimits, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { sleep, until } from "../harness/eventually.ts";
 import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 /** Starts a listener. Its `/slow` answers, and its `/stream` ends, only when the test says so. */
-async function start(limits: Partial<Limits> = {}) {
+async function start(limits: Partial<ServerLimits> = {}) {
   const gate = Promise.withResolvers<void>();
   const arrived = new Set<string>();
   const fetch = async (request: Request) => {

@@ -3,8 +3,8 @@ import { readCertificate } from "../../src/domain/certificates.ts";
 import {
   createAddressTest,
   createSourceAddress,
+  deriveRateLimitKeys,
   parseClientCertHeader,
-  rateLimitKeys,
 } from "../../src/http/peer.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 
@@ -157,16 +157,16 @@ test("the address test without networks accepts no address, and its error names 
 });
 
 test("the rate limit keys are an IPv4 address itself, and the /64 and /48 of an IPv6 address", () => {
-  expect(rateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
-  expect(rateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
-  expect(rateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
-  expect(rateLimitKeys("2001:db8:1:2::9")).toEqual(rateLimitKeys("2001:db8:1:2:ffff::1"));
-  expect(rateLimitKeys("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
-  expect(rateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
+  expect(deriveRateLimitKeys("203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(deriveRateLimitKeys("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(deriveRateLimitKeys("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
+  expect(deriveRateLimitKeys("2001:db8:1:2::9")).toEqual(deriveRateLimitKeys("2001:db8:1:2:ffff::1"));
+  expect(deriveRateLimitKeys("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
+  expect(deriveRateLimitKeys("2001:db8:2:2::9")[1]).toBe("2001:db8:2::/48");
 });
 
 test("the rate limit key of text that is not an IP address is the text", () => {
-  expect(rateLimitKeys("")).toEqual([""]);
+  expect(deriveRateLimitKeys("")).toEqual([""]);
 });
 
 function codeOf(act: () => unknown): unknown {

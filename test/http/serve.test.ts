@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { Hono } from "hono";
 import type { AppEnv } from "../../src/http/context.ts";
 import { readForm } from "../../src/http/request-body.ts";
-import { type App, type Listener, type ServeOptions, serve } from "../../src/http/serve.ts";
+import { type HttpApp, type Listener, type ServeOptions, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
 import { openClient, rawGet } from "../harness/raw-client.ts";
@@ -31,7 +31,7 @@ function createApp() {
   return app;
 }
 
-async function start(options: Partial<ServeOptions> = {}, app: App = createApp()) {
+async function start(options: Partial<ServeOptions> = {}, app: HttpApp = createApp()) {
   const onError = (error: unknown) => errors.push(error);
   const listener = await serve(app, { ...loopback, tls, onError, ...options });
   listeners.push(listener);
@@ -176,7 +176,7 @@ describe("a listener", () => {
   });
 
   test("a request that arrives before the app is ready waits for the app", async () => {
-    const opening = Promise.withResolvers<App>();
+    const opening = Promise.withResolvers<HttpApp>();
     const listener = await serve(opening.promise, loopback);
     listeners.push(listener);
     const client = await openClient({ port: listener.port });

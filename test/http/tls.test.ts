@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type ConnectionOptions, connect } from "node:tls";
-import { type Limits, serve } from "../../src/http/serve.ts";
+import { type ServerLimits, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
 import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 /** Starts a service with a TLS port, whose answers have the client's fingerprint, and finds its inner listener's port. */
 async function start(
-  limits: Partial<Limits> = {},
+  limits: Partial<ServerLimits> = {},
   trustedProxies: readonly string[] = [],
   credentials = tls,
 ) {

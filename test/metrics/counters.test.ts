@@ -4,10 +4,10 @@ import { scopes } from "../../src/domain/partners.ts";
 import {
   answerOperations,
   type Counters,
-  countedAttestations,
-  countedOutbox,
-  countedPublicLookup,
-  countedSigner,
+  countAttestations,
+  countDeliveries,
+  countPublicLookups,
+  countSignatures,
   createCounters,
 } from "../../src/metrics/counters.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -78,7 +78,7 @@ test("the public lookup and the operation of each scope are counted under the na
 test("a signature counts as queued until it is made, and then as made", async () => {
   const counters = createCounters([]);
   const waiting = Promise.withResolvers<string[]>();
-  const signer = countedSigner({ sign: () => waiting.promise }, counters);
+  const signer = countSignatures({ sign: () => waiting.promise }, counters);
   const both = [signer.sign("kid", ["one"]), signer.sign("kid", ["two", "three"])];
   expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 0, underWay: 3 });
   waiting.resolve(["signature"]);
@@ -90,14 +90,14 @@ test("a signature counts as queued until it is made, and then as made", async ()
 
 test("a signature that fails is reported to its caller, and counted as failed", async () => {
   const counters = createCounters([]);
-  const signer = countedSigner({ sign: () => Promise.reject(new Error("no key")) }, counters);
+  const signer = countSignatures({ sign: () => Promise.reject(new Error("no key")) }, counters);
   expect(await rejection(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
   expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 1, underWay: 0 });
 });
 
 test("a public answer is counted by its licence status, and an answer about nobody as NOT_FOUND", async () => {
   const counters = createCounters([]);
-  await countedPublicLookup(async () => ({ found: false, verifiedAt: "" }), counters)("anything");
+  await countPublicLookups(async () => ({ found: false, verifiedAt: "" }), counters)("anything");
   expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ "public-lookup NOT_FOUND": 1 });
 });
 
@@ -105,7 +105,7 @@ test("a statement counts every teacher in it, when it is stored", async () => {
   const counters = createCounters([]);
   const outcomes = [{}, null, {}];
   const store = { record: async () => outcomes.shift() };
-  const { record } = countedAttestations(store as never, counters);
+  const { record } = countAttestations(store as never, counters);
   const call = {
     attestations: [{ operation: "roster", status: "STATEMENT" }],
     people: [{ status: "VALID" }, { status: "EXPIRED" }],
@@ -125,7 +125,7 @@ test("a statement counts every teacher in it, when it is stored", async () => {
 test("a delivery attempt is counted only if its lease was still held", async () => {
   const counters = createCounters([]);
   const outcomes = [true, false, true];
-  const outbox = countedOutbox({ finish: async () => outcomes.shift() } as never, counters);
+  const outbox = countDeliveries({ finish: async () => outcomes.shift() } as never, counters);
   await outbox.finish({ next: "delivered" } as never);
   await outbox.finish({ next: "dead" } as never);
   await outbox.finish({ next: { dueAt: 1 } } as never);

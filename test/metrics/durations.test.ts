@@ -1,23 +1,28 @@
 import { expect, test } from "bun:test";
-import { bucketCount, bucketOf, percentileMs, upperBoundMs } from "../../src/metrics/durations.ts";
+import {
+  bucketUpperBoundMs,
+  durationBucketCount,
+  findDurationBucket,
+  percentileMs,
+} from "../../src/metrics/durations.ts";
 
 test("a duration bucket holds every duration up to its bound and none above it", () => {
   for (const durationMs of [0, 0.001, 0.125, 0.126, 0.5, 0.7, 1, 1.19, 1.2, 47, 8_191.9, 8_192, 8_193, 1e9]) {
-    const bucket = bucketOf(durationMs);
-    expect(durationMs).toBeLessThanOrEqual(upperBoundMs(bucket));
-    if (bucket > 0) expect(durationMs).toBeGreaterThan(upperBoundMs(bucket - 1));
+    const bucket = findDurationBucket(durationMs);
+    expect(durationMs).toBeLessThanOrEqual(bucketUpperBoundMs(bucket));
+    if (bucket > 0) expect(durationMs).toBeGreaterThan(bucketUpperBoundMs(bucket - 1));
   }
 });
 
 test("a negative or missing duration is counted in the first bucket", () => {
-  expect([bucketOf(-1), bucketOf(Number.NaN)]).toEqual([0, 0]);
-  expect(bucketOf(Number.POSITIVE_INFINITY)).toBe(bucketCount - 1);
+  expect([findDurationBucket(-1), findDurationBucket(Number.NaN)]).toEqual([0, 0]);
+  expect(findDurationBucket(Number.POSITIVE_INFINITY)).toBe(durationBucketCount - 1);
 });
 
 test("a computed percentile differs from the true one by less than a fifth", () => {
-  const counts = new Float64Array(bucketCount);
+  const counts = new Float64Array(durationBucketCount);
   for (let i = 1; i <= 10_000; i++) {
-    const bucket = bucketOf(i / 100);
+    const bucket = findDurationBucket(i / 100);
     counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
   for (const [share, truth] of [
@@ -30,8 +35,8 @@ test("a computed percentile differs from the true one by less than a fifth", () 
 });
 
 test("the percentile of no durations is null, and no percentile is above the last bound", () => {
-  const counts = new Float64Array(bucketCount);
+  const counts = new Float64Array(durationBucketCount);
   expect(percentileMs(counts, 0.5)).toBeNull();
-  counts[bucketCount - 1] = 3;
+  counts[durationBucketCount - 1] = 3;
   expect(percentileMs(counts, 0.99)).toBe(8_192);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { families } from "../../src/metrics/counters.ts";
+import { metricFamilies } from "../../src/metrics/counters.ts";
 import { routes } from "../../src/routes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
@@ -59,12 +59,12 @@ const figureOf = (name: string, labels: Record<string, string> = {}) =>
     ?.value;
 
 test("/metrics is Prometheus text with exactly the metrics of the manual", () => {
-  expect([...scraped.keys()].sort()).toEqual(families.map(({ name }) => name).sort());
-  for (const { name, help, type } of families) expect(scraped.get(name)).toMatchObject({ help, type });
+  expect([...scraped.keys()].sort()).toEqual(metricFamilies.map(({ name }) => name).sort());
+  for (const { name, help, type } of metricFamilies) expect(scraped.get(name)).toMatchObject({ help, type });
 });
 
 test("every sample of /metrics has only the labels that the manual names, and le for histograms", () => {
-  for (const { name, labelNames } of families) {
+  for (const { name, labelNames } of metricFamilies) {
     const labels = samplesOf(name).flatMap((one) => Object.keys(one.labels));
     expect([name, labels.filter((label) => label !== "le" && !labelNames.includes(label))]).toEqual([
       name,
@@ -132,7 +132,7 @@ test("the Grafana dashboard uses exactly the metrics of the service", () => {
   const asked = [...read("data/grafana-dashboard.json").matchAll(/\b(?:tvs|process)_[a-z_]+/g)].map(
     ([name]) => name,
   );
-  const series = families.flatMap(({ name, type }) =>
+  const series = metricFamilies.flatMap(({ name, type }) =>
     type === "histogram" ? ["_bucket", "_sum", "_count"].map((suffix) => name + suffix) : [name],
   );
   expect([...new Set(asked)].filter((name) => !series.includes(name))).toEqual([]);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
-import { type History, maxPoints, startHistory } from "../../src/metrics/history.ts";
+import { maxHistoryPoints, startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 
 let now = 0;
 let counters: Counters;
-let history: History;
+let history: TrafficHistory;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
   counters = createCounters([
@@ -52,9 +52,9 @@ test("a point of the history has the longest queue, the commit size and the deli
 });
 
 test("the history keeps a quarter of an hour, and returns the points after a given time", () => {
-  for (let i = 0; i < maxPoints + 5; i++) nextPoint();
+  for (let i = 0; i < maxHistoryPoints + 5; i++) nextPoint();
   const all = history.points(0);
-  expect(all).toHaveLength(maxPoints);
-  expect((all.at(-1)?.at ?? 0) - (all[0]?.at ?? 0)).toBe((maxPoints - 1) * 2_000);
+  expect(all).toHaveLength(maxHistoryPoints);
+  expect((all.at(-1)?.at ?? 0) - (all[0]?.at ?? 0)).toBe((maxHistoryPoints - 1) * 2_000);
   expect(history.points(now - 4_000)).toHaveLength(2);
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { topics } from "../../src/manual.ts";
+import { manualTopics } from "../../src/manual.ts";
 import { expectSound, sharedSite } from "./browser.ts";
 
 const { site, browser } = sharedSite();
 
-const pages = ["", ...topics.map((topic) => topic.name)];
+const pages = ["", ...manualTopics.map((topic) => topic.name)];
 
 test.each(pages)("the manual's page %p fits a phone, and axe finds no fault", async (name) => {
   const { page, complaints, requested } = await browser.open();

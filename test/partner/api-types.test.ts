@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { apiTypes, contractTypes, type Schemas, schemaTypes, typesFile } from "../../.ci/schema-types.ts";
-import { openApiDocument } from "../../src/api/openapi.ts";
+import { buildOpenApiDocument } from "../../src/api/openapi.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -29,7 +29,7 @@ test("the committed types of the client equal those generated from the OpenAPI d
 });
 
 test("the types of the contract equal those of the OpenAPI document", async () => {
-  const { schemas } = openApiDocument("https://teachers.example").components as { schemas: Schemas };
+  const { schemas } = buildOpenApiDocument("https://teachers.example").components as { schemas: Schemas };
   const pairs = Object.entries(contractTypes).map(([name, own]) => [name, `Contract.${own}`]);
   const imports = [
     'import type * as Of from "./document.ts";',

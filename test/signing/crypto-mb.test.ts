@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash } from "node:crypto";
-import { type CryptoMb, lanes } from "../../src/signing/crypto-mb.ts";
-import { knownHash, knownKey, knownSignature } from "../../src/signing/engine.ts";
-import { findLibcrypto, type LoadedKey, openLibcrypto, signAll } from "../../src/signing/openssl.ts";
+import { type CryptoMb, laneCount } from "../../src/signing/crypto-mb.ts";
+import { copyTestKey, selfTestHash, selfTestSignature } from "../../src/signing/engine.ts";
+import { findLibcrypto, type LoadedKey, openLibcrypto, signHashes } from "../../src/signing/openssl.ts";
 import { cryptoMb } from "./machine.ts";
 
 const libcrypto = cryptoMb === null ? null : await openLibcrypto(findLibcrypto() ?? "");
@@ -34,10 +34,10 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
   const inLanes = (pkcs8: Uint8Array) => (cryptoMb as CryptoMb).loadKey(pkcs8);
 
   test("crypto_mb makes the known signature in each of its eight lanes", () => {
-    const key = inLanes(knownKey());
-    const made = key?.sign(new Array(lanes).fill(knownHash)) ?? [];
+    const key = inLanes(copyTestKey());
+    const made = key?.sign(new Array(laneCount).fill(selfTestHash)) ?? [];
     expect(made.map((one) => Buffer.from(one).toString("base64url"))).toEqual(
-      new Array(lanes).fill(knownSignature),
+      new Array(laneCount).fill(selfTestSignature),
     );
   });
 
@@ -46,7 +46,7 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     (bits) => {
       const pkcs8 = generate(bits);
       const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-      for (const count of [1, 4, 7, lanes]) {
+      for (const count of [1, 4, 7, laneCount]) {
         const wanted = hashes(count);
         expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
       }
@@ -61,11 +61,11 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
   test.each(["p", "q", "dp", "dq", "qi"] as const)(
     "OpenSSL signs if the key of crypto_mb has a fault in %s",
     (name) => {
-      const openssl = inOpenssl(knownKey());
-      const key = { loaded: openssl, lanes: inLanes(withFault(knownKey(), name)) };
-      expect(key.lanes?.sign(hashes(lanes))).toBeNull();
-      expect(signAll(key, hashes(lanes))).toEqual(
-        hashes(lanes).map((one) => openssl.sign(one) as Uint8Array),
+      const openssl = inOpenssl(copyTestKey());
+      const key = { loaded: openssl, lanes: inLanes(withFault(copyTestKey(), name)) };
+      expect(key.lanes?.sign(hashes(laneCount))).toBeNull();
+      expect(signHashes(key, hashes(laneCount))).toEqual(
+        hashes(laneCount).map((one) => openssl.sign(one) as Uint8Array),
       );
       expect(key.lanes).toBeNull();
     },

@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import type { Message } from "../../src/signing/engine.ts";
-import { createQueue, type Helper, type QueueOptions, type SignedGroup } from "../../src/signing/queue.ts";
+import type { SigningInput } from "../../src/signing/engine.ts";
+import {
+  createSigningQueue,
+  type QueueHelper,
+  type QueueOptions,
+  type SignedGroup,
+} from "../../src/signing/queue.ts";
 import { rejection } from "../harness/rejection.ts";
 
 const overloaded = { code: "OVERLOADED" };
@@ -9,7 +14,7 @@ const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const turnOfLoop = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A fake signature, which is the text of its key id and input. */
-const signatureOf = (kid: string, { input }: Pick<Message, "input">) =>
+const signatureOf = (kid: string, { input }: Pick<SigningInput, "input">) =>
   new Uint8Array(Buffer.from(`${kid}:${input}`));
 const signed = (kid: string, ...inputs: string[]) =>
   inputs.map((input) => Buffer.from(signatureOf(kid, { input })).toString("base64url"));
@@ -17,7 +22,7 @@ const signed = (kid: string, ...inputs: string[]) =>
 /** Makes a queue that signs in its own thread, and records the groups that it signs there. */
 function openQueue(options: Partial<QueueOptions> = {}) {
   const made: string[][] = [];
-  const queue = createQueue({
+  const queue = createSigningQueue({
     helpers: [],
     inPlace(kid, messages) {
       made.push(messages.map(({ input }) => input));
@@ -33,8 +38,12 @@ function openQueue(options: Partial<QueueOptions> = {}) {
 
 /** Makes a helper that signs a group only when the test calls `sign`. */
 function aHelper(slots = 2, groupSize = 8) {
-  const groups: { kid: string; messages: readonly Message[]; made: PromiseWithResolvers<SignedGroup> }[] = [];
-  const helper: Helper = {
+  const groups: {
+    kid: string;
+    messages: readonly SigningInput[];
+    made: PromiseWithResolvers<SignedGroup>;
+  }[] = [];
+  const helper: QueueHelper = {
     groupSize,
     slots: () => slots,
     sign(kid, messages) {

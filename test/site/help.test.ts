@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { headingId, titleOf, topicGroups, topics } from "../../src/manual.ts";
+import { headingId, manualTopics, titleOf, topicGroups } from "../../src/manual.ts";
 import { sharedTestService } from "../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
@@ -16,7 +16,7 @@ function linksOf(html: string, path: string): URL[] {
 test("the manual's index lists every topic under its group, with and without a slash at the end of the URL", async () => {
   const html = await textOf(folder);
   for (const { title } of topicGroups) expect(html).toContain(`<h2>${title}</h2>`);
-  for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
+  for (const topic of manualTopics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
   const bare = await world.call(folder.slice(0, -1));
   expect(bare.status).toBe(308);
   expect(
@@ -24,14 +24,14 @@ test("the manual's index lists every topic under its group, with and without a s
   ).toBe(folder);
 });
 
-test.each(topics.map(({ name }) => name))(
+test.each(manualTopics.map(({ name }) => name))(
   "the manual's page %s has its title, its headings with ids, and the site's layout",
   async (name) => {
     const response = await world.call(folder + name);
     expect(response.status).toBe(200);
     expect(response.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
     const html = await response.text();
-    const topic = topics.find((one) => one.name === name);
+    const topic = manualTopics.find((one) => one.name === name);
     expect(html).toMatch(/<h1 id="[\w-]+">/);
     for (const [, text = ""] of (topic?.text ?? "").matchAll(/^## (.+)$/gm))
       expect(html).toContain(`<h2 id="${headingId(text)}">`);
@@ -40,7 +40,7 @@ test.each(topics.map(({ name }) => name))(
 );
 
 test("the manual's pages link only to pages and headings that exist", async () => {
-  const pages = [folder, ...topics.map(({ name }) => folder + name)];
+  const pages = [folder, ...manualTopics.map(({ name }) => folder + name)];
   const links = (await Promise.all(pages.map(async (path) => linksOf(await textOf(path), path)))).flat();
   const own = links.filter(({ host }) => host === "service.test");
   for (const path of new Set(own.map(({ pathname }) => pathname)))

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { englishTexts } from "../../src/site/language.ts";
-import { canShowTerm, lookupLink, readTerm } from "../../src/site/lookup-answer.ts";
+import { canShowTerm, lookupLink, parseSearchTerm } from "../../src/site/lookup-answer.ts";
 
 const problemOf = (text: string) => {
-  const asked = readTerm(text);
+  const asked = parseSearchTerm(text);
   return "problem" in asked ? asked.problem(englishTexts.lookup) : asked.kind;
 };
 
@@ -21,7 +21,7 @@ test.each([
   ["2348030000001", "2348030000001", "phone"],
   ["teacher01@example.org", "teacher01@example.org", "email"],
 ])("the lookup form reads the search term %p as %p, of the kind %s", (text, term, kind) => {
-  expect(readTerm(text)).toEqual({ term, kind: kind as "tId" });
+  expect(parseSearchTerm(text)).toEqual({ term, kind: kind as "tId" });
 });
 
 test.each([

@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { openApiDocument } from "../../../src/api/openapi.ts";
+import { buildOpenApiDocument } from "../../../src/api/openapi.ts";
 
 /** The document as it is published, and a JSON Schema validator over it that shares no code with ours. */
-export const document = openApiDocument("https://verify.example.gov");
+export const document = buildOpenApiDocument("https://verify.example.gov");
 
 const options = {
   strict: false,

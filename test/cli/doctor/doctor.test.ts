@@ -46,14 +46,14 @@ test("tvs doctor finds no failure on a healthy machine", () =>
 
 test("tvs doctor warns where a batch would take longer than a caller waits for it", () => {
   const engine = { name: "webcrypto" as const, description: "WebCrypto" };
-  const signer = { engine, reason: null, isTogetherMissed: false };
+  const signer = { engine, reason: null, lacksCryptoMb: false };
   expect(signingCheck(signer, 100)).toMatchObject({ result: "ok", advice: null });
   expect(signingCheck(signer, 99)).toMatchObject({
     result: "warn",
     found: "WebCrypto, 99 RSA-2048 signatures a second",
     advice: "give the service more processor time",
   });
-  expect(signingCheck({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
+  expect(signingCheck({ ...signer, lacksCryptoMb: true }, 100).found).toEndWith("with libcrypto-mb11");
 });
 
 test("tvs doctor creates neither a data folder nor a database", () =>

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { titleOf, topicGroups, topics } from "../../../src/manual.ts";
+import { manualTopics, titleOf, topicGroups } from "../../../src/manual.ts";
 import { reasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -10,8 +10,8 @@ const folder = join(import.meta.dir, "../../../data/help");
 
 test("every file of data/help is a page of the manual with a title and a summary", () => {
   const files = readdirSync(folder).sort();
-  expect(topics.map(({ name }) => `${name}.md`).sort()).toEqual(files);
-  for (const topic of topics) {
+  expect(manualTopics.map(({ name }) => `${name}.md`).sort()).toEqual(files);
+  for (const topic of manualTopics) {
     // The table of the page errors is made from the codes.
     const file = topic.name === "errors" ? topic.text.replace(/^\|.*\n/gm, "") : topic.text;
     expect(file).toBe(readFileSync(join(folder, `${topic.name}.md`), "utf8"));
@@ -30,14 +30,14 @@ test("tvs help lists every topic under its group, and mentions --help for the co
   expect(code).toBe(0);
   expect(stdout).not.toContain("RUN THE SERVICE");
   expect(stdout).toContain("`tvs --help` lists the commands");
-  expect(stdout.split("\n").length).toBeLessThan(topics.length + topicGroups.length + 6);
+  expect(stdout.split("\n").length).toBeLessThan(manualTopics.length + topicGroups.length + 6);
   for (const { title } of topicGroups) expect(stdout).toMatch(new RegExp(`^${title.toUpperCase()}$`, "m"));
-  for (const { name, summary } of topics) {
+  for (const { name, summary } of manualTopics) {
     expect(stdout).toMatch(new RegExp(`^ {2}${name} +${summary.slice(0, 20)}`, "m"));
   }
 });
 
-test.each(topics.map(({ name }) => name))(
+test.each(manualTopics.map(({ name }) => name))(
   "tvs help %s shows no Markdown characters, and fits 80 columns",
   async (name) => {
     const { stdout, code } = await runTvs(["help", name]);
@@ -45,7 +45,7 @@ test.each(topics.map(({ name }) => name))(
     const [page = ""] = stdout.split("\nEXAMPLE");
     expect(page).not.toMatch(/^#|^\||```|\]\(/m);
     // The output of a command is shown as it is, however wide.
-    const source = topics.find((topic) => topic.name === name)?.text ?? "";
+    const source = manualTopics.find((topic) => topic.name === name)?.text ?? "";
     const quoted = [...source.matchAll(/^```[\s\S]*?^```$/gm)].join("\n");
     const isPasted = (line: string) => /^ {2}\S/.test(line) || quoted.includes(`\n${line.slice(2)}\n`);
     const wide = page.split("\n").filter((line) => Bun.stringWidth(line) > 80 && !isPasted(line));
@@ -65,7 +65,7 @@ test.each([["doctor"], ["partners"], ["partners webhook set"]])(
       runTvs(["help", ...words.split(" ")]),
       runTvs([...words.split(" "), "--help"]),
     ]);
-    const page = topics.some(({ name }) => name === words) ? `\n\nThe command tvs ${words}\n\n` : "";
+    const page = manualTopics.some(({ name }) => name === words) ? `\n\nThe command tvs ${words}\n\n` : "";
     expect([helped.code, command.code]).toEqual([0, 0]);
     expect(helped.stdout).toEndWith(page + command.stdout);
     expect(helped.stdout.length > command.stdout.length).toBe(page !== "");
@@ -100,7 +100,7 @@ test.each([
 });
 
 test("tvs help of an unknown word lists the topics in one line", async () => {
-  const names = topics.map(({ name }) => name).join(", ");
+  const names = manualTopics.map(({ name }) => name).join(", ");
   await expectRefusal(runTvs(["help", "nosuch"]), 2, `no command or topic "nosuch"; the topics are ${names}`);
 });
 
