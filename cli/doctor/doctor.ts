@@ -13,7 +13,7 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import { command, environmentOf, flag, version } from "../command.ts";
 import { noRegisterError, requireOwnFolder } from "../register/register.ts";
-import { escapeControls, exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
+import { escapeControls, exitCodes, listing, print, printNote, terminalWidth } from "../terminal/output.ts";
 import { wrapText } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import * as machine from "./machine.ts";
@@ -33,7 +33,7 @@ export const doctorCommand = command({
       return { name, result, found, advice: adviceText(check) };
     });
     print(args, { ok: healthy, checks: shown }, () => report(shown));
-    if (isMissing) note(`tvs: ${noRegisterError(config).message}`);
+    if (isMissing) printNote(`tvs: ${noRegisterError(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });

@@ -6,7 +6,7 @@ import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
-import { behindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
+import { databaseBehindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
 import { leavesText, originOf } from "../../src/domain/evidence/log.ts";
 import {
   keepForever,
@@ -50,7 +50,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
   try {
     const note = openPinnedCheckpoint(file).read();
     const loss = await describeLoss(note, { store, secrets: secretsAtHand(config) });
-    if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, behindAdvice);
+    if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, databaseBehindAdvice);
     if (note === null && signedSize === 0) return ok("none yet; it is written with the first checkpoint");
     if (note === null) {
       const advice =

@@ -33,9 +33,9 @@ import {
   exitCodes,
   hint,
   listing,
-  note,
   print,
   printList,
+  printNote,
   record,
   safeJson,
 } from "../terminal/output.ts";
@@ -56,7 +56,7 @@ const proveCommand = operatorCommand({
     const leafHash = Buffer.from(leaf).toString("hex");
     const path = { leafHash, leafIndex: index, treeSize: size, hashes: hashes.map(encodeBase64) };
     print(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));
-    if (file !== undefined) note(`wrote the proof to ${file.path}`);
+    if (file !== undefined) printNote(`wrote the proof to ${file.path}`);
   },
 });
 
@@ -106,7 +106,7 @@ const checkCommand = operatorCommand({
     const results = await checkFile(args.file, check);
     print(args, results.map(describeCheck), () => checkTable(results));
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-      note(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
+      printNote(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
     process.exitCode = exitCodeOf(results);
   },
 });
@@ -190,7 +190,7 @@ const listCommand = operatorCommand({
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
     const kept = await readRetentionState(operator);
     if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-      note(`older ones may be missing: ${describeRetention(kept)}`);
+      printNote(`older ones may be missing: ${describeRetention(kept)}`);
   },
 });
 

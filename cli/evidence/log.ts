@@ -11,7 +11,7 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
+import { exitCodes, hint, listing, print, printNote, readable, record } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
 import { logDependencies, logWriterOf, noLog } from "./open-evidence.ts";
 
@@ -25,7 +25,7 @@ const auditCommand = operatorCommand({
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
-      note(
+      printNote(
         "it cannot be decided whether the database was put back to an earlier state: no checkpoint is pinned beside the " +
           "master key; run this where the service runs",
       );
@@ -112,13 +112,13 @@ const newCommand = operatorCommand({
     const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
     print(args, value, () => record(value));
     const lost = (previousSize ?? 0) - size;
-    if (lost > 0) note(`${lost} of the newest attestations that were signed for are lost.`);
-    note(
+    if (lost > 0) printNote(`${lost} of the newest attestations that were signed for are lost.`);
+    printNote(
       readable(
         `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
       ),
     );
-    note(
+    printNote(
       "Services that run go over to it; start those again that have stopped because the database is behind.",
     );
   },

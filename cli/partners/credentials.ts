@@ -20,10 +20,10 @@ import {
   type Columns,
   hint,
   listing,
-  note,
   parseDuration,
   print,
   printList,
+  printNote,
   readable,
   record,
 } from "../terminal/output.ts";
@@ -87,7 +87,7 @@ const issueKeyCommand = operatorCommand({
     const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text };
     const until = ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` };
     print(args, { ...shown, previous: ends }, () => record({ ...shown, ...until }));
-    note("the API key is shown only once; hand it over securely");
+    printNote("the API key is shown only once; hand it over securely");
     if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
   },
 });
@@ -118,7 +118,9 @@ const revokeKeyCommand = operatorCommand({
     const shown = { ...describeApiKey(key, now), answers: { count, isAll, firstAt: isoTime(firstAt) } };
     print(args, shown, () => `${credential} of ${partnerId} is revoked\n${usesText(uses, credential)}`);
     if (isLast)
-      note(`partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`);
+      printNote(
+        `partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`,
+      );
   },
 });
 
@@ -156,7 +158,7 @@ const addCertificateCommand = operatorCommand({
     await partners.addCertificate(certificate);
     const shown = describeCertificate(certificate);
     print(args, shown, () => listing([shown], certificateColumns));
-    if (certificate.validFrom > clock.now()) note(`the certificate is valid from ${shown.validFrom} on`);
+    if (certificate.validFrom > clock.now()) printNote(`the certificate is valid from ${shown.validFrom} on`);
   },
 });
 

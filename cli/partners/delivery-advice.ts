@@ -6,7 +6,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
 import type { CommandContext } from "../open.ts";
-import { note } from "../terminal/output.ts";
+import { printNote } from "../terminal/output.ts";
 
 const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
 const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
@@ -91,7 +91,7 @@ export function whyHeld(
 
 export async function noteWithoutService({ driver }: CommandContext): Promise<void> {
   if (await driver.serviceRunning()) return;
-  note("no service is running on this data; it will be sent when tvs serve is started");
+  printNote("no service is running on this data; it will be sent when tvs serve is started");
 }
 
 /** Prints a note for each partner whose deliveries are held. @returns whether there is one */
@@ -101,7 +101,7 @@ export async function noteHeld({ webhooks, clock }: CommandContext, partnerId?: 
   );
   for (const one of held) {
     const endpoint = await webhooks.endpoint(one.partnerId);
-    note(`what waits for ${one.partnerId} (${one.pending}): ${whyHeld(one, { endpoint })}`);
+    printNote(`what waits for ${one.partnerId} (${one.pending}): ${whyHeld(one, { endpoint })}`);
   }
   return held.length > 0;
 }

@@ -26,10 +26,10 @@ import {
   type Columns,
   hint,
   listing,
-  note,
   parseCount,
   print,
   printList,
+  printNote,
   record,
 } from "../terminal/output.ts";
 import {
@@ -101,7 +101,7 @@ const addCommand = operatorCommand({
     const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
     const keyText = `keyId       ${key.record.keyId}\napiKey      ${key.text}`;
     print(args, shown, () => `${partnerText(added)}\n${keyText}`);
-    note("the API key is shown only once; hand it over securely");
+    printNote("the API key is shown only once; hand it over securely");
     hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
   },
 });

@@ -16,7 +16,7 @@ import { flag, group, operand, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
+import { hint, parseDuration, print, printNote, record } from "../terminal/output.ts";
 import { describeFilter, filterArgs, partnerOperand, readFilter } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 
@@ -37,9 +37,11 @@ const setCommand = operatorCommand({
     print(args, { partnerId, url, secret }, () =>
       record({ partnerId, url, secret, ...describeFilter(eventFilter) }),
     );
-    note(secretNote);
+    printNote(secretNote);
     if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
-      note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
+      printNote(
+        "the service sends to a private address only when `tvs serve` has --allow-private-webhooks too",
+      );
     hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
   },
 });
@@ -60,7 +62,7 @@ const rotateCommand = operatorCommand({
     const { partnerId, url, previousUntil } = endpoint;
     const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
     print(args, shown, () => record(shown));
-    note(secretNote);
+    printNote(secretNote);
   },
 });
 
@@ -74,8 +76,9 @@ const showCommand = operatorCommand({
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
     print(args, shown, () => record({ ...shown, ...describeFilter(partner.eventFilter) }));
-    if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
-    if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
+    if (partner.disabledAt !== null)
+      printNote(`the partner itself is disabled: tvs partners enable ${args.id}`);
+    if (endpoint.disabledReason !== null) printNote(whyDisabled(endpoint.disabledReason, args.id));
   },
 });
 

@@ -15,7 +15,16 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, hint, listing, note, print, printList, readable, record } from "../terminal/output.ts";
+import {
+  type Columns,
+  hint,
+  listing,
+  print,
+  printList,
+  printNote,
+  readable,
+  record,
+} from "../terminal/output.ts";
 import { partnerOption } from "./credentials.ts";
 import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 
@@ -33,7 +42,9 @@ const listCommand = operatorCommand({
     const shown = (await webhooks.deliveries({ state, partnerId, since, limit })).map(describeDelivery);
     printList(args, shown, deliveryColumns, "no deliveries");
     if (args.json !== true && shown.some((one) => one.state === "dead")) {
-      note("tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again");
+      printNote(
+        "tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again",
+      );
     }
   },
 });
@@ -131,7 +142,7 @@ async function retryOne({ webhooks, clock }: CommandContext, deliveryId: string)
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const held = whyHeld(delivery, { endpoint });
-  if (held !== null) note(held);
+  if (held !== null) printNote(held);
   return 1;
 }
 
@@ -148,7 +159,7 @@ async function retryDead(
     const isAsked = partnerId === (filter.partnerId ?? partnerId);
     if (dead === 0 || endpoints.has(partnerId) || !isAsked) continue;
     const why = `because it has no endpoint: tvs partners webhook set ${partnerId} URL`;
-    note(`${dead} dead deliveries of ${partnerId} stay dead, ${why}`);
+    printNote(`${dead} dead deliveries of ${partnerId} stay dead, ${why}`);
   }
   return retried;
 }

@@ -31,7 +31,7 @@ import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { hint, note, print, record, terminalWidth } from "../terminal/output.ts";
+import { hint, print, printNote, record, terminalWidth } from "../terminal/output.ts";
 import { wrapText } from "../terminal/tables.ts";
 import { byArg } from "./operator-name.ts";
 import { locationOf, serviceSettings } from "./register.ts";
@@ -194,8 +194,8 @@ function camelCaseNames(answers: Answers): Answers {
 function warnOfTrialIssuer(args: { json?: unknown }, { issuer = "" }: Answers): void {
   const flaw = issuerFlaw(issuer);
   if (flaw === "loopback")
-    note("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
-  if (flaw === "http") note("this issuer is http: whoever is on the way can change what partners read");
+    printNote("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
+  if (flaw === "http") printNote("this issuer is http: whoever is on the way can change what partners read");
   hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }
 
@@ -233,7 +233,7 @@ async function askOne(question: Question, lines: AsyncIterator<string>): Promise
       return answer;
     } catch (error) {
       if (!isTvsError(error)) throw error;
-      note(`  ${error.message}`);
+      printNote(`  ${error.message}`);
     }
   }
 }

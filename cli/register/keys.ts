@@ -19,11 +19,11 @@ import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Columns,
   hint,
-  note,
   parseCount,
   parseTime,
   print,
   printList,
+  printNote,
   record,
 } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
@@ -66,7 +66,7 @@ const rotateCommand = operatorCommand({
     await logWriterOf(operator).checkpoint();
     const { early, ...kids } = await rotateKeys(keys, secrets, { ...options, bits: args.bits });
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
-    if (early) note(`warning: the new key has been public for less than 24 h; ${refused}`);
+    if (early) printNote(`warning: the new key has been public for less than 24 h; ${refused}`);
     const { activeKid: now, previousKid: retired, pendingKid } = kids;
     print(args, kids, () => record({ active: now, retired, pending: pendingKid }));
     const publish = "for offline verification publish the new tvs keys history > key-history.jose";
@@ -96,7 +96,7 @@ const compromiseCommand = operatorCommand({
     await logWriterOf(operator)
       .checkpoint()
       .catch(({ message }: Error) =>
-        note(`warning: the evidence log could not be signed for before the change: ${message}`),
+        printNote(`warning: the evidence log could not be signed for before the change: ${message}`),
       );
     await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
     printList(args, await describeKeys(operator), keyColumns);

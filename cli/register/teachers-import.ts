@@ -26,8 +26,8 @@ import {
   exitCodes,
   hint,
   listing,
-  note,
   print,
+  printNote,
   record,
   table,
   terminalWidth,
@@ -130,7 +130,7 @@ async function* notingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<
   let isNoted = false;
   for await (const piece of pieces) {
     if (!isNoted && piece.mappedBy === "remembered")
-      note("read by the remembered mapping; tvs teachers map --show prints it");
+      printNote("read by the remembered mapping; tvs teachers map --show prints it");
     isNoted = true;
     yield piece;
   }
@@ -184,13 +184,13 @@ function noteRemarks(
 ): void {
   if (abandoned !== undefined) {
     const left = `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}`;
-    note(`${left}; import that file again if it is needed`);
+    printNote(`${left}; import that file again if it is needed`);
   }
   if (sameRejections === true && stopped === undefined)
-    note(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
-  if (stopped?.by === "strict") note(whyStopped(stopped));
+    printNote(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
+  if (stopped?.by === "strict") printNote(whyStopped(stopped));
   if (stopped?.by === "brake")
-    note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
+    printNote(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
   if (args.report !== undefined) return;
   if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
   else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
@@ -253,5 +253,5 @@ function printTemplate(args: { file?: string | undefined; json?: boolean | undef
   if (args.json === true) return;
   const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
   const terminal = { isTTY: process.stderr.isTTY === true, columns: terminalWidth() };
-  note(table(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
+  printNote(table(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
 }

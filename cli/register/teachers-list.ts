@@ -15,7 +15,7 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
+import { type Columns, exitCodes, hint, printList, printNote } from "../terminal/output.ts";
 
 export const filterArgs = {
   status: choiceOption(licenseStatuses, "Only those whose licence has this status today"),
@@ -87,7 +87,7 @@ function show(
   const today = calendar.dateAt(clock.now());
   const rows = teachers.map((one) => describeTeacherRow(one, today));
   printList(args, rows, teacherColumns, nobody);
-  if (next !== null) note(`there are more; the next ones: --after ${next}`);
+  if (next !== null) printNote(`there are more; the next ones: --after ${next}`);
 }
 
 const teacherColumns: Columns<ReturnType<typeof describeTeacherRow>> = {

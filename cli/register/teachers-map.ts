@@ -12,7 +12,7 @@ import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
 import { mainUrl } from "../program.ts";
-import { exitCodes, hint, note, noteTable, print, safeJson } from "../terminal/output.ts";
+import { exitCodes, hint, noteTable, print, printNote, safeJson } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 
@@ -85,7 +85,7 @@ async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
     const bytes = createReadStream(file);
     const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding }, readSheet });
     const found = await suggestMapping(table, { encoding, sheet, isEncodingGuessed });
-    if (table.sheet !== undefined) note(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
+    if (table.sheet !== undefined) printNote(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
     return found;
   };
   try {
@@ -113,13 +113,13 @@ function explainSuggestion({ mapping, columns, questions, rows }: Suggestion): v
       .map(({ name, taken, why }) => [name, taken ?? "left out", why]),
   );
   const { delimiter } = mapping;
-  if (delimiter !== undefined) note(`The columns are separated by ${delimiterNames[delimiter]}.`);
-  note("The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:");
+  if (delimiter !== undefined) printNote(`The columns are separated by ${delimiterNames[delimiter]}.`);
+  printNote("The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:");
   const cells = (row: Record<string, string>) => Object.entries(row).map((pair) => pair.join(" "));
-  for (const row of rows) note(`  ${cells(row).join("; ")}`);
-  if (questions.length === 0) note("No questions.");
-  else note('Questions. Answer each in mapping.json, then delete it from the list "open":');
-  for (const { about, question } of questions) note(`  ${about}: ${question}`);
+  for (const row of rows) printNote(`  ${cells(row).join("; ")}`);
+  if (questions.length === 0) printNote("No questions.");
+  else printNote('Questions. Answer each in mapping.json, then delete it from the list "open":');
+  for (const { about, question } of questions) printNote(`  ${about}: ${question}`);
 }
 
 /** Prints the remembered mapping, or forgets it with --forget. @throws TvsError NOT_KNOWN if none is remembered */

@@ -34,8 +34,8 @@ import {
   escapeControls,
   hint,
   listing,
-  note,
   print,
+  printNote,
   record,
   safeJson,
 } from "../terminal/output.ts";
@@ -77,7 +77,7 @@ const exportCommand = operatorCommand({
     const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
     print(args, { file: output.path, format, teachers }, () => `${written} written to ${args.file}`);
     const left = `${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`;
-    if (profilesLeftOut > 0) note(`CSV has no column for profiles, and ${left}`);
+    if (profilesLeftOut > 0) printNote(`CSV has no column for profiles, and ${left}`);
     hint(args, "what a spreadsheet saves it may have changed: import its file with --dry-run first");
   },
 });

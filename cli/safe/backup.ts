@@ -18,7 +18,7 @@ import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
 import { command, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
 import { closeAfter, requireRegister } from "../open.ts";
-import { exitCodes, hint, note, parseCount, print, readable, record } from "../terminal/output.ts";
+import { exitCodes, hint, parseCount, print, printNote, readable, record } from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
 import { prepareOutput } from "./output-file.ts";
 import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
@@ -85,17 +85,20 @@ const leastBytes = 32 * 1024 * 1024;
 /** Announces long work at a terminal. The work blocks the process, so a progress bar could not move. */
 function announceWork(work: string, file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (hasProgress() && bytes >= leastBytes) note(`${work} ${Math.round(bytes / 1e6)} MB`);
+  if (hasProgress() && bytes >= leastBytes) printNote(`${work} ${Math.round(bytes / 1e6)} MB`);
 }
 
 /** Prints the deleted files. Files with a future time also set exit code 1: nobody reads the output of a good run. */
 function noteDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
   const { deleted = [], ahead = [], unfinished = [] } = dropped;
-  if (unfinished.length > 0) note(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
-  if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
+  if (unfinished.length > 0)
+    printNote(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
+  if (deleted.length > 0) printNote(`deleted: ${deleted.join(", ")}`);
   if (ahead.length === 0) return;
   const advice = "find out which clock is wrong, then rename or delete them";
-  note(`not counted and not deleted, because their time is still to come: ${ahead.join(", ")}; ${advice}`);
+  printNote(
+    `not counted and not deleted, because their time is still to come: ${ahead.join(", ")}; ${advice}`,
+  );
   process.exitCode = exitCodes.refused;
 }
 
@@ -127,9 +130,9 @@ const verifyCommand = command({
       }),
     );
     if (masterKey === "absent")
-      note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
+      printNote(`the master key was not checked: there is none in ${config.masterKeyFile}`);
     if (ok) return;
-    note(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
+    printNote(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
     process.exitCode = exitCodes.refused;
   },
 });

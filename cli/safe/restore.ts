@@ -17,7 +17,7 @@ import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/res
 import { actorOf, byArg } from "../register/operator-name.ts";
 import { locationOf } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, print, readable, record, table } from "../terminal/output.ts";
+import { hint, print, printNote, readable, record, table } from "../terminal/output.ts";
 import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
@@ -56,7 +56,7 @@ export const restoreCommand = command({
     const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
     await pin?.();
     const { replaced, undone } = restored;
-    if (replaced === null) note(`created a new register in ${locationOf(config)}`);
+    if (replaced === null) printNote(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
@@ -68,7 +68,7 @@ export const restoreCommand = command({
     );
     hint(args, "tvs doctor --full, then tvs serve");
     // This is printed last, where the operator reads it: it has to be done before anything else.
-    if (args.json !== true) for (const line of first) note(line);
+    if (args.json !== true) for (const line of first) printNote(line);
   },
 });
 

@@ -7,7 +7,7 @@ import { teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { command, operand } from "../command.ts";
 import { noteWithoutService } from "../partners/delivery-advice.ts";
-import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
+import { hint, parseChoice, print, printNote, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
 /** The most deliveries that are searched for those of the event; an event has fewer in a sandbox. */
@@ -52,7 +52,9 @@ export const triggerCommand = command({
       );
       if (deliveries.length > 0) await noteWithoutService(operator);
       else
-        note(`no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`);
+        printNote(
+          `no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`,
+        );
       for (const { deliveryId } of deliveries)
         hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);
     });

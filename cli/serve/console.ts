@@ -27,7 +27,7 @@ import { createStatusStore } from "../../src/store/status.ts";
 import { version } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { note, print } from "../terminal/output.ts";
+import { print, printNote } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
 
 export const consoleCommand = operatorCommand({
@@ -42,7 +42,7 @@ export const consoleCommand = operatorCommand({
     const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
-    if (args.json !== true) note("the link works once, within five minutes, on this machine");
+    if (args.json !== true) printNote("the link works once, within five minutes, on this machine");
   },
 });
 

@@ -47,7 +47,7 @@ export function print(args: Asked, value: unknown, human: () => string): void {
 }
 
 /** Prints a note to stderr, so that stdout has only the result. */
-export function note(words: string): void {
+export function printNote(words: string): void {
   // A note may quote text from the database, whose control characters must not reach the terminal.
   const lines = words.split("\n").map(escapeControls);
   // A terminal breaks long lines within words. A command in the note could not be pasted then.
@@ -68,7 +68,7 @@ export function noteTable(head: readonly string[], rows: readonly (readonly Cell
 
 /** Prints a hint, such as the next command, at a terminal only. */
 export function hint(args: Asked, text: string): void {
-  if (args.json !== true && process.stderr.isTTY === true) note(text);
+  if (args.json !== true && process.stderr.isTTY === true) printNote(text);
 }
 
 const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? text : `${text}\n`);

@@ -1,6 +1,6 @@
 import type { TeacherEvent } from "../domain/events.ts";
 import { wakeSenders } from "./deliveries.ts";
-import { bind, insertRows } from "./driver/driver.ts";
+import { bind, insertStatements } from "./driver/driver.ts";
 
 /** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
 
@@ -48,7 +48,7 @@ export function eventsOf(teachers: readonly { id: number; events: readonly Teach
   );
   if (rows.length === 0) return [];
   return [
-    ...insertRows("events", columns, rows),
+    ...insertStatements("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
     wakeSenders,
@@ -58,7 +58,9 @@ export function eventsOf(teachers: readonly { id: number; events: readonly Teach
 /** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
 export function testEventSql(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
   return [
-    ...insertRows("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
+    ...insertStatements("events", columns, [
+      [event.eventId, null, event.eventType, event.occurredAt, event.body],
+    ]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
     wakeSenders,
   ];

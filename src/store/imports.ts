@@ -6,7 +6,7 @@ import { createRecorder } from "./changes.ts";
 import {
   bind,
   type Driver,
-  insertRows,
+  insertStatements,
   type Row,
   type SqlStatement,
   type Transaction,
@@ -91,7 +91,7 @@ function insertCodes(id: number, codes: readonly CodeCount[]): SqlStatement[] {
     const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
     return [id, code, rows, places];
   });
-  return insertRows("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
+  return insertStatements("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
 }
 
 const selectUnderWay = "SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL";

@@ -7,7 +7,7 @@ import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import {
   bind,
-  insertRows,
+  insertStatements,
   type Row,
   rowsInJson,
   type SqlStatement,
@@ -110,7 +110,7 @@ const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
 function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValue(write, field));
   const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
-  return insertRows("teachers", teacherColumns, rows);
+  return insertStatements("teachers", teacherColumns, rows);
 }
 
 /** Updates only columns that some row changes, because SQLite rewrites the indexes of each column that is set. */
@@ -149,7 +149,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const entries = writes.flatMap(({ id, history: entry }) =>
     entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );
-  return insertRows("history", ["teacher_id", ...Object.keys(written)], entries);
+  return insertStatements("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
 /** The columns of the history after the teacher's id, each with its value. */

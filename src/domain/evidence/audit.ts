@@ -13,7 +13,7 @@ import type { Secrets } from "../secrets.ts";
 import { contradictionsIn, findForgery, openKeys } from "./audit-rows.ts";
 import { describeLoss } from "./checkpoint.ts";
 import { headIn, isOwnLog, linkOf, linkTo, openStoredCheckpoint } from "./log.ts";
-import { openRetention } from "./retention.ts";
+import { verifyRetentionNote } from "./retention.ts";
 import {
   growTree,
   hashAt,
@@ -177,7 +177,7 @@ function createRowCheck(
   return {
     async readRetention(): Promise<void> {
       const note = await store.retention();
-      const excused = note === null || log === undefined ? null : await openRetention(note, log);
+      const excused = note === null || log === undefined ? null : await verifyRetentionNote(note, log);
       position = Math.min(excused?.position ?? 0, size);
       if (note === null || excused !== null || isForged) return;
       isForged = true;

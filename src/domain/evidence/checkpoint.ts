@@ -24,7 +24,7 @@ import {
   openStoredCheckpoint,
   treeHeadOf,
 } from "./log.ts";
-import { openRetention, signRetention } from "./retention.ts";
+import { signRetentionNote, verifyRetentionNote } from "./retention.ts";
 import { appendTo, consistencyProof, hasRoot, leafAt, leafHash, missingLeafHash, rootOf } from "./tree.ts";
 
 /** How many leaves one transaction appends. It takes a few milliseconds, for which the commits of calls wait. */
@@ -262,11 +262,14 @@ async function storePinned(
 }
 
 /** What the operator of a database that is behind can do. */
-export const behindAdvice =
+export const databaseBehindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 
 function behind(loss: string): TvsError {
-  return new TvsError("LOG_BEHIND", `the database is behind its evidence log: ${loss}: ${behindAdvice}`);
+  return new TvsError(
+    "LOG_BEHIND",
+    `the database is behind its evidence log: ${loss}: ${databaseBehindAdvice}`,
+  );
 }
 
 /** How often the leader looks for new attestations, in milliseconds. */
@@ -355,8 +358,8 @@ export async function beginNextLog(
     const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);
     const log = newLog(dependencies, { number, reason, previous, firstSize });
-    const deleted = before && retention !== null ? await openRetention(retention, before) : null;
-    const renewed = deleted === null ? null : await signRetention(deleted, log, secrets);
+    const deleted = before && retention !== null ? await verifyRetentionNote(retention, before) : null;
+    const renewed = deleted === null ? null : await signRetentionNote(deleted, log, secrets);
     if (await store.begin(log, state, renewed)) return log;
   }
   throw tooBusy();

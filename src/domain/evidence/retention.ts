@@ -64,7 +64,7 @@ type Deleted = { readonly position: number; readonly issuedBefore: number };
 const firstLine = "tvs/v1/retention";
 
 /** Makes a retention note, signed with the key of a log. */
-export async function signRetention(
+export async function signRetentionNote(
   { position, issuedBefore }: Deleted,
   log: Log,
   secrets: Pick<Secrets, "open">,
@@ -77,7 +77,7 @@ export async function signRetention(
 }
 
 /** Verifies a retention note. @returns null if this log has not signed it, so that it excuses no missing row */
-export async function openRetention(note: string, log: Log): Promise<Deleted | null> {
+export async function verifyRetentionNote(note: string, log: Log): Promise<Deleted | null> {
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
   const [first, origin, ...counts] = signed.text.split("\n");
@@ -94,7 +94,7 @@ export async function openRetention(note: string, log: Log): Promise<Deleted | n
 async function readDeleted(store: LogStore) {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;
-  const deleted = note === null ? { position: 0, issuedBefore: 0 } : await openRetention(note, log);
+  const deleted = note === null ? { position: 0, issuedBefore: 0 } : await verifyRetentionNote(note, log);
   if (deleted !== null) return { log, note, deleted };
   const message = "the retention note is not signed by the log: nothing is deleted; look at tvs log audit";
   throw new TvsError("STORE_CORRUPT", message);
@@ -202,7 +202,7 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
   if (position === deleted.position) return { ...over, held };
 
   const issuedBefore = Math.max(deleted.issuedBefore, before);
-  const next = await signRetention({ position, issuedBefore }, log, secrets);
+  const next = await signRetentionNote({ position, issuedBefore }, log, secrets);
   // On the disk now: nothing more. After a kill the next run signs again.
   if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
   // On the disk now: the new note, and no row before its position. A kill earlier leaves the old rows and note.

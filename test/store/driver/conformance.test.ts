@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { blockRows, type Driver, insertRows } from "../../../src/store/driver/driver.ts";
+import { blockRows, type Driver, insertStatements } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -157,7 +157,7 @@ describeDrivers("driver", (kind, opened) => {
         n % 2 === 0 ? null : new Uint8Array([0, 255, 26]),
         `it's "é" \u{1F600} ${n}`,
       ]);
-      await driver.batch(insertRows("bulk", ["k", "n", "b", "t"], rows));
+      await driver.batch(insertStatements("bulk", ["k", "n", "b", "t"], rows));
       const expected = rows.map(([k, n, b, t]) => [k, n, b === null ? "" : "00FF1A", t]);
       expect((await bulkRows(first)).slice(0, count)).toEqual(expected);
     },
@@ -167,7 +167,7 @@ describeDrivers("driver", (kind, opened) => {
     const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
     await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
     const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
-    await driver.batch(insertRows("wide", names, rows));
+    await driver.batch(insertStatements("wide", names, rows));
     const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
     expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
   });
