@@ -12,7 +12,7 @@ import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openFile } from "../src/store/driver/file.ts";
-import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
+import { hasCompleteRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
@@ -81,7 +81,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
   try {
     await requireRightClock(() => readDatabaseClock(driver), clock);
     const version = await readSchema(driver);
-    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
+    if (isThere && !(await hasCompleteRegister(driver))) await prepareNew(config, options, driver);
     if (version < schemaVersion) await makeSchema(driver);
     const stores = createStores(driver, { commits, acting });
     const keyKind = await readKeyKind(stores.settings, config);
@@ -89,7 +89,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
     // The keys are written last and complete the register. If a kill prevents that, the register is made again.
-    if (firstSettings !== undefined && !(await holdsRegister(driver)))
+    if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
     if (isNew) whenMade?.(`created a new register in ${locationOf(config)}`);
@@ -154,7 +154,7 @@ export async function readStoredSettings(config: Config): Promise<ReadonlyMap<st
   if (!hasDatabase(config)) return null;
   return closeAfter(await openDriver(config), async (driver) => {
     await readSchema(driver);
-    return (await holdsRegister(driver)) ? createSettingsStore(driver).read() : null;
+    return (await hasCompleteRegister(driver)) ? createSettingsStore(driver).read() : null;
   });
 }
 

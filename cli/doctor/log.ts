@@ -7,7 +7,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
 import { databaseBehindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
-import { leavesText, originOf } from "../../src/domain/evidence/log.ts";
+import { formatLeaves, originOf } from "../../src/domain/evidence/log.ts";
 import {
   keepForever,
   parseRetention,
@@ -36,7 +36,7 @@ export async function checkLog(
 
 function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Check {
   const { ok, warn } = checkNamed("log");
-  const found = `${origin}, ${leavesText(size)}`;
+  const found = `${origin}, ${formatLeaves(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, log) === origin) return ok(found);
   const advice =
     `its name is no longer the issuer's (${originOf(issuer, log)}): partners find the log by it. If the new ` +

@@ -8,7 +8,7 @@ import {
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
+import { createEvidenceReader, type Inclusion, requireHead } from "../../src/domain/evidence/log.ts";
 import {
   describeRetention,
   mayBePruned,
@@ -52,7 +52,7 @@ const proveCommand = operatorCommand({
     const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
     await file?.write(proof);
     const { index, size, hashes, checkpoint } = inclusion;
-    const { origin } = treeHeadOf(checkpoint);
+    const { origin } = requireHead(checkpoint);
     const leafHash = Buffer.from(leaf).toString("hex");
     const path = { leafHash, leafIndex: index, treeSize: size, hashes: hashes.map(encodeBase64) };
     print(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));

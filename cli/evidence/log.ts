@@ -4,7 +4,7 @@ import { isoTime, timersOf } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
-import { headIn, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
+import { readHead, requireHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { flag, group, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
@@ -106,7 +106,7 @@ const newCommand = operatorCommand({
     const { issuer } = settingsInForce;
     const log = await beginNextLog({ ...logDependencies(operator), issuer }, args.reason);
     const size = (await logWriterOf(operator).checkpoint())?.size ?? 0;
-    const previous = headIn(log.previous);
+    const previous = readHead(log.previous);
     const { origin, reason } = log;
     const [previousOrigin, previousSize] = [previous?.origin ?? null, previous?.size ?? null];
     const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
@@ -138,7 +138,7 @@ const checkpointCommand = operatorCommand({
     if (newest === null)
       throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
     const { signedAt, note } = newest;
-    const { origin, size, root } = treeHeadOf(note);
+    const { origin, size, root } = requireHead(note);
     const described = { origin, size, root: Buffer.from(root).toString("base64") };
     print(args, { ...described, signedAt: isoTime(signedAt), note }, () => note);
   },

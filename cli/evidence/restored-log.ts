@@ -4,7 +4,7 @@ import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
 import type { WriteContext } from "../../src/domain/changes.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { headIn } from "../../src/domain/evidence/log.ts";
+import { readHead } from "../../src/domain/evidence/log.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
@@ -28,7 +28,7 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
   const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
   const store = createLogStore(restored, acting);
   let note = file.read();
-  const [current, known] = [(await store.logs()).at(-1), headIn(note)];
+  const [current, known] = [(await store.logs()).at(-1), readHead(note)];
   if (current === undefined && known === null) return null;
   const masterKey = masterKeyAtHand(config);
   if (masterKey === undefined) {
@@ -58,7 +58,7 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
   const issuer = config.issuer ?? stored ?? `https://${service}`;
   const { origin, previous } = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
   const { size = 0 } = (await writer.checkpoint()) ?? {};
-  const last = headIn(previous);
+  const last = readHead(previous);
   const [previousOrigin, previousSize] = [last?.origin ?? null, last?.size ?? null];
   const lost = Math.max(0, (previousSize ?? 0) - size);
   return { log: { isNew: true, origin, previousOrigin, previousSize, lost }, pin };

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
-import { codeOf } from "../../src/store/driver/files.ts";
+import { errorCodeOf } from "../../src/store/driver/files.ts";
 
 /** Describes the location of the register: the data directory, or the value of `--database`. */
 export function locationOf({ dataDir, database }: Config): string {
@@ -31,7 +31,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
     const found = statSync(database.file);
     return !found.isFile() || found.size > 0;
   } catch (cause) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(cause))) return false;
+    if (["ENOENT", "ENOTDIR"].includes(errorCodeOf(cause))) return false;
     const folder = dirname(database.file);
     const owner = ownerOf(folder) ?? ownerOf(dataDir);
     const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
@@ -142,7 +142,7 @@ function readTrusted(file: string): string {
     const isOurs = uid === 0 || uid === process.geteuid?.();
     if (isOurs && (mode & 0o022) === 0) return readFileSync(descriptor, "utf8");
   } catch (cause) {
-    if (!["EACCES", "EPERM"].includes(codeOf(cause))) {
+    if (!["EACCES", "EPERM"].includes(errorCodeOf(cause))) {
       const message = `${file} cannot be read; it must be a file, not a link`;
       throw new TvsError("CONFIG_INVALID", message, { cause });
     }

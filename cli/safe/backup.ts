@@ -8,8 +8,8 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import {
   type BackupFacts,
-  backupOfPartial,
-  beginsAsDatabase,
+  findBackupOf,
+  hasSqliteHeader,
   inspectBackup,
   lockPartialFile,
   makeBackup,
@@ -182,7 +182,7 @@ function ownAmong(names: Iterable<string>, path: string): { name: string; at: nu
 
 /** Deletes the partial files of killed backups, not of running ones. @returns the paths of these backups */
 async function dropUnfinished(path: string): Promise<string[]> {
-  const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
+  const names = readdirSync(dirname(path)).flatMap((name) => findBackupOf(name) ?? []);
   const dropped: string[] = [];
   for (const { name } of ownAmong(new Set(names), path)) {
     const unfinished = join(dirname(path), name);
@@ -204,7 +204,7 @@ function dropOlder(path: string, keep: number, now: number): { deleted: string[]
   const folder = dirname(path);
   const pathsOf = (those: { name: string }[]) => those.map(({ name }) => join(folder, name));
   const others = ownAmong(readdirSync(folder), path).filter(({ name }) => name !== basename(path));
-  const older = pathsOf(others.filter(({ at }) => at <= now)).filter(beginsAsDatabase);
+  const older = pathsOf(others.filter(({ at }) => at <= now)).filter(hasSqliteHeader);
   const deleted = older.slice(0, Math.max(0, older.length - keep + 1));
   for (const one of deleted) rmSync(one);
   if (deleted.length > 0) syncFolderOf(path);

@@ -7,7 +7,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { holdWebhooksName } from "../../src/domain/settings.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { type Restored, refuseExisting, restoreBackup } from "../../src/store/driver/restore.ts";
+import { type RestoreResult, requireReplaceable, restoreBackup } from "../../src/store/driver/restore.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
@@ -31,7 +31,7 @@ export const restoreCommand = command({
     const acting = { actor: actorOf(config), clock: systemClock };
     const [from, target] = [resolve(args.file), databaseFile(config)];
     const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];
-    refuseExisting({ target, force });
+    requireReplaceable({ target, force });
     const facts = await inspectBackup(from);
     accept(config, facts);
     if (existsSync(target))
@@ -88,7 +88,7 @@ function accept(config: Config, facts: BackupFacts): void {
 
 /** Describes what is undone, and what the operator must do now. */
 function remarks(
-  { replaced, undone }: Restored,
+  { replaced, undone }: RestoreResult,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },
 ): string[] {
   const since = "since the backup was made";
@@ -110,7 +110,7 @@ function remarks(
   ];
 }
 
-function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restored["undone"]>["lost"]) {
+function undoneRemarks(changes: readonly Difference[], lost: NonNullable<RestoreResult["undone"]>["lost"]) {
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
     changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
   const findings: [string[], (ids: string) => string][] = [
@@ -136,7 +136,11 @@ function listed(ids: readonly string[]): string {
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-function restoreText(facts: Parameters<typeof record>[0], { undone }: Restored, notes: readonly string[]) {
+function restoreText(
+  facts: Parameters<typeof record>[0],
+  { undone }: RestoreResult,
+  notes: readonly string[],
+) {
   const changes = undone?.changes ?? [];
   const rows = changes.map(({ kind, id, was, now }) => {
     const missing = kind === "teacher" ? "in good standing" : "absent";

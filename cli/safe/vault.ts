@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
-import { placeNew, writeBeside } from "../../src/store/driver/files.ts";
+import { nameNewFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
@@ -63,8 +63,8 @@ async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();
   let temporary: string | undefined;
   try {
-    temporary = await writeBeside(file, `${text}\n`);
-    placeNew(temporary, file, true);
+    temporary = await writeTemporaryFile(file, `${text}\n`);
+    nameNewFile(temporary, file, true);
     return text;
   } catch (cause) {
     if (isTvsError(cause, "REFUSED")) return readFileSync(file, "utf8");

@@ -14,7 +14,7 @@ import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
-import { discard } from "../../src/store/driver/files.ts";
+import { discardFile } from "../../src/store/driver/files.ts";
 import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { readStoredSettings } from "../open.ts";
@@ -78,7 +78,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     // A killed service leaves the file with its console's port.
-    if (consolePort === undefined) discard(consoleFile(config));
+    if (consolePort === undefined) discardFile(consoleFile(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
     await announce(open, listener, { host, introduction });

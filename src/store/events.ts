@@ -1,5 +1,5 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import { wakeSenders } from "./deliveries.ts";
+import { wakeSendersSql } from "./deliveries.ts";
 import { bind, insertStatements } from "./driver/driver.ts";
 
 /** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
@@ -42,7 +42,7 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
 /** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
-export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
+export function eventStatements(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
   );
@@ -51,7 +51,7 @@ export function eventsOf(teachers: readonly { id: number; events: readonly Teach
     ...insertStatements("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
-    wakeSenders,
+    wakeSendersSql,
   ];
 }
 
@@ -62,6 +62,6 @@ export function testEventSql(event: TeacherEvent, to: { deliveryId: string; part
       [event.eventId, null, event.eventType, event.occurredAt, event.body],
     ]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    wakeSenders,
+    wakeSendersSql,
   ];
 }

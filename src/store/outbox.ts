@@ -6,7 +6,7 @@ import type {
   OpenEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import { wakeSenders } from "./deliveries.ts";
+import { wakeSendersSql } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
@@ -89,11 +89,11 @@ export function createOutbox(driver: Driver, commit: Commit) {
     /** Gives leases back without an attempt. Their deliveries are due now. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
-      await commit(leased.flatMap(({ id, lease }) => [bind(release, [now, id, lease]), wakeSenders]));
+      await commit(leased.flatMap(({ id, lease }) => [bind(release, [now, id, lease]), wakeSendersSql]));
     },
     /** Ends all leases when the only service of a database file starts: no other process can hold one. */
     async releaseAll(now: number) {
-      await commit([{ sql: releaseAll, args: [now] }, wakeSenders]);
+      await commit([{ sql: releaseAll, args: [now] }, wakeSendersSql]);
     },
   };
 }

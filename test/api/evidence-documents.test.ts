@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createLogDocuments, createRecentCache } from "../../src/api/evidence-api.ts";
 import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { createEvidenceReader, ensureLog, newLog } from "../../src/domain/evidence/log.ts";
+import { createEvidenceReader, createLog, ensureLog } from "../../src/domain/evidence/log.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
@@ -67,7 +67,7 @@ test("the OpenAPI examples of the log's routes are the answers of a log with the
     const privateKey = createPrivateKey({ key, format: "der", type: "pkcs8" });
     const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });
     const log = {
-      ...newLog({ secrets, issuer, clock }, { number: 1, reason: null, previous: null, firstSize: 0 }),
+      ...createLog({ secrets, issuer, clock }, { number: 1, reason: null, previous: null, firstSize: 0 }),
       publicKey: new Uint8Array(Buffer.from(x, "base64url")),
       sealed: secrets.seal(key, "teachers.example/log"),
     };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
+import { findContradictions } from "../../src/domain/evidence/audit-rows.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
 import type { ListRequest } from "../../src/domain/statements.ts";
 import { exportSubject } from "../../src/domain/teachers/export.ts";
@@ -143,7 +143,7 @@ test("a statement is stored as one attestation that names the people in it", () 
       ...{ teacherId: null, ninIndex: null, reference: "list:Government College, Ikorodu", eligible: false },
       ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
     });
-    expect(contradictionsIn({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
+    expect(findContradictions({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
     expect(await world.attestations.list({ teacherId: 1, limit: 9 })).toMatchObject([
       {
         reference: "row 1 of list:Government College, Ikorodu",

@@ -8,7 +8,7 @@ import type {
   TeacherContent,
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
-import { callWritesWith, preconditions } from "../../src/store/calls.ts";
+import { makeCallWriter, preconditions } from "../../src/store/calls.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
@@ -73,7 +73,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     addTried({ preconditions: Object.keys(broken).length });
     for (const [name, changes] of Object.entries(broken)) {
       expect([name, await attest(driver, anAnswer(), changes)]).toEqual([name, null]);
-      const without = callWritesWith({ ...preconditions, [name]: () => true });
+      const without = makeCallWriter({ ...preconditions, [name]: () => true });
       expect([name, await attest(driver, anAnswer(), changes, without)]).toEqual([name, expect.anything()]);
     }
     await driver.batch([bind("DELETE FROM idempotency")]);

@@ -10,7 +10,7 @@ import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
-import { checkpointKeyOf } from "../../../src/domain/evidence/log.ts";
+import { decryptCheckpointKey } from "../../../src/domain/evidence/log.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { deriveSecrets, type Secrets } from "../../../src/domain/secrets.ts";
 import { purposes } from "../../../src/partner/contract.ts";
@@ -117,7 +117,7 @@ async function forgeProof(jws: string): Promise<void> {
   const note = await steal(async ({ driver, secrets }) => {
     const [log] = await createLogStore(driver).logs();
     if (log === undefined) throw new Error("there is no log");
-    return signCheckpoint({ origin: log.origin, size: 1, root }, seconds, checkpointKeyOf(log, secrets));
+    return signCheckpoint({ origin: log.origin, size: 1, root }, seconds, decryptCheckpointKey(log, secrets));
   });
   await writeFile(join(shell.home, "forged.proof"), `c2sp.org/tlog-proof@v1\nindex 0\n\n${note}`);
 }

@@ -5,7 +5,7 @@
  */
 
 import { beforeAll, expect, test } from "bun:test";
-import { newLog } from "../../../src/domain/evidence/log.ts";
+import { createLog } from "../../../src/domain/evidence/log.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
 import type { SqlStatement } from "../../../src/store/driver/driver.ts";
@@ -92,7 +92,7 @@ const cut = (size: number) => [
 const thief = deriveSecrets(newMasterKey());
 const theirLog = (number: number): SqlStatement => {
   const by = { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") };
-  const log = newLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
+  const log = createLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
   const { origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
   const sql = "INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
   return bound(sql, number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac);

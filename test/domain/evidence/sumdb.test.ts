@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { verifierKeyOf } from "../../../src/domain/evidence/log.ts";
-import { consistencyProof, inclusionProof, rootOf } from "../../../src/domain/evidence/tree.ts";
+import { computeRoot, consistencyProof, inclusionProof } from "../../../src/domain/evidence/tree.ts";
 import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
 import { readNote, readVerifierKey, verifyEd25519 } from "../../../src/partner/signed-note.ts";
@@ -45,7 +45,7 @@ function askOfLog(dataDir: string, note: string): Promise<Question> {
       Consistency: [],
     };
     for (const size of sizes) {
-      question.Roots.push(encode(await rootOf(size, read)));
+      question.Roots.push(encode(await computeRoot(size, read)));
       for (let index = 0; index < size; index++) {
         const hashes = (await inclusionProof(index, size, read)).map(encode);
         question.Inclusions.push({ Index: index, Size: size, Hashes: hashes });

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { blockRows, type Driver, insertStatements } from "../../../src/store/driver/driver.ts";
+import { type Driver, insertStatements, rowsPerInsert } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -147,8 +147,8 @@ describeDrivers("driver", (kind, opened) => {
     return rows.map(({ k, n, b, t }) => [Number(k), n === null ? null : Number(n), b, t]);
   };
 
-  test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
-    "insertRows stores %d rows of every type",
+  test.each([0, 1, rowsPerInsert - 1, rowsPerInsert, 2 * rowsPerInsert + 3])(
+    "insertStatements makes INSERTs that store %d rows of every type",
     async (count) => {
       const first = 1000 * (count + 1);
       const rows = Array.from({ length: count }, (_, n) => [
@@ -163,10 +163,10 @@ describeDrivers("driver", (kind, opened) => {
     },
   );
 
-  test("insertRows stores rows of many columns", async () => {
+  test("insertStatements makes INSERTs that store rows of many columns", async () => {
     const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
     await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
-    const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
+    const rows = Array.from({ length: rowsPerInsert + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
     await driver.batch(insertStatements("wide", names, rows));
     const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
     expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);

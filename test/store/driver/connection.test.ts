@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
-import { bind, bindable, type Driver, type Value } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver, makeBindable, type Value } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -114,7 +114,7 @@ test.each<[string, unknown]>([
   ["not a number", Number.NaN],
   ["infinity", Number.POSITIVE_INFINITY],
 ])("the driver refuses to bind the value %s", (_what, value) => {
-  expect(() => bindable(value as Value)).toThrow(TypeError);
+  expect(() => makeBindable(value as Value)).toThrow(TypeError);
 });
 
 /** Another process that takes the lock, says so, and gives it back after a while. */

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
-import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
+import {
+  hasCompleteRegister,
+  makeSchema,
+  readSchema,
+  schemaVersion,
+} from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -21,18 +26,18 @@ const numbers = async (driver: Driver) =>
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
-    test("the schema is made in an empty database, and holdsRegister makes nothing", () =>
+    test("the schema is made in an empty database, and hasCompleteRegister makes nothing", () =>
       withDatabase(kind, async (driver) => {
-        expect(await holdsRegister(driver)).toBe(false);
+        expect(await hasCompleteRegister(driver)).toBe(false);
         expect(await readSchema(driver)).toBe(0);
         expect(await objects(driver)).toEqual([]);
         await makeSchema(driver);
         expect(await readSchema(driver)).toBe(schemaVersion);
-        expect(await holdsRegister(driver)).toBe(false);
+        expect(await hasCompleteRegister(driver)).toBe(false);
         const keys = createKeyStore(driver);
         expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
         expect(await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"))).toBe(false);
-        expect(await holdsRegister(driver)).toBe(true);
+        expect(await hasCompleteRegister(driver)).toBe(true);
       }));
 
     test("the schema is made once when two programs start together", () =>
