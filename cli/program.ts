@@ -13,7 +13,7 @@ export function isExecutable(path = process.execPath): boolean {
 /** Returns the words before a command: `tvs`, the executable's path, or such as `bun cli/main.ts`. */
 export function programWords(): string {
   if (isExecutable()) return executableWords(process.execPath);
-  // npm sets this variable for a script of package.json. It finds Bun even if a shell would not.
+  // npm sets this variable for a script of package.json. npm finds Bun, which may not be on the shell's PATH.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
   const main = shown(fileURLToPath(mainUrl()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;

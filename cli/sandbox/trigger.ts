@@ -10,7 +10,7 @@ import { noteWithoutService } from "../partners/delivery-advice.ts";
 import { hint, parseChoice, print, printNote, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** The most deliveries that are searched for those of the event; an event has fewer in a sandbox. */
+/** How many of the newest deliveries are searched for those of the event. In a sandbox an event has fewer. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({

@@ -162,9 +162,7 @@ export const attestationsTable = tableOf<Attestation>("attestations", {
   ...{ eligible: boolean, context: textOrNull, credential: text, requestId: text, jws: text },
 });
 
-/**
- * Makes the statements of a call: its attestations with consecutive ids, a statement's people, and the replay record.
- */
+/** Makes the SQL that stores a call: its attestations, the people of a signed list, and the answer for a replay. */
 function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): SqlStatement[] {
   const [first] = made;
   return [

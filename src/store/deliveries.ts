@@ -139,7 +139,10 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/** Makes the query for the ids of a page. SQLite uses a partial index only if the text has the state and names it. */
+/**
+ * Makes the query for the ids of a page. The state is a literal in the SQL: with a parameter SQLite cannot use its
+ * partial index.
+ */
 function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): SqlStatement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];

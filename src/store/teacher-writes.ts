@@ -21,7 +21,7 @@ import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-co
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
-/** Rows in one statement: SQLite holds their JSON text and its parsed form in memory. */
+/** The most rows in one statement. It is limited, because SQLite holds their JSON text and its parsed form in memory. */
 const sliceRows = 500;
 
 const selectId = `SELECT ${nextTeacherIdSql} AS id`;

@@ -285,7 +285,7 @@ function behind(loss: string): TvsError {
 const pollIntervalMs = 1_000;
 /** The time between two checkpoints while there are new attestations, in milliseconds. */
 const signMs = 30_000;
-/** How often a node reconciles, in ms. For that long it may use a database that was replaced by an old copy. */
+/** How often a node compares database and pinned checkpoint, in ms. Only then does it notice an old copy. */
 const reconcileMs = 500;
 
 type Scheduled = {

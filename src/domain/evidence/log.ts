@@ -34,7 +34,10 @@ export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publi
   return formatVerifierKey(origin, publicKey);
 }
 
-/** Opens a log's private key. @throws TvsError REFUSED after a later log destroyed it, MASTER_KEY_WRONG */
+/**
+ * Decrypts a log's private key.
+ * @throws TvsError REFUSED if the log has ended, because the beginning of the next log destroys the key, MASTER_KEY_WRONG
+ */
 export function decryptCheckpointKey(
   { sealed, origin, publicKey }: Log,
   secrets: Pick<Secrets, "open">,
