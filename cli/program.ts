@@ -24,13 +24,13 @@ function executableWords(path: string): string {
   const found = (process.env.PATH ?? "")
     .split(delimiter)
     .map((folder) => join(folder, name))
-    .find(canRun);
+    .find(isRunnable);
   if (found !== undefined && realpathSync(found) === realpathSync(path)) return name;
   return shown(path);
 }
 
 /** Whether a file exists and can be run. On a mount with `noexec` no file can be run, whatever its mode. */
-export function canRun(path: string): boolean {
+export function isRunnable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

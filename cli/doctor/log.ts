@@ -17,10 +17,10 @@ import {
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { LogFigures, LogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
-import { masterKeyAtHand } from "../safe/vault.ts";
+import { findMasterKey } from "../safe/vault.ts";
 
 function secretsAtHand(config: Config) {
-  const masterKey = masterKeyAtHand(config);
+  const masterKey = findMasterKey(config);
   return masterKey === undefined ? null : deriveSecrets(masterKey);
 }
 

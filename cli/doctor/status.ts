@@ -6,7 +6,7 @@ import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "
 import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { command, configOf } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
-import { print, record } from "../terminal/output.ts";
+import { formatRecord, print } from "../terminal/output.ts";
 
 export const statusCommand = command({
   ...words.status,
@@ -45,7 +45,7 @@ function statusText(status: Status): string {
   const about = teachers.approximate ? ", estimated" : "";
   const { endpoints, disabledEndpoints, pending, held, dead, oldestDueAt } = status.webhooks;
   const out = disabledEndpoints.length;
-  return record({
+  return formatRecord({
     service: status.serviceRunning ? "running" : "not running",
     environment: status.environment,
     issuer: status.issuer,

@@ -31,16 +31,16 @@ import { limitArg, sinceArg } from "../terminal/lists.ts";
 import {
   type Columns,
   exitCodes,
+  formatList,
+  formatRecord,
   hint,
-  listing,
   print,
   printList,
   printNote,
-  record,
   safeJson,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
-import { logWriterOf, noLog } from "./open-evidence.ts";
+import { logWriterOf, noLogError } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
@@ -87,7 +87,7 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
     found = await reader.inclusion(leaf);
   }
   if (found !== null) return found;
-  if ((await evidence.logs()).length === 0) throw noLog();
+  if ((await evidence.logs()).length === 0) throw noLogError();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
@@ -147,7 +147,7 @@ function checkTable(results: readonly Located[]): string {
   const isLong = results.length > maxTableRows;
   const others = results.filter(({ verdict }) => verdict !== "attested");
   const shown = (isLong ? others : results).slice(0, maxTableRows);
-  const rows = listing(shown, {
+  const rows = formatList(shown, {
     VERIFICATION: "verificationId",
     VERDICT: "verdict",
     REASON: "reason",
@@ -247,7 +247,9 @@ const showCommand = operatorCommand({
     const [first] = made;
     if (first === undefined) throw notFound(id, await readRetentionState(operator));
     print(args, made.map(describe), () =>
-      made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
+      made.length === 1
+        ? attestationText(first)
+        : formatList(made.map(describeAttestation), attestationColumns),
     );
     if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
   },
@@ -263,7 +265,7 @@ function describe(one: Attestation) {
 
 function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
-  const members = record({ ...kept, context: one.context });
+  const members = formatRecord({ ...kept, context: one.context });
   return `${members}\n\nsigned claims\n${safeJson(claims)}\n\nsignature\n${jws}`;
 }
 

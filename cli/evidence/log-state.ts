@@ -48,7 +48,7 @@ export function readStateFile(flag: string, file: string): LogState {
  * another process has replaced it since it was read, both are read again, so that the larger checkpoint stays. @throws
  * TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not print a result then
  */
-export async function rememberInFile(
+export async function rememberInStateFile(
   file: string,
   { checkpoint, note }: { checkpoint: Checkpoint; note: string },
 ): Promise<void> {

@@ -13,7 +13,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { masterKeyAtHand } from "../safe/vault.ts";
+import { findMasterKey } from "../safe/vault.ts";
 
 /**
  * Begins a new log over a restored database, unless it has everything that the pinned checkpoint covers.
@@ -30,7 +30,7 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
   let note = file.read();
   const [current, known] = [(await store.logs()).at(-1), readHead(note)];
   if (current === undefined && known === null) return null;
-  const masterKey = masterKeyAtHand(config);
+  const masterKey = findMasterKey(config);
   if (masterKey === undefined) {
     const message =
       `put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600) first: the evidence log ` +
@@ -82,7 +82,7 @@ async function isWhole(writer: LogWriter): Promise<boolean> {
 }
 
 /** Describes for the operator what happened to the log. */
-export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
+export function describeRestoredLog(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
   if (log === null) return [];
   if (!log.isNew) return ["The evidence log goes on: nothing that was signed for is missing."];
   const { origin, previousOrigin, previousSize, lost } = log;

@@ -8,7 +8,7 @@ import { optionOf, registerSettings, variableOf } from "../../src/domain/setting
 import { errorCodeOf } from "../../src/store/driver/files.ts";
 
 /** Describes the location of the register: the data directory, or the value of `--database`. */
-export function locationOf({ dataDir, database }: Config): string {
+export function describeLocation({ dataDir, database }: Config): string {
   if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
   const { protocol, host } = new URL(database.url);
   return `${protocol}//${host}`;
@@ -16,7 +16,7 @@ export function locationOf({ dataDir, database }: Config): string {
 
 /** The error of a command that needs a register and finds none. */
 export function noRegisterError(config: Config): TvsError {
-  const location = locationOf(config);
+  const location = describeLocation(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
@@ -84,7 +84,7 @@ export function findUserName(uid: number): string | undefined {
  * for the lost one.
  * @returns null if the folder has no master key, or for a sandbox
  */
-export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
+export function loneKeyError({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
   const name = basename(masterKeyFile);
   const lost =

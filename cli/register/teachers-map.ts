@@ -12,9 +12,9 @@ import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
 import { mainUrl } from "../program.ts";
-import { exitCodes, hint, noteTable, print, printNote, safeJson } from "../terminal/output.ts";
-import { byArg } from "./operator-name.ts";
-import { sheetReaderIn } from "./workbook-process.ts";
+import { exitCodes, hint, print, printNote, printNoteTable, safeJson } from "../terminal/output.ts";
+import { actorArg } from "./operator-name.ts";
+import { makeSheetReader } from "./workbook-process.ts";
 
 /** Options about a file that its content cannot always show. */
 export const readingArgs = {
@@ -62,7 +62,13 @@ export function readMappingFile(file: string): Mapping {
 
 export const mapCommand = command({
   ...words["teachers map"],
-  args: { file: { ...operand(), required: false }, ...readingArgs, show: flag(), forget: flag(), ...byArg },
+  args: {
+    file: { ...operand(), required: false },
+    ...readingArgs,
+    show: flag(),
+    forget: flag(),
+    ...actorArg,
+  },
   async run({ args }) {
     const { file, show = false, forget = false } = args;
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
@@ -79,7 +85,7 @@ export const mapCommand = command({
 
 async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
   const name = basename(file);
-  const readSheet = sheetReaderIn(mainUrl());
+  const readSheet = makeSheetReader(mainUrl());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
@@ -106,7 +112,7 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
 
 /** Prints on stderr how each column is read, the first rows, and the open questions. */
 function explainSuggestion({ mapping, columns, questions, rows }: Suggestion): void {
-  noteTable(
+  printNoteTable(
     ["column", "taken for", "why"],
     columns
       .filter(({ name, sure }) => name !== "" || !sure)

@@ -17,14 +17,22 @@ import {
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
 import { command, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
-import { closeAfter, requireRegister } from "../open.ts";
-import { exitCodes, hint, parseCount, print, printNote, readable, record } from "../terminal/output.ts";
+import { requireRegister, runAndClose } from "../open.ts";
+import {
+  exitCodes,
+  formatRecord,
+  hint,
+  parseCount,
+  print,
+  printNote,
+  wrapSentence,
+} from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
 import { prepareOutput } from "./output-file.ts";
-import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
+import { findMasterKey, masterKeyLocation } from "./vault.ts";
 
 /** Gets the path of a command's database file. @throws TvsError REFUSED for a libSQL server */
-export function databaseFile({ database }: Config): string {
+export function requireDatabaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
   throw new TvsError(
     "REFUSED",
@@ -34,13 +42,13 @@ export function databaseFile({ database }: Config): string {
 
 /** Compares the master key on this machine with that of a backup. @throws TvsError MASTER_KEY_INVALID */
 export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
-  const text = masterKeyAtHand(config);
+  const text = findMasterKey(config);
   if (text === undefined) return "absent";
   if (masterKeyCheck === null) return "unrecorded";
   return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
 }
 
-export function describeFacts({ counts, newestAttestation, log, masterKeyCheck: _, ...facts }: BackupFacts) {
+export function describeBackup({ counts, newestAttestation, log, masterKeyCheck: _, ...facts }: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
   return {
     ...facts,
@@ -57,7 +65,7 @@ const makeCommand = command({
   args: { file: operand(), force: flag(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
-    const source = databaseFile(config);
+    const source = requireDatabaseFile(config);
     await requireRegister(config);
     const replace = args.force === true;
     const { keep } = args;
@@ -68,10 +76,10 @@ const makeCommand = command({
     announceWork("copying and checking", source);
     // A backup needs no master key.
     const driver = await openFile({ file: source });
-    const facts = await closeAfter(driver, () => makeBackup(driver, file, replace));
+    const facts = await runAndClose(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
-    print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
+    print(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
     );
     noteDropped(dropped);
@@ -107,7 +115,7 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
     `The master key is NOT in this backup; it is in ${place}.`,
     "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
   ];
-  return [record({ file, ...describeFacts(facts) }), "", ...notes.map(readable)].join("\n");
+  return [formatRecord({ file, ...describeBackup(facts) }), "", ...notes.map(wrapSentence)].join("\n");
 }
 
 const verifyCommand = command({
@@ -115,17 +123,17 @@ const verifyCommand = command({
   args: { file: operand() },
   async run({ args }) {
     const config = configOf(args);
-    databaseFile(config);
+    requireDatabaseFile(config);
     const file = resolve(args.file);
     announceWork("checking every page of", file);
     const facts = await inspectBackup(file);
     const masterKey = masterKeyState(config, facts);
     const ok = masterKey !== "differs";
-    print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>
-      record({
+    print(args, { ok, file, ...describeBackup(facts), masterKey }, () =>
+      formatRecord({
         backup: ok ? "good" : "good, but not for this master key",
         file,
-        ...describeFacts(facts),
+        ...describeBackup(facts),
         "master key": masterKey,
       }),
     );

@@ -18,7 +18,7 @@ import { discardFile } from "../../src/store/driver/files.ts";
 import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { readStoredSettings } from "../open.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { exitCodes } from "../terminal/output.ts";
@@ -27,7 +27,7 @@ import { type OpenService, openService } from "./open-service.ts";
 
 export const serveCommand = command({
   ...words.serve,
-  args: { ...serveArgs, ...byArg },
+  args: { ...serveArgs, ...actorArg },
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, readRepeated(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
