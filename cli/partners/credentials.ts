@@ -36,7 +36,7 @@ export const partnerOperand = {
   id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
-export const eventFilterArgs = {
+export const eventArgs = {
   events: listOption(
     eventTypes,
     `Which events it is notified of: all (default), or some of ${eventTypes.join(", ")}`,
@@ -47,7 +47,7 @@ export const eventFilterArgs = {
   ),
 } as const;
 
-export function readEventFilter({ events, teachers }: ArgsOf<typeof eventFilterArgs>): Partial<EventFilter> {
+export function readEventFilter({ events, teachers }: ArgsOf<typeof eventArgs>): Partial<EventFilter> {
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }
 

@@ -36,7 +36,7 @@ import {
   apiKeyColumns,
   certificateColumns,
   describeFilter,
-  eventFilterArgs,
+  eventArgs,
   partnerCertificatesCommand,
   partnerKeysCommand,
   partnerOperand,
@@ -51,7 +51,7 @@ const termsArgs = {
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
   "batch-cost": choiceOption(batchCosts, "What a batch counts as: one call (default), or one call per item"),
-  ...eventFilterArgs,
+  ...eventArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 

@@ -17,20 +17,14 @@ import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { formatRecord, hint, parseDuration, print, printNote } from "../terminal/output.ts";
-import { describeFilter, eventFilterArgs, partnerOperand, readEventFilter } from "./credentials.ts";
+import { describeFilter, eventArgs, partnerOperand, readEventFilter } from "./credentials.ts";
 import { explainDisabled, noteIfNoService, printHeld } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = operatorCommand({
   ...words["partners webhook set"],
-  args: {
-    ...partnerOperand,
-    url: operand(),
-    ...eventFilterArgs,
-    "allow-private-webhooks": flag(),
-    ...actorArg,
-  },
+  args: { ...partnerOperand, url: operand(), ...eventArgs, "allow-private-webhooks": flag(), ...actorArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
     const { allowPrivateWebhooks } = settingsInForce;

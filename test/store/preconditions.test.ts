@@ -27,7 +27,7 @@ import {
   aTeacher,
   aTeacherWrite,
 } from "../harness/samples.ts";
-import { addTried } from "../harness/trial.ts";
+import { reportTries } from "../harness/trial.ts";
 
 const at = 1_700_000_000_000;
 const aCertificate = {
@@ -70,7 +70,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
       day: { charge: { ...charge, limits: { minute: 5, day: 0 } } },
       idempotency: { idempotency: { ...kept, createdAt: at + 1 } },
     };
-    addTried({ preconditions: Object.keys(broken).length });
+    reportTries({ preconditions: Object.keys(broken).length });
     for (const [name, changes] of Object.entries(broken)) {
       expect([name, await attest(driver, anAnswer(), changes)]).toEqual([name, null]);
       const without = makeCallWriter({ ...preconditions, [name]: () => true });

@@ -21,7 +21,7 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { createLogStore } from "../../../src/store/evidence/log.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
-import { answerOf } from "../../harness/answer.ts";
+import { sendToApp } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { testTimeoutMs } from "../../harness/program.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
@@ -49,7 +49,7 @@ async function makeRegister(): Promise<void> {
   const app = createApp(service, { publicPerMinute: 1_000, trustedProxies: [] });
 
   async function ask(regNo: string, file: string): Promise<string> {
-    const answer = await answerOf(app, "/v1/inter-agency/eligibility-check", {
+    const answer = await sendToApp(app, "/v1/inter-agency/eligibility-check", {
       method: "POST",
       headers: { Authorization: `Bearer ${text}`, "Content-Type": "application/json" },
       body: JSON.stringify({ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { makeSheetReader } from "../../../cli/register/workbook-process.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const main = new URL("../../../cli/main.ts", import.meta.url).href;
 
@@ -20,5 +20,5 @@ test("a workbook that needs more than the memory limit is refused, and the proce
     const file = join(folder, "reader.ts");
     await writeFile(file, watched(1));
     const read = makeSheetReader(pathToFileURL(file));
-    expect(String(await rejection(read(new Uint8Array(10), {})))).toMatch(/larger than tvs reads/);
+    expect(String(await catchError(read(new Uint8Array(10), {})))).toMatch(/larger than tvs reads/);
   }));

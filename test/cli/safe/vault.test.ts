@@ -5,7 +5,7 @@ import { findMasterKey, unlockSecrets } from "../../../cli/safe/vault.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newMasterKey } from "../../../src/domain/secrets.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
 
@@ -39,7 +39,7 @@ test("the first use of a database with the master key in the environment writes 
 test("the first use of a database stores no check value if the master key file cannot be written", () =>
   withStores(async ({ folder, settings }) => {
     const config = { ...configOf(folder), masterKeyFile: join(folder, "missing", "master.key") };
-    expect(await rejection(unlockSecrets(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
+    expect(await catchError(unlockSecrets(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
     expect((await settings.read()).has("master_key_check")).toBe(false);
   }));
 
@@ -47,7 +47,7 @@ test("a database whose master key is missing is refused, and no new master key i
   withStores(async ({ folder, settings }) => {
     await unlockSecrets(configOf(folder), settings);
     unlinkSync(join(folder, "master.key"));
-    const refusal = await rejection(unlockSecrets(configOf(folder), settings));
+    const refusal = await catchError(unlockSecrets(configOf(folder), settings));
     expect(refusal).toMatchObject({ code: "MASTER_KEY_MISSING" });
     expect(String(refusal)).toContain("TVS_MASTER_KEY");
     expect(existsSync(join(folder, "master.key"))).toBe(false);
@@ -60,7 +60,7 @@ test("a database is refused with another master key, from a file or the environm
     const wrong = [configOf(folder, other), configOf(folder)];
     writeFileSync(join(folder, "master.key"), `${other}\n`);
     for (const config of wrong) {
-      const refusal = await rejection(unlockSecrets(config, settings));
+      const refusal = await catchError(unlockSecrets(config, settings));
       expect(refusal).toMatchObject({ code: "MASTER_KEY_WRONG" });
       expect(String(refusal)).not.toContain(other);
     }
@@ -71,7 +71,7 @@ test("a database is refused with a malformed master key", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), "");
     for (const config of [configOf(folder, "short"), configOf(folder)])
-      expect(await rejection(unlockSecrets(config, settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
+      expect(await catchError(unlockSecrets(config, settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
   }));
 
 test("the master key in the environment takes precedence over the master key file", () =>

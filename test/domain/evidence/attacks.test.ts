@@ -12,7 +12,7 @@ import type { SqlStatement } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { attest } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { addTried } from "../../harness/trial.ts";
+import { reportTries } from "../../harness/trial.ts";
 import {
   acting,
   aSignedAttestation,
@@ -289,7 +289,7 @@ for (const [state, name, changes, finding, isRefused] of attacks)
   test(`the audit of the evidence log reports it if ${name}`, async () => {
     const made = await tampered(state(), typeof changes === "function" ? changes() : changes);
     const { before, refused, after } = await attacked(made);
-    addTried({ attacks: 1 });
+    reportTries({ attacks: 1 });
     expect(before.findings.map(({ what, says }) => `${what}: ${says}`).join("\n")).toMatch(finding);
     if (isRefused === "refused") expect(refused).toContain("the database is behind");
     else expect(refused).toBeNull();

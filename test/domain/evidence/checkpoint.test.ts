@@ -20,7 +20,7 @@ import type { Driver } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
 import { notesIn } from "./audited-register.ts";
@@ -166,14 +166,14 @@ describe("reconciling", () => {
       const put = (note: string) =>
         run("INSERT OR REPLACE INTO log_checkpoints (log, size, signed_at, note) VALUES (1, 2, 0, ?)", note);
       await put("none");
-      expect(await rejection(writer.reconcile())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await catchError(writer.reconcile())).toMatchObject({ code: "STORE_CORRUPT" });
       const [log] = await store.logs();
       if (log === undefined) throw new Error("there is no log");
       await attestAll(2);
       await writer.append();
       const forged = { origin: log.origin, size: 2, root: new Uint8Array(32) };
       await put(await signCheckpoint(forged, 1, decryptCheckpointKey(log, secrets)));
-      expect(await rejection(writer.reconcile())).toMatchObject({ code: "LOG_BEHIND" });
+      expect(await catchError(writer.reconcile())).toMatchObject({ code: "LOG_BEHIND" });
       expect(pinned.note).toBe(kept);
     }));
 

@@ -27,7 +27,7 @@ import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
-import { addTried } from "../../harness/trial.ts";
+import { reportTries } from "../../harness/trial.ts";
 import { aSignedAttestation, auditDatabase, notesIn } from "./audited-register.ts";
 
 const issuer = "https://verify.example.org";
@@ -152,7 +152,7 @@ for (const kind of driverKinds)
               const [own, other] = [aPinnedCheckpoint(), aPinnedCheckpoint()];
               await prepare(driver, own);
               await aNode(driver, other).writer.reconcile();
-              addTried({ kills: 1 });
+              reportTries({ kills: 1 });
               const life = createLife(steps);
               await act(aNode(driver, own, life)).catch(() => {});
               isOver = !life.isDead();

@@ -15,7 +15,7 @@ import {
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { readKey } from "../../harness/keys.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { secrets } from "../../harness/samples.ts";
 import { type TestStores, withStoresAt } from "../../harness/store.ts";
 import { aSignedAttestation, type Signer } from "./audited-register.ts";
@@ -136,10 +136,10 @@ describe("attestations older than the retention period", () => {
       await sign();
       age(8);
       await settings.write({ keep_attestations: "100d" });
-      expect(await rejection(prune())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await settings.write(retentionSettings("90d", secrets));
       await driver.batch([{ sql: "INSERT INTO log_retention (id, note) VALUES (1, 'none')", args: [] }]);
-      expect(await rejection(prune())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);
       expect(await prune()).toBe(8);
       expect((await evidence.retention())?.split("\n")[2]).toBe("8");

@@ -6,7 +6,7 @@ import { computeRoot, consistencyProof, inclusionProof } from "../../../src/doma
 import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
 import { readNote, readVerifierKey, verifyEd25519 } from "../../../src/partner/signed-note.ts";
-import { attestSome, newestNote, withLog } from "../../harness/evidence-log.ts";
+import { attestCalls, newestNote, withLog } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 
 /** Debian's golang-golang-x-mod-dev, which Go finds without modules and without a network. */
@@ -72,7 +72,7 @@ describe.skipIf(!hasSumdb)("Go's checksum database and the evidence log", () => 
   let question: Question;
   let answer: Answer;
   beforeAll(async () => {
-    await attestSome(dataDir, leaves);
+    await attestCalls(dataDir, leaves);
     question = await askOfLog(dataDir, await newestNote(dataDir));
     answer = askGo(question);
   });

@@ -16,7 +16,7 @@ import {
   type TileAddress,
 } from "../../../src/domain/evidence/tree.ts";
 import { leaf, mth, path, proof } from "../../fixtures/rfc6962.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
@@ -117,11 +117,11 @@ test("provenLeaves returns the leaves of a tile only if they lead to the signed 
   for (const lost of [short, without(0), without(1), async () => []])
     expect(await provenLeaves(1, signed, lost)).toBeNull();
   expect(await hasRoot(signed, async () => [])).toBe(false);
-  const error = await rejection(inclusionProof(1, 2, async () => []));
+  const error = await catchError(inclusionProof(1, 2, async () => []));
   expect(error).toEqual(new RangeError("the tile has no such hash"));
   const broken: ReadTiles = async (places) =>
     places[0]?.level === 0 ? read(places) : Promise.reject("gone");
-  expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
+  expect(await catchError(provenLeaves(1, signed, broken))).toBe("gone");
 });
 
 test("a tree that grows leaf by leaf has the same root, and reports each hash above the leaves", async () => {

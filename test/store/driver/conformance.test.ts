@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { type Driver, insertStatements, rowsPerInsert } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 /** The behaviour of every driver. */
 describeDrivers("driver", (kind, opened) => {
@@ -46,7 +46,7 @@ describeDrivers("driver", (kind, opened) => {
     for (const text of ["", "a\nb", "'; DROP TABLE person --"])
       expect(await driver.query("SELECT ? AS t", [text])).toMatchObject([{ t: text }]);
     for (const text of ["\0", "a\0b", "ab\0"])
-      expect(await rejection(driver.query("SELECT ? AS t", [text]))).toBeInstanceOf(Error);
+      expect(await catchError(driver.query("SELECT ? AS t", [text]))).toBeInstanceOf(Error);
   });
 
   test("a query never uses the parameters of an earlier call", async () => {
@@ -78,12 +78,12 @@ describeDrivers("driver", (kind, opened) => {
       insertBoth("undone", "undone too", "first"),
       driver.batch(["twice", "twice"].map(insert)),
     ];
-    for (const one of failing) expect(await rejection(one)).toMatchObject({ code: "STORE_CONSTRAINT" });
+    for (const one of failing) expect(await catchError(one)).toMatchObject({ code: "STORE_CONSTRAINT" });
     const late = driver.write(async (tx) => {
       await tx.finish([]);
       await tx.batch([insert("late")]);
     });
-    expect(await rejection(late)).toBeInstanceOf(Error);
+    expect(await catchError(late)).toBeInstanceOf(Error);
     const rows = await driver.query(
       "SELECT k FROM probe WHERE k LIKE '%last' OR k LIKE 'undone%' OR k IN ('twice', 'late')",
     );
@@ -109,7 +109,7 @@ describeDrivers("driver", (kind, opened) => {
     withOwn(async (own) => {
       const verdictAfter = async (sql: string, undo: string) => {
         await own.batch([{ sql, args: [] }]);
-        const refusal = (await rejection(makeSchema(own))) as { code: string; message: string } | undefined;
+        const refusal = (await catchError(makeSchema(own))) as { code: string; message: string } | undefined;
         await own.batch([{ sql: undo, args: [] }]);
         return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
       };

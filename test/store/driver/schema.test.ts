@@ -9,7 +9,7 @@ import {
 } from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 
 const first = readFileSync(new URL("../../../src/store/driver/schema.sql", import.meta.url), "utf8");
@@ -69,9 +69,9 @@ for (const kind of driverKinds) {
             return driver.batch(isThere ? [...all, bind("nonsense")] : all);
           },
         });
-        expect(await rejection(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
+        expect(await catchError(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
         expect(await objects(driver)).toEqual([]);
-        expect(await rejection(makeSchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
+        expect(await catchError(makeSchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
         expect(await numbers(driver)).toEqual([1]);
         expect(await readSchema(driver, steps)).toBe(1);
         await makeSchema(driver, steps);
@@ -82,7 +82,7 @@ for (const kind of driverKinds) {
       withDatabase(kind, async (driver) => {
         await makeSchema(driver, [first]);
         const served = { ...driver, serviceRunning: async () => true };
-        expect(await rejection(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await catchError(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
         expect(await numbers(driver)).toEqual([1]);
       }));
 
@@ -90,7 +90,7 @@ for (const kind of driverKinds) {
       withDatabase(kind, async (driver) => {
         await makeSchema(driver, steps);
         const before = await objects(driver);
-        const refusal = (await rejection(makeSchema(driver))) as { code: string; message: string };
+        const refusal = (await catchError(makeSchema(driver))) as { code: string; message: string };
         expect(refusal.code).toBe("DATABASE_TOO_NEW");
         expect(refusal.message).toMatch(
           /^the register has schema 2, this program knows 1; .*restore a backup.*$/,
@@ -101,7 +101,7 @@ for (const kind of driverKinds) {
     test("the schema is not made in another program's database", () =>
       withDatabase(kind, async (driver) => {
         await driver.batch([bind("CREATE TABLE customers (id INTEGER)")]);
-        expect(await rejection(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+        expect(await catchError(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
         expect((await objects(driver)).map(({ name }) => name)).toEqual(["customers"]);
       }));
   });
